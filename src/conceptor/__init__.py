@@ -1,0 +1,1 @@
+"""Better word vectors without labels or training, and the algebra of conceptors."""

@@ -1,0 +1,64 @@
+"""The application: its commands, and how failures reach the user."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from conceptor.errors import ConceptorError, InvalidInputError
+
+app = typer.Typer(
+    name="conceptor",
+    help="Better word vectors without labels or training.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from conceptor import __version__
+
+        typer.echo(f"conceptor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback when something fails.")
+    ] = False,
+) -> None:
+    """Better word vectors without labels or training."""
+
+
+def main() -> None:
+    """Run the command line; every failure is one line on stderr and an exit code.
+
+    0: done; 1: the work failed; 2: the call or the input is wrong. `--debug` shows tracebacks.
+    """
+    try:
+        app()
+    except (ConceptorError, OSError) as error:
+        if "--debug" in sys.argv[1:]:
+            raise
+        typer.echo(f"conceptor: {_one_line(error)}", err=True)
+        sys.exit(2 if isinstance(error, InvalidInputError) else 1)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return " ".join(str(error).split())
