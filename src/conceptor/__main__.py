@@ -1,0 +1,5 @@
+"""Run the command line with ``python -m conceptor``."""
+
+from conceptor.cli import main
+
+main()
