@@ -30,11 +30,12 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-300))
 
 
-@pytest.mark.parametrize("centre", [0.0, FAR])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
+@pytest.mark.parametrize(
+    ("centre", "dtype"),
+    [(0.0, t) for t in (np.float16, np.float32, np.float64, np.int32)]
+    + [(FAR, t) for t in (np.float32, np.float64, np.int32)],
+)
 def test_moments_are_those_of_the_definition(rng, centre, dtype) -> None:
-    if centre and dtype == np.float16:
-        pytest.skip("float16 has no numbers that far from the origin")
     X = (rng.standard_normal((3000, 7)) * 5 + centre).astype(dtype)
     w = rng.random(3000)
     mean, covariance = naive(X, w)
@@ -172,8 +173,9 @@ def test_a_bad_value_is_found_far_into_the_data(rng) -> None:
 def test_dimensions_must_agree() -> None:
     with pytest.raises(InvalidInputError, match="2- and of 3-dimensional"):
         Moments.of([[1.0, 2.0]]) + Moments.of([[1.0, 2.0, 3.0]])
-    with pytest.raises(TypeError):
-        Moments.of([[1.0]]) + 1
+    for other in (1, np.eye(1)):
+        with pytest.raises(TypeError):
+            Moments.of([[1.0]]) + other
 
 
 def test_repr_tells_the_size(vectors) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -69,6 +69,8 @@ class Conceptor:
     odds: Float64
     vectors: Float64
     aperture: float | None = None
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
 
     @classmethod
     def of(cls, X: npt.ArrayLike, aperture: float, *, weights: npt.ArrayLike | None = None) -> Self:
