@@ -1,0 +1,1 @@
+"""Benchmarks for word vectors, whoever made them."""
