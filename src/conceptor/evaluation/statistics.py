@@ -1,7 +1,7 @@
 """Scores as functions of item weights, and the paired bootstrap built on that.
 
 A resample of n items is a vector of n counts. Every score here takes a matrix of such vectors,
-one resample in each row, and returns one value for each: the score itself is the resample that
+one resample in each column, and returns one value for each: the score itself is the resample that
 takes every item once, so a figure and its interval come from the same code. No resample is ever
 sorted again: ranks within a resample are running sums of its counts along one fixed order.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -20,22 +20,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Vector = NDArray[np.float64]
     Weights = NDArray[np.float64]
 
 __all__ = [
     "Accuracy",
+    "Differences",
     "Interval",
     "PearsonCorrelation",
     "Purity",
     "SpearmanCorrelation",
     "Statistic",
-    "bootstrap_differences",
+    "paired_differences",
+    "value",
+    "weighted_ranks",
 ]
 
-RESAMPLES = 2000
+RESAMPLES = 1000
 CONFIDENCE = 0.95
-# Bounds the temporary matrices (resamples × items) to a few tens of megabytes.
-_ELEMENTS = 2_000_000
+# Items × resamples handled at once: bounds the temporary matrices to some megabytes each.
+_ELEMENTS = 500_000
 
 
 class Statistic(Protocol):
@@ -45,88 +49,93 @@ class Statistic(Protocol):
     def size(self) -> int:
         """Number of items."""
 
-    def __call__(self, weights: Weights) -> NDArray[np.float64]:
-        """Return the score for each row of `weights` (resamples × items); nan if undefined."""
+    def __call__(self, weights: Weights) -> Vector:
+        """Return the score for each column of `weights` (items × resamples); nan if undefined."""
+
+
+def value(statistic: Statistic) -> float:
+    """Return the score itself: every item once."""
+    return float(statistic(np.ones((statistic.size, 1)))[0])
 
 
 @dataclass(frozen=True, eq=False)
 class PearsonCorrelation:
     """Pearson's r between predicted and human scores."""
 
-    predicted: NDArray[np.float64]
-    gold: NDArray[np.float64]
+    predicted: Vector
+    gold: Vector
 
     @property
     def size(self) -> int:
         """Number of pairs."""
         return len(self.gold)
 
-    def __call__(self, weights: Weights) -> NDArray[np.float64]:
-        """Return r for each row of weights; one matrix product for all."""
+    def __call__(self, weights: Weights) -> Vector:
+        """Return r for each column of weights, from one matrix product for all."""
         if self.size == 0:
-            return np.full(len(weights), np.nan)
-        # Centring first keeps the moments below from cancelling.
-        x, y = self.predicted - self.predicted.mean(), self.gold - self.gold.mean()
-        moments = weights @ np.stack([x, y, x * x, y * y, x * y], axis=1)
-        total = weights.sum(axis=1)
-        mean_x, mean_y, xx, yy, xy = moments.T / total
-        return _ratio(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2, xx, yy)
+            return np.full(weights.shape[1], np.nan)
+        # Centred and scaled first, so that the moments neither cancel nor leave the range.
+        x, y = _standardized(self.predicted), _standardized(self.gold)
+        moments = np.stack([x, y, x * x, y * y, x * y]) @ weights
+        mean_x, mean_y, xx, yy, xy = moments / weights.sum(axis=0)
+        return _correlation(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2)
 
 
 @dataclass(frozen=True, eq=False)
 class SpearmanCorrelation:
-    """Spearman's ρ, average ranks for ties: Pearson's r of the ranks within each resample."""
+    """Spearman's ρ with average ranks for ties: Pearson's r of the ranks within each resample."""
 
-    predicted: NDArray[np.float64]
-    gold: NDArray[np.float64]
+    predicted: Vector
+    gold: Vector
 
     @property
     def size(self) -> int:
         """Number of pairs."""
         return len(self.gold)
 
-    def __call__(self, weights: Weights) -> NDArray[np.float64]:
-        """Return ρ for each row of weights, re-ranked exactly within each."""
+    def __call__(self, weights: Weights) -> Vector:
+        """Return ρ for each column of weights, ranked anew within each."""
         if self.size == 0:
-            return np.full(len(weights), np.nan)
-        total = weights.sum(axis=1, keepdims=True)
-        # Mean ranks are (total + 1) / 2 whatever the ties.
-        x = weighted_ranks(self.predicted, weights) - (total + 1) / 2
-        y = weighted_ranks(self.gold, weights) - (total + 1) / 2
-        xx, yy, xy = (
-            np.einsum("ij,ij,ij->i", weights, a, b) / total[:, 0]
-            for a, b in ((x, x), (y, y), (x, y))
+            return np.full(weights.shape[1], np.nan)
+        total = weights.sum(axis=0)
+        # Ranks have the mean (total + 1) / 2 whatever the ties; in units of the total they are
+        # of order one.
+        x, y = (
+            (weighted_ranks(values, weights) - (total + 1) / 2) / total
+            for values in (self.predicted, self.gold)
         )
-        scale = total[:, 0] ** 2
-        return _ratio(xy, xx, yy, scale, scale)
+        weighted = weights * x
+        xy = np.einsum("ij,ij->j", weighted, y)
+        xx = np.einsum("ij,ij->j", weighted, x)
+        yy = np.einsum("ij,ij->j", np.multiply(weights, y, out=weighted), y)
+        return _correlation(xy / total, xx / total, yy / total)
 
 
-def weighted_ranks(values: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
-    """Return the average rank of each item where item i occurs weights[·, i] times.
+def weighted_ranks(values: Vector, weights: Weights) -> Weights:
+    """Return the average rank of each item where item i occurs weights[i] times.
 
     The rank of a value is the weight below it plus half of (its ties' weight + 1).
     """
     distinct, group = np.unique(values, return_inverse=True)
-    members = sparse.csr_array(
-        (np.ones(len(values)), (np.arange(len(values)), group)), shape=(len(values), len(distinct))
-    )
-    in_group = weights @ members
-    below = np.cumsum(in_group, axis=1) - in_group
-    return np.asarray((below + (in_group + 1) / 2)[:, group])
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(distinct)))
+    ties = np.add.reduceat(weights[order], starts, axis=0)
+    ranks = np.cumsum(ties, axis=0)
+    ranks -= (ties - 1) / 2
+    return ranks[group]
 
 
-def _ratio(
-    covariance: NDArray[Any],
-    variance_x: NDArray[Any],
-    variance_y: NDArray[Any],
-    scale_x: NDArray[Any],
-    scale_y: NDArray[Any],
-) -> NDArray[np.float64]:
-    """Return the correlation, nan where a variance is nothing but rounding."""
-    tiny = 1e-13
-    defined = (variance_x > tiny * scale_x) & (variance_y > tiny * scale_y)
-    denominator = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
-    return np.where(defined, np.clip(covariance / denominator, -1.0, 1.0), np.nan)
+def _standardized(values: Vector) -> Vector:
+    centred = values - values.mean()
+    size = np.abs(centred).max()
+    return centred / size if size > 0 else centred
+
+
+def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> Vector:
+    """Return the correlation, nan where a variance is nothing but rounding (of values of order 1)."""
+    defined = (variance_x > 1e-13) & (variance_y > 1e-13)
+    scale = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
+    return np.where(defined, np.clip(covariance / scale, -1.0, 1.0), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,19 +153,19 @@ class Purity:
         """Number of items."""
         return len(self.categories)
 
-    def __call__(self, weights: Weights) -> NDArray[np.float64]:
-        """Return the purity for each row of weights, from its contingency table."""
+    def __call__(self, weights: Weights) -> Vector:
+        """Return the purity for each column of weights, from its contingency table."""
         placed = np.flatnonzero(self.clusters >= 0)
         if len(placed) == 0:
-            return np.full(len(weights), np.nan)
+            return np.full(weights.shape[1], np.nan)
         rows, columns = self.clusters[placed], self.categories[placed]
         shape = (int(rows.max()) + 1, int(columns.max()) + 1)
         cells = sparse.csr_array(
-            (np.ones(len(placed)), (np.arange(len(placed)), rows * shape[1] + columns)),
-            shape=(len(placed), shape[0] * shape[1]),
+            (np.ones(len(placed)), (rows * shape[1] + columns, np.arange(len(placed)))),
+            shape=(shape[0] * shape[1], len(placed)),
         )
-        tables = np.asarray(weights[:, placed] @ cells).reshape(-1, *shape)
-        return np.asarray(tables.max(axis=2).sum(axis=1) / weights.sum(axis=1))
+        tables = np.asarray(cells @ weights[placed]).reshape(*shape, -1)
+        return np.asarray(tables.max(axis=1).sum(axis=0) / weights.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +179,11 @@ class Accuracy:
         """Number of items."""
         return len(self.correct)
 
-    def __call__(self, weights: Weights) -> NDArray[np.float64]:
-        """Return the accuracy for each row of weights."""
+    def __call__(self, weights: Weights) -> Vector:
+        """Return the accuracy for each column of weights."""
         if self.size == 0:
-            return np.full(len(weights), np.nan)
-        return np.asarray(weights @ self.correct.astype(np.float64) / weights.sum(axis=1))
+            return np.full(weights.shape[1], np.nan)
+        return np.asarray(self.correct.astype(np.float64) @ weights / weights.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,58 +200,62 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def value(statistic: Statistic) -> float:
-    """Return the score itself: every item once."""
-    return float(statistic(np.ones((1, statistic.size)))[0])
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """What methods gained over the baseline, × 100: as measured, and in each resample."""
+
+    measured: Vector  # methods
+    resampled: NDArray[np.float64]  # methods × resamples
+
+    @classmethod
+    def mean(cls, parts: Sequence[Differences]) -> Differences:
+        """Average over datasets; resamples of different datasets are independent draws."""
+        return cls(
+            np.mean([part.measured for part in parts], axis=0),
+            np.mean([part.resampled for part in parts], axis=0),
+        )
+
+    def interval(self, method: int, confidence: float = CONFIDENCE) -> Interval:
+        """Return the percentile interval; resamples with an undefined score are left out."""
+        samples = self.resampled[method]
+        samples = samples[np.isfinite(samples)]
+        tail = 50 * (1 - confidence)
+        low, high = np.percentile(samples, [tail, 100 - tail]) if len(samples) else (np.nan, np.nan)
+        return Interval(float(self.measured[method]), float(low), float(high))
 
 
-def bootstrap_differences(
-    methods: Sequence[Mapping[str, Statistic]],
+def paired_differences(
     baseline: Mapping[str, Statistic],
+    methods: Sequence[Mapping[str, Statistic]],
     *,
     resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
     seed: int = 0,
-) -> list[Interval]:
-    """Return for each method the interval of its mean gain over the baseline.
+) -> dict[str, Differences]:
+    """Resample each dataset's items, the same draws for all methods, and take the differences.
 
-    `baseline` and each of `methods` map dataset names to statistics over the same items. Items
-    are drawn with replacement within each dataset, the same draws for all methods (which is what
-    makes the comparison paired), and the datasets' differences are averaged. Draws depend on the
-    seed, the dataset's name and its size only, so an interval does not change when another
-    dataset or method joins the table. Resamples in which a score is undefined are left out.
+    `baseline` and each of `methods` map dataset names to statistics over the same items; that the
+    draws are shared is what makes the comparison paired. They depend on the seed, the dataset's
+    name and its size only, so an interval does not change when another dataset or method joins.
 
-    Cost: O(resamples × items) for each method, no sorting within resamples.
+    Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
-    names = [name for name, statistic in baseline.items() if np.isfinite(value(statistic))]
-    totals = np.zeros((len(methods), resamples))
-    points = np.zeros(len(methods))
-    for name in names:
-        reference = baseline[name]
-        others = [method[name] for method in methods]
-        base = value(reference)
-        points += [value(other) - base for other in others]
-        start = 0
-        for weights in _resampled(name, reference.size, resamples, seed):
-            stop = start + len(weights)
-            baseline_scores = reference(weights)
-            for row, other in enumerate(others):
-                totals[row, start:stop] += other(weights) - baseline_scores
-            start = stop
-    tail = 50 * (1 - confidence)
-    scale = 100 / max(len(names), 1)
-    return [
-        _interval(scale * point, scale * total, tail)
-        for point, total in zip(points, totals, strict=True)
-    ]
+    return {
+        name: _differences(name, statistic, [method[name] for method in methods], resamples, seed)
+        for name, statistic in baseline.items()
+    }
 
 
-def _interval(point: float, samples: NDArray[np.float64], tail: float) -> Interval:
-    defined = samples[np.isfinite(samples)]
-    if len(defined) == 0:
-        return Interval(float(point), float("nan"), float("nan"))
-    low, high = np.percentile(defined, [tail, 100 - tail])
-    return Interval(float(point), float(low), float(high))
+def _differences(
+    name: str, baseline: Statistic, others: Sequence[Statistic], resamples: int, seed: int
+) -> Differences:
+    reference = value(baseline)
+    measured = np.array([value(other) - reference for other in others])
+    blocks = []
+    for weights in _resampled(name, baseline.size, resamples, seed):
+        scores = baseline(weights)
+        blocks.append([other(weights) - scores for other in others])
+    shape = (len(others), -1)
+    return Differences(100 * measured, 100 * np.concatenate(blocks, axis=1).reshape(shape))
 
 
 def _resampled(name: str, size: int, resamples: int, seed: int) -> Iterator[Weights]:
@@ -250,8 +263,10 @@ def _resampled(name: str, size: int, resamples: int, seed: int) -> Iterator[Weig
     generator = np.random.default_rng([seed, zlib.crc32(name.encode()), size])
     block = max(1, min(resamples, _ELEMENTS // max(size, 1)))
     for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        drawn = generator.integers(0, size, size=(rows, size))
-        drawn += (np.arange(rows) * size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * size)
-        yield counts.reshape(rows, size).astype(np.float64)
+        columns = min(block, resamples - start)
+        if size == 0:
+            yield np.zeros((0, columns))
+            continue
+        drawn = generator.integers(0, size, size=(size, columns)) * columns + np.arange(columns)
+        counts = np.bincount(drawn.ravel(), minlength=size * columns)
+        yield counts.reshape(size, columns).astype(np.float64)
