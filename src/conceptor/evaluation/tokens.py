@@ -6,13 +6,15 @@ import re
 
 __all__ = ["tokenize"]
 
-# Contractions part where the Penn Treebank parts them: do|n't, it|'s.
+# Contractions part where the Penn Treebank parts them: do|n't, it|'s, can|not; O'Neill stays whole.
 _TOKEN = re.compile(
     r"n't\b"
     r"|'(?:s|m|d|ll|re|ve)\b"
-    r"|(?:[^\W\d_]\.){2,}"  # u.s.
+    r"|(?:[^\W\d_]\.){2,}(?:-\w+)*"  # u.s., u.s.-led
+    r"|can(?=not\b)"
     r"|\w+?(?=n't\b)"
-    r"|\w+(?:[-.]\w+)*"  # well-known
+    r"|(?<!\.)\.\w+"  # .spx: a name of its own
+    r"|\w+(?:[-.]\w+|'(?!(?:s|m|d|ll|re|ve)\b)\w+)*"  # well-known
 )
 _APOSTROPHES = str.maketrans("‘’", "''")
 
