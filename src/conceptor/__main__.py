@@ -1,0 +1,5 @@
+"""`python -m conceptor`."""
+
+from conceptor.cli import main
+
+main()
