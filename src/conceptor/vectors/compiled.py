@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -18,7 +18,11 @@ def compiled(function: Function) -> Function:
     failure.
     """
     try:
-        kernel: Function = numba.njit(cache=True, nogil=True)(function)
+        return cast("Function", numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:
-        kernel = numba.njit(nogil=True)(function)
-    return kernel
+        return cast("Function", numba.njit(nogil=True)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile into the caller: for small functions called once for each number."""
+    return cast("Function", numba.njit(inline="always", nogil=True)(function))

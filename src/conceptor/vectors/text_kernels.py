@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.vectors.compiled import compiled
+from conceptor.vectors.compiled import compiled, inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,9 +35,9 @@ TENS = np.array([float(f"1e{q}") for q in range(-ORIGIN, ORIGIN + 1)])
 HALF_ULP = np.array([2.0 ** (max(e, 1) - 127 - 24) for e in range(256)])
 
 
-@compiled
+@inlined
 def _is_blank(character: int) -> bool:
-    return character == SPACE or character == TAB
+    return character in (SPACE, TAB)
 
 
 @compiled
@@ -109,7 +109,7 @@ def parse_number(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, np
         exponent += sign * written
     if i < end and not _is_blank(text[i]) and text[i] != NEWLINE and text[i] != RETURN:
         return NOT_A_NUMBER, np.float32(0), i
-    value = np.float64(digits)
+    value = float(digits)
     # value × 10^exponent lies in [10^(used + exponent - 1), 10^(used + exponent)).
     if used == 0 or used + exponent < -46:
         value = 0.0
@@ -122,6 +122,44 @@ def parse_number(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, np
     low = np.float32(value * (1 - 1e-15))
     high = np.float32(value * (1 + 1e-15))
     return (OK if low == high else UNSURE), high, i
+
+
+@inlined
+def _parse_plain(text: NDArray[np.uint8], i: int, end: int) -> tuple[int, np.float32, int]:
+    """Read a number of at most 19 digits without an exponent; anything else is not `OK`."""
+    negative = i < end and text[i] == MINUS
+    if negative:
+        i += 1
+    digits = np.uint64(0)
+    first = i
+    while i < end and ZERO <= text[i] <= ZERO + 9:
+        digits = digits * np.uint64(10) + np.uint64(text[i] - ZERO)
+        i += 1
+    count = i - first
+    places = 0
+    if i < end and text[i] == POINT:
+        i += 1
+        first = i
+        while i < end and ZERO <= text[i] <= ZERO + 9:
+            digits = digits * np.uint64(10) + np.uint64(text[i] - ZERO)
+            i += 1
+        places = i - first
+        count += places
+    status = OK
+    if (
+        count == 0
+        or count > 19
+        or (i < end and not (text[i] == SPACE or text[i] == NEWLINE or text[i] == TAB))
+    ):
+        status = NOT_A_NUMBER
+    value = np.float64(digits) * TENS[ORIGIN - min(places, 19)]
+    if negative:
+        value = -value
+    low = np.float32(value * (1 - 1e-15))
+    high = np.float32(value * (1 + 1e-15))
+    if low != high:
+        status = UNSURE
+    return status, high, i
 
 
 @compiled
@@ -139,7 +177,10 @@ def _parse_fields(
         while i < end and _is_blank(text[i]):
             i += 1
         start = i
-        status, values[row, column], i = parse_number(text, i, end)
+        status, value, i = _parse_plain(text, i, end)
+        if status != OK:
+            status, value, i = parse_number(text, start, end)
+        values[row, column] = value
         if status == NOT_A_NUMBER:
             return False, i, n_unsure
         if status == UNSURE:
@@ -167,7 +208,7 @@ def _split_from_right(text: NDArray[np.uint8], start: int, end: int, fields: int
 
 @compiled
 def _end_of_line(text: NDArray[np.uint8], i: int) -> int:
-    """Return where the blanks and the carriage return before a line's end stop, or -1 if not there."""
+    """Return where the newline stands if only blanks and a return come before it, else -1."""
     while i < text.size and _is_blank(text[i]):
         i += 1
     if i < text.size and text[i] == RETURN:
@@ -204,9 +245,7 @@ def parse_rows(
         word_end = start
         while word_end < text.size and not _is_blank(text[word_end]) and text[word_end] != NEWLINE:
             word_end += 1
-        good, i, n_unsure = _parse_fields(
-            text, word_end, text.size, values, row, unsure, before
-        )
+        good, i, n_unsure = _parse_fields(text, word_end, text.size, values, row, unsure, before)
         newline = _end_of_line(text, i) if good else -1
         if newline < 0:
             n_unsure = before
@@ -264,7 +303,7 @@ def _parse_spaced(
     return OK, numbers, after
 
 
-@compiled
+@inlined
 def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int) -> int:
     """Write one finite number at `out[at:]` so that it is never a bare integer; return its end."""
     if bits < 0:
@@ -299,11 +338,11 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
         digits //= 10
         exponent += 1
     if exponent < -5 or exponent > 8:
-        return _write_scientific(digits, count, exponent, out, at)
-    return _write_fixed(digits, count, exponent, out, at)
+        return _write_scientific(int(digits), count, exponent, out, at)
+    return _write_fixed(int(digits), count, exponent, out, at)
 
 
-@compiled
+@inlined
 def _write_fixed(digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int) -> int:
     if exponent < 0:
         out[at], out[at + 1] = ZERO, POINT
@@ -329,7 +368,7 @@ def _write_fixed(digits: int, count: int, exponent: int, out: NDArray[np.uint8],
     return at + length + 1
 
 
-@compiled
+@inlined
 def _write_scientific(
     digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
 ) -> int:
