@@ -1,4 +1,4 @@
-"""`python -m conceptor`."""
+"""Run the command line with ``python -m conceptor``."""
 
 from conceptor.cli import main
 
