@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "WordVectors", "as_word_vectors", "cosines"]
 
 MISSING = -1
-
-
-class Chunk(Protocol):
-    """Words and their rows, as a vectors file yields them."""
-
-    @property
-    def words(self) -> Sequence[str]:
-        """The words, in file order."""
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """One row for each word."""
 
 
 class WordVectors:
@@ -85,6 +73,14 @@ class WordVectors:
             found = [find(word, MISSING) for word in words]
         return np.array(found, dtype=np.intp)
 
+    def with_vectors(self, vectors: NDArray[Any]) -> WordVectors:
+        """Return the same words with other vectors, sharing the index."""
+        if len(vectors) != len(self.words):
+            raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
+        other = object.__new__(WordVectors)
+        other.words, other.vectors, other._rows = self.words, vectors, self._rows
+        return other
+
     def restricted(self, wanted: Collection[str], *, first: int = 0) -> WordVectors:
         """Return the first `first` words and those in `wanted`: all that a benchmark can ask for.
 
@@ -93,23 +89,6 @@ class WordVectors:
         keep = [i for i, word in enumerate(self.words) if i < first or word in wanted]
         return WordVectors([self.words[i] for i in keep], self.vectors[keep])
 
-    @classmethod
-    def from_chunks(
-        cls, chunks: Iterable[Chunk], wanted: Collection[str], *, first: int = 0
-    ) -> WordVectors:
-        """Collect from a stream what `restricted` would keep; memory grows with `wanted` only."""
-        words: list[str] = []
-        parts: list[NDArray[np.float32]] = []
-        seen = 0
-        for chunk in chunks:
-            keep = [i for i, word in enumerate(chunk.words) if seen + i < first or word in wanted]
-            words.extend(chunk.words[i] for i in keep)
-            parts.append(chunk.vectors[keep])
-            seen += len(chunk.words)
-        if not parts:
-            raise InvalidInputError("there are no vectors to evaluate")
-        return cls(words, np.concatenate(parts))
-
 
 def as_word_vectors(vectors: object) -> WordVectors:
     """Accept `WordVectors`, `(words, array)`, a mapping of words to vectors, KeyedVectors."""
@@ -117,15 +96,19 @@ def as_word_vectors(vectors: object) -> WordVectors:
         case WordVectors():
             return vectors
         case (words, matrix):
-            return WordVectors(words, matrix)
+            return _from_parts(words, matrix)
         case Mapping() if vectors:
             return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
         case object(index_to_key=words, vectors=matrix):
-            return WordVectors(words, matrix)
+            return _from_parts(words, matrix)
     raise InvalidInputError(
         f"cannot evaluate a {type(vectors).__name__}: give (words, array), a mapping of words to "
         "vectors, or gensim KeyedVectors"
     )
+
+
+def _from_parts(words: Any, matrix: Any) -> WordVectors:  # noqa: ANN401
+    return WordVectors(words, matrix)
 
 
 def cosines(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
