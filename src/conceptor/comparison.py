@@ -1,0 +1,310 @@
+"""Post-processors side by side: fit each on the vectors given, score all on the same items."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from conceptor import datasets, estimation
+from conceptor.errors import InvalidInputError
+from conceptor.estimation import Counts, FirstWords, Weighting, WordList, ZipfRanks
+from conceptor.evaluation import Missing, WordVectors
+from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.evaluation import Battery, Evaluation
+
+__all__ = ["DEFAULT_METHODS", "METHODS", "Comparison", "Method", "Settings", "compare"]
+
+ORIGINAL = "original"
+FIRST_WORDS = 50_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the methods are fitted with: the paper's choices unless told otherwise."""
+
+    aperture: float = 2.0
+    directions: int = 2
+    ridge: float = 50.0
+    vocabulary: Weighting = FirstWords(FIRST_WORDS)
+    usage: Weighting = ZipfRanks()
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table of methods: its estimator, and what it is fitted on."""
+
+    name: str
+    description: str
+    estimator: Callable[[Settings], SpectralPostprocessor]
+    weighting: Callable[[Settings], Weighting]
+
+
+def _vocabulary(settings: Settings) -> Weighting:
+    return settings.vocabulary
+
+
+def _usage(settings: Settings) -> Weighting:
+    return settings.usage
+
+
+def _function_words(_: Settings) -> Weighting:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return WordList(ENGLISH_STOP_WORDS, "scikit-learn's English function words")
+
+
+def _cn(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import ConceptorNegation
+
+    return ConceptorNegation(aperture=settings.aperture)
+
+
+def _abtt(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import AllButTheTop
+
+    return AllButTheTop(directions=settings.directions)
+
+
+def _pvn(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import PrincipalVarianceNormalization
+
+    return PrincipalVarianceNormalization(directions=settings.directions)
+
+
+def _whitening(_: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import Whitening
+
+    return Whitening()
+
+
+def _hsr(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import HalfSiblingRegression
+
+    return HalfSiblingRegression(ridge=settings.ridge)
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("abtt", "All-But-The-Top", _abtt, _vocabulary),
+        Method("cn", "Conceptor Negation", _cn, _vocabulary),
+        Method("cn-zipf", "Conceptor Negation weighted by usage", _cn, _usage),
+        Method("whitening", "ZCA whitening", _whitening, _vocabulary),
+        Method("zipf-whitening", "whitening weighted by usage", _whitening, _usage),
+        Method("pvn", "Principal Variance Normalization", _pvn, _vocabulary),
+        Method("hsr", "Half-Sibling Regression by ridge", _hsr, _function_words),
+    )
+}
+DEFAULT_METHODS = (ORIGINAL, "abtt", "cn", "cn-zipf")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores of every method on the same items.
+
+    Attributes
+    ----------
+    vectors : str
+        What was post-processed.
+    evaluations : dict of str to Evaluation
+        By method; the vectors as they came are `original`.
+    notes : sequence of str
+        What the methods were fitted on.
+    """
+
+    vectors: str
+    evaluations: Mapping[str, Evaluation]
+    notes: Sequence[str] = ()
+    resamples: int = RESAMPLES
+    seed: int = 0
+    estimators: Mapping[str, SpectralPostprocessor] = field(default_factory=dict, repr=False)
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods' names, in order."""
+        return list(self.evaluations)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Datasets that could not be had, and why."""
+        return next(iter(self.evaluations.values())).missing
+
+    @cached_property
+    def _differences(self) -> dict[str, Differences]:
+        """Gains over the original by dataset, for the methods after it."""
+        if ORIGINAL not in self.evaluations or self.resamples == 0:
+            return {}
+        statistics = {
+            name: {o.dataset: o.statistic for o in evaluation.outcomes}
+            for name, evaluation in self.evaluations.items()
+        }
+        baseline = statistics.pop(ORIGINAL)
+        if not statistics:
+            return {}
+        return paired_differences(
+            baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
+        )
+
+    def interval(self, method: str, datasets: Sequence[str]) -> Interval | None:
+        """Return the interval of a method's mean gain over the original on these datasets."""
+        others = [name for name in self.methods if name != ORIGINAL]
+        parts = [self._differences[name] for name in datasets if name in self._differences]
+        if method not in others or not parts:
+            return None
+        return Differences.mean(parts).interval(others.index(method))
+
+    def gains(self, family: str) -> dict[str, Interval]:
+        """Return each method's gain over the original on a family's mean, with its interval."""
+        if ORIGINAL not in self.evaluations:
+            return {}
+        over = [o.dataset for o in self.evaluations[ORIGINAL].mean_outcomes(family)]
+        intervals = {name: self.interval(name, over) for name in self.methods}
+        return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @property
+    def families(self) -> list[str]:
+        """The tasks that were run, in order."""
+        return next(iter(self.evaluations.values())).families
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        gains = {family: self.gains(family) for family in self.families}
+        return {
+            "vectors": self.vectors,
+            "notes": list(self.notes),
+            "methods": [
+                {
+                    "name": name,
+                    "results": [row.to_dict() for row in evaluation.rows()],
+                    "means": evaluation.means(),
+                    "gains": {
+                        family: {"difference": i.difference, "low": i.low, "high": i.high}
+                        for family, by_method in gains.items()
+                        if (i := by_method.get(name)) is not None
+                    },
+                }
+                for name, evaluation in self.evaluations.items()
+            ],
+            "missing": self.missing,
+        }
+
+
+def compare(
+    vectors: object,
+    battery: Battery,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    settings: Settings | None = None,
+    *,
+    name: str = "vectors",
+    missing: Missing = Missing.SKIP,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
+    """Fit methods on vectors and score each on the same items, in one pass over the vectors.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    battery : Battery
+        From `conceptor.evaluation.load`.
+    methods : names
+        Out of `original` and `METHODS`.
+    settings : Settings, optional
+        Aperture, directions, vocabulary and usage weights.
+    name, missing
+        As in `conceptor.evaluation.evaluate`.
+    resamples, seed
+        Of the paired bootstrap; 0 resamples for none.
+    """
+    settings = settings or Settings()
+    chosen = [METHODS[method] for method in _checked(methods) if method != ORIGINAL]
+    weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
+    gathered = estimation.gather(
+        estimation.chunks_of(vectors), weightings, battery.words, first=battery.first
+    )
+    moments = dict(zip(weightings, gathered.moments, strict=True))
+    estimators = {
+        method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
+        for method in chosen
+    }
+    evaluations = {}
+    for method in dict.fromkeys(methods):
+        rows = gathered.vectors
+        if method != ORIGINAL:
+            rows = rows.with_vectors(estimators[method].map_(rows.vectors))
+        evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
+    notes = [
+        f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
+        f"fitted on {weighting.description} ({moments[weighting].count:,} of "
+        f"{gathered.count:,} vectors)"
+        for weighting in weightings
+    ]
+    return Comparison(name, evaluations, notes, resamples, seed, estimators)
+
+
+def _checked(methods: Sequence[str]) -> list[str]:
+    for method in methods:
+        if method != ORIGINAL and method not in METHODS:
+            known = ", ".join([ORIGINAL, *METHODS])
+            raise InvalidInputError(f"no method is called {method!r}; the methods are {known}")
+    if not methods:
+        raise InvalidInputError("no method was named")
+    return list(dict.fromkeys(methods))
+
+
+def default_settings(
+    *,
+    vocabulary: str | None = None,
+    usage: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    **parameters: Any,
+) -> Settings:
+    """Return settings from what users write.
+
+    Parameters
+    ----------
+    vocabulary : `top:N`, a file of words, or None
+        None is the paper's list where it can be had, else the first 50,000 words.
+    usage : `zipf`, a "word count" file, or None
+        None is `zipf`.
+    data, offline
+        Where the paper's list is looked for.
+    **parameters
+        `aperture`, `directions`, `ridge`.
+    """
+    return Settings(
+        vocabulary=_choose_vocabulary(vocabulary, data, offline=offline),
+        usage=_choose_usage(usage),
+        **parameters,
+    )
+
+
+def _choose_vocabulary(
+    choice: str | None, data: str | os.PathLike[str] | None, *, offline: bool
+) -> Weighting:
+    if choice is None:
+        try:
+            path = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
+        except datasets.MissingDataError:
+            return FirstWords(FIRST_WORDS)
+        return estimation.paper_vocabulary(path)
+    if choice.startswith("top:"):
+        count = choice.removeprefix("top:")
+        if not count.isdecimal() or int(count) == 0:
+            raise InvalidInputError(f"--vocabulary {choice}: write top:N with a whole number N")
+        return FirstWords(int(count))
+    return WordList(frozenset(estimation.read_counts(choice)), f"the words of {choice}")
+
+
+def _choose_usage(choice: str | None) -> Weighting:
+    if choice is None or choice == "zipf":
+        return ZipfRanks()
+    return Counts(estimation.read_counts(choice), f"the counts of {choice}")

@@ -1,0 +1,346 @@
+"""What data exists, where it is found, how it is fetched and verified.
+
+Every file is named in `datasets.json` with its size, SHA-256, origin and terms; none is part of
+this package. A file is looked for in this order:
+
+1. the directory given as `data=`, or else `$CONCEPTOR_DATA`;
+2. inside an installed package that carries it (found without importing that package);
+3. the user's cache;
+4. its repository, at a pinned commit, by a verified download into the cache.
+
+`$CONCEPTOR_DATA_URL` replaces `https://raw.githubusercontent.com` as the place to download from
+(a mirror laid out as `<owner>/<repository>/<commit>/<path>`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import threading
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "DataFile",
+    "MissingDataError",
+    "Origin",
+    "data_file",
+    "demo_vectors",
+    "fetch",
+    "find",
+    "gather",
+    "registry",
+]
+
+DEFAULT_URL = "https://raw.githubusercontent.com"
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 30.0
+ATTEMPTS = 2
+
+
+class MissingDataError(ConceptorError):
+    """A data file is neither at hand nor to be had (exit code 1)."""
+
+
+class Origin(StrEnum):
+    """Where a file was found."""
+
+    DIRECTORY = "directory"
+    PACKAGE = "package"
+    CACHE = "cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A copy of a file inside an installed package, with the copy's own bytes and hash."""
+
+    package: str
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file: its name (also its place in a data directory), its hash, its source, its terms."""
+
+    name: str
+    bytes: int
+    sha256: str
+    citation: str
+    licence: str
+    repository: str | None = None
+    commit: str | None = None
+    path: str | None = None
+    packaged: tuple[Packaged, ...] = ()
+
+    @property
+    def url(self) -> str | None:
+        """Address of the pinned file; None where it cannot be downloaded."""
+        if self.repository is None:
+            return None
+        base = os.environ.get("CONCEPTOR_DATA_URL", DEFAULT_URL).rstrip("/")
+        return f"{base}/{self.repository}/{self.commit}/{self.path}"
+
+    @property
+    def source(self) -> str:
+        """The origin in words, for people."""
+        if self.repository is not None:
+            return f"{self.repository}@{(self.commit or '')[:7]}"
+        if self.packaged:
+            return f"package {self.packaged[0].package.replace('_', '-')}"
+        return "a data directory"
+
+
+class Progress(Protocol):
+    """What a progress bar must do for a download: pooch's (and tqdm's) contract."""
+
+    total: int
+
+    def update(self, amount: int) -> None:
+        """Add this many bytes."""
+
+    def reset(self) -> None:
+        """Start again from nothing."""
+
+    def close(self) -> None:
+        """End the bar."""
+
+
+@functools.cache
+def registry() -> dict[str, DataFile]:
+    """Return every known file by name."""
+    text = resources.files("conceptor").joinpath("datasets.json").read_text(encoding="utf-8")
+    files = (_parse(entry) for entry in json.loads(text))
+    return {file.name: file for file in files}
+
+
+def _parse(entry: dict[str, Any]) -> DataFile:
+    packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
+    return DataFile(**entry, packaged=packaged)
+
+
+def data_file(name: str) -> DataFile:
+    """Return the registry's entry for `name`: its full name, or the end of it if unambiguous."""
+    files = registry()
+    if name in files:
+        return files[name]
+    matches = [file for known, file in files.items() if known.endswith("/" + name)]
+    if len(matches) == 1:
+        return matches[0]
+    raise InvalidInputError(f"no data file is called {name!r}; `conceptor data list` names them")
+
+
+def cache_directory() -> Path:
+    """Return the user's cache for downloaded files."""
+    import pooch
+
+    return Path(pooch.os_cache("conceptor"))
+
+
+def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, Origin] | None:
+    """Look for a file without the network; every file returned has been hashed.
+
+    A wrong file in a directory the user named is an error; a wrong copy in a package or in the
+    cache is passed over, because the user did not ask for that one.
+    """
+    named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
+    if named is not None:
+        if not Path(named).is_dir():
+            raise InvalidInputError(f"the data directory {os.fspath(named)} is not a directory")
+        path = Path(named, file.name)
+        if path.is_file():
+            if not matches(path, file.bytes, file.sha256):
+                raise InvalidInputError(
+                    f"{path} is not the file this version knows (its SHA-256 differs); "
+                    "take it out of the directory to have it fetched"
+                )
+            return path, Origin.DIRECTORY
+    for copy in file.packaged:
+        inside = _package_file(copy)
+        if inside is not None and matches(inside, copy.bytes, copy.sha256):
+            return inside, Origin.PACKAGE
+    cached = cache_directory() / file.name
+    if cached.is_file() and matches(cached, file.bytes, file.sha256):
+        return cached, Origin.CACHE
+    return None
+
+
+def matches(path: Path, size: int, sha256: str) -> bool:
+    """Whether the file has this size and this SHA-256 (streamed, constant memory)."""
+    if path.stat().st_size != size:
+        return False
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
+
+
+def _package_file(copy: Packaged) -> Path | None:
+    # find_spec on a top-level name reads directories only; importing gensim would take seconds.
+    spec = importlib.util.find_spec(copy.package)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(place, copy.path)
+        if path.is_file():
+            return path
+    return None
+
+
+def fetch(
+    name: str,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Callable[[DataFile], Progress] | None = None,
+) -> Path:
+    """Return the path of a verified file, downloading it into the cache if need be.
+
+    Raises
+    ------
+    MissingDataError
+        It is not at hand and there is no network, the server failed, or the bytes are wrong.
+        Nothing is left in the cache then.
+    """
+    file = data_file(name)
+    found = find(file, data)
+    if found is not None:
+        return found[0]
+    if file.url is None:
+        raise MissingDataError(f"{file.name} is not at hand; {how_to_get(file)}")
+    if offline:
+        raise MissingDataError(f"{file.name} is not at hand, and fetching is switched off")
+    return _download(file, file.url, progress)
+
+
+def gather(
+    names: Iterable[str],
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Callable[[DataFile], Progress] | None = None,
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Fetch what can be had: the paths, and for each missing file the reason.
+
+    The network is tried once: where no connection can be made, the other files are not waited for.
+    """
+    paths: dict[str, Path] = {}
+    missing: dict[str, str] = {}
+    for name in names:
+        try:
+            paths[name] = fetch(name, data, offline=offline, progress=progress)
+        except MissingDataError as error:
+            missing[name] = str(error)
+    return paths, missing
+
+
+def how_to_get(file: DataFile) -> str:
+    """One clause that tells the user how to come by a file."""
+    if file.url is not None:
+        return "connect to the network and run: conceptor data fetch"
+    if file.packaged:
+        package = file.packaged[0].package.replace("_", "-")
+        return f"it comes with the package {package}: pip install 'conceptor[demo]'"
+    return "put it in a directory laid out as `conceptor data list` shows and name it with --data"
+
+
+def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress] | None) -> Path:
+    import pooch
+    import requests
+
+    host = url.split("/", 3)[2]
+    if not _reachable(host, url):
+        raise MissingDataError(
+            f"{file.name} is not at hand and {host} cannot be reached; {how_to_get(file)}"
+        )
+    target = cache_directory() / file.name
+    pooch.get_logger().setLevel("ERROR")
+    for attempt in range(ATTEMPTS):
+        last = attempt == ATTEMPTS - 1
+        bar = progress(file) if progress else False
+        downloader = pooch.HTTPDownloader(progressbar=bar, timeout=(CONNECT_SECONDS, READ_SECONDS))
+        try:
+            # pooch writes beside the target, checks the hash, and only then renames, so that two
+            # processes that fetch one file at once both end with a whole one.
+            pooch.retrieve(
+                url,
+                known_hash=f"sha256:{file.sha256}",
+                fname=target.name,
+                path=target.parent,
+                downloader=downloader,
+            )
+            return target
+        except requests.HTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            if last or status < 500:
+                raise MissingDataError(f"{url} could not be fetched: HTTP {status}") from error
+        except requests.RequestException as error:
+            if last:
+                raise MissingDataError(
+                    f"{url} could not be fetched: the connection broke "
+                    f"({type(error).__name__}); try again"
+                ) from error
+        except ValueError as error:
+            raise MissingDataError(
+                f"{url} was fetched and refused: its SHA-256 is not the pinned one"
+            ) from error
+    raise AssertionError
+
+
+_reached: dict[str, bool] = {}
+
+
+def _reachable(host: str, url: str) -> bool:
+    """Whether any answer comes from `host` within a few seconds; asked once per process.
+
+    Looking up a name can hang far longer than any timeout of the HTTP library where the network is
+    down, so the question is asked in a thread that is not waited for.
+    """
+    if host not in _reached:
+        answers: list[bool] = []
+        asking = threading.Thread(target=_ask, args=(url, answers), daemon=True)
+        asking.start()
+        asking.join(2 * CONNECT_SECONDS)
+        _reached[host] = any(answers)
+    return _reached[host]
+
+
+def _ask(url: str, answers: list[bool]) -> None:
+    import requests
+
+    try:
+        requests.head(url, timeout=CONNECT_SECONDS)
+    except requests.RequestException:
+        answers.append(False)
+    else:
+        answers.append(True)
+
+
+def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
+    """Return GloVe 6B 50d (400,000 words by falling frequency) from the demo extra.
+
+    The package stores the matrix in Fortran order; rows are made contiguous here, once.
+    """
+    words, matrix = (
+        _package_file(data_file(name).packaged[0])
+        for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy")
+    )
+    if words is None or matrix is None or importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtraError("The demonstration vectors (GloVe 6B 50d)", "demo")
+    from pyarrow import parquet
+
+    column = parquet.read_table(words, columns=["index"]).column("index")
+    vectors = np.load(matrix, mmap_mode="r", allow_pickle=False)
+    return column.to_pylist(), np.ascontiguousarray(vectors, dtype=np.float32)

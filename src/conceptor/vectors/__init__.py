@@ -1,0 +1,8 @@
+"""Files of word vectors: many formats, one stream of chunks."""
+
+from conceptor.vectors.detect import FORMATS
+from conceptor.vectors.files import open_vectors, write_vectors
+from conceptor.vectors.source import Chunk, VectorSource
+from conceptor.vectors.words import PackedWords
+
+__all__ = ["FORMATS", "Chunk", "PackedWords", "VectorSource", "open_vectors", "write_vectors"]

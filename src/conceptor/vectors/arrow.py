@@ -1,0 +1,228 @@
+"""Parquet and Arrow/Feather tables: words, and a list column or one column for each dimension."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.vectors.npy import as_float32
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
+from conceptor.vectors.words import PackedWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+PARQUET = "parquet"
+FEATHER = "feather"
+WORD_COLUMNS = ("word", "words", "token", "key", "index", "__index_level_0__")
+
+
+def pyarrow() -> Any:  # noqa: ANN401
+    """Import pyarrow, or say how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError("reading and writing Parquet and Arrow files", "arrow") from None
+    return pyarrow
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    arrow = pyarrow()
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError) as error:
+        if getattr(error, "errno", None):
+            raise
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidInputError(f"{path}: not a readable Arrow or Parquet table ({said})") from None
+
+
+class ArrowSource(VectorSource):
+    """Reads a batch of rows at a time."""
+
+    def __init__(self, path: Path, file_format: str) -> None:
+        self.format = file_format
+        self._read_rows = 0
+        with _damage_reported(path), _opened(path, file_format) as (schema, self._rows, batches):
+            self._word_column, self._vector_columns = _columns(path, schema)
+            first = next(iter(batches(1)), None)
+            dimension, dtype = self._shape(path, schema, first)
+        if dimension == 0:
+            raise InvalidInputError(f"{path}: vectors of no dimension")
+        super().__init__(path, dimension, dtype)
+
+    def fraction_read(self) -> float | None:
+        """Return how far the running pass is."""
+        return self._read_rows / max(self._rows, 1)
+
+    def _shape(
+        self,
+        path: Path,
+        schema: Any,  # noqa: ANN401
+        first: Any,  # noqa: ANN401
+    ) -> tuple[int, np.dtype[np.generic]]:
+        arrow = pyarrow()
+        if len(self._vector_columns) > 1:
+            kind = schema.field(self._vector_columns[0]).type
+            return len(self._vector_columns), np.dtype(kind.to_pandas_dtype())
+        kind = schema.field(self._vector_columns[0]).type
+        if not (arrow.types.is_floating(kind) or arrow.types.is_integer(kind)):
+            dtype = np.dtype(kind.value_type.to_pandas_dtype())
+            if arrow.types.is_fixed_size_list(kind):
+                return kind.list_size, dtype
+            if first is None or not first.num_rows:
+                raise InvalidInputError(f"{path}: holds no vectors")
+            return len(first.column(self._vector_columns[0])[0].as_py() or ()), dtype
+        return 1, np.dtype(kind.to_pandas_dtype())
+
+    def _decoded(self) -> Iterator[Located]:
+        self._read_rows = 0
+        rows = max(1, BLOCK_BYTES // (4 * self.dimension))
+        with _damage_reported(self.path), _opened(self.path, self.format) as (_, _, batches):
+            for batch in batches(rows):
+                batch.validate(full=True)
+                start = self._read_rows
+                self._read_rows += batch.num_rows
+                chunk = Chunk(self._words(batch, start), self._vectors(batch, start))
+                yield Located(chunk, np.arange(start + 1, self._read_rows + 1))
+
+    def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
+        arrow = pyarrow()
+        column = batch.column(self._word_column)
+        self._no_nulls(column, start, "word")
+        column = column.cast(arrow.large_binary())
+        _, offsets, data = column.buffers()
+        bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset :][: len(column) + 1]
+        letters = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
+        blob = letters[bounds[0] : bounds[-1]].copy()
+        return PackedWords(blob, bounds - bounds[0])
+
+    def _vectors(self, batch: Any, start: int) -> NDArray[np.float32]:  # noqa: ANN401
+        arrow = pyarrow()
+        columns = [batch.column(name) for name in self._vector_columns]
+        for column in columns:
+            self._no_nulls(column, start, "vector")
+        lists = (arrow.FixedSizeListArray, arrow.ListArray, arrow.LargeListArray)
+        if not isinstance(columns[0], lists):
+            parts = [column.to_numpy(zero_copy_only=False) for column in columns]
+            return as_float32(np.stack(parts, axis=1))
+        column = columns[0]
+        if not isinstance(column, arrow.FixedSizeListArray):
+            lengths = np.diff(column.offsets.to_numpy())
+            wrong = np.flatnonzero(lengths != self.dimension)
+            if len(wrong):
+                raise InvalidInputError(
+                    f"{self.path}, row {start + wrong[0] + 1}: a vector of {lengths[wrong[0]]} "
+                    f"numbers among vectors of {self.dimension}"
+                )
+        flat = column.flatten()
+        self._no_nulls(flat, start, "number")
+        return as_float32(flat.to_numpy(zero_copy_only=False).reshape(-1, self.dimension))
+
+    def _no_nulls(self, column: Any, start: int, what: str) -> None:  # noqa: ANN401
+        if column.null_count:
+            raise InvalidInputError(
+                f"{self.path}, rows from {start + 1}: {column.null_count} missing {what}s"
+            )
+
+
+def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
+    """Choose the column of words and the column or columns of numbers."""
+    types = pyarrow().types
+    text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+    named = [name for name in WORD_COLUMNS if name in text]
+    words = named[:1] if len(text) > 1 else text
+    lists = [
+        field.name
+        for field in schema
+        if (
+            types.is_fixed_size_list(field.type)
+            or types.is_list(field.type)
+            or types.is_large_list(field.type)
+        )
+        and types.is_floating(field.type.value_type)
+    ]
+    numbers = [field.name for field in schema if types.is_floating(field.type)]
+    vectors = lists if lists else numbers
+    if len(words) != 1 or not vectors or len(lists) > 1 or len(set(schema.names)) != len(schema):
+        raise InvalidInputError(
+            f"{path}: needs one column of words and one list column (or one column for each "
+            f"dimension) of floats; it has {', '.join(map(str, schema.names)) or 'no columns'}"
+        )
+    return words[0], vectors
+
+
+@contextmanager
+def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, int, Any]]:
+    """Yield the schema, the number of rows, and a function that iterates over batches."""
+    arrow = pyarrow()
+    if file_format == PARQUET:
+        with arrow.parquet.ParquetFile(path) as file:
+            yield file.schema_arrow, file.metadata.num_rows, file.iter_batches
+        return
+    with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
+        counts = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+
+        def batches(rows: int) -> Iterator[Any]:
+            for i in range(file.num_record_batches):
+                batch = file.get_batch(i)
+                batch.validate(full=True)
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+        yield file.schema, sum(counts), batches
+
+
+class ArrowWriter:
+    """Writes chunks as row groups of a table `word: string, vector: fixed_size_list`."""
+
+    def __init__(
+        self, path: Path, file_format: str, dimension: int, dtype: np.dtype[np.generic]
+    ) -> None:
+        arrow = pyarrow()
+        self._list = arrow.list_(arrow.from_numpy_dtype(dtype), dimension)
+        self._dtype = dtype
+        schema = arrow.schema([("word", arrow.string()), ("vector", self._list)])
+        self._schema = schema
+        if file_format == PARQUET:
+            self._writer = arrow.parquet.ParquetWriter(
+                path, schema, compression="none", use_dictionary=False, write_statistics=False
+            )
+        else:
+            self._writer = arrow.ipc.new_file(str(path), schema)
+
+    def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
+        """Return a record batch; words and numbers are not copied."""
+        arrow = pyarrow()
+        words, vectors = chunk
+        offsets = (words.offsets - words.offsets[0]).astype(np.int32)
+        letters = words.blob[words.offsets[0] : words.offsets[-1]]
+        text = arrow.StringArray.from_buffers(
+            len(words), arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(letters))
+        )
+        flat = arrow.array(vectors.astype(self._dtype, copy=False).reshape(-1))
+        lists = arrow.FixedSizeListArray.from_arrays(flat, type=self._list)
+        return arrow.RecordBatch.from_arrays([text, lists], schema=self._schema)
+
+    def write(self, batch: Any) -> None:  # noqa: ANN401
+        """Append a batch."""
+        self._writer.write_batch(batch)
+
+    def finish(self, count: int) -> None:
+        """Write the footer."""
+        self._writer.close()
+
+    def close(self) -> None:
+        """Release the file, whatever happened."""
+        self._writer.close()

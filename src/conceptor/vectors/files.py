@@ -1,0 +1,174 @@
+"""Open and write vectors files: the front door of this package."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.detect import FORMATS, source_for, target_format
+from conceptor.vectors.pipeline import ordered_map, processors
+from conceptor.vectors.source import Chunk, OnError, VectorSource
+from conceptor.vectors.streams import check_readable_file
+from conceptor.vectors.words import PackedWords
+from conceptor.vectors.writing import files_of, open_writer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+
+def open_vectors(
+    path: str | os.PathLike[str],
+    *,
+    on_error: OnError = "raise",
+    replace_spaces: str | None = None,
+) -> VectorSource:
+    """Open a file of word vectors, whatever its format.
+
+    Parameters
+    ----------
+    path
+        The file; `-` reads standard input to its end into a temporary file first.
+    on_error
+        What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
+    replace_spaces
+        One ASCII character to put for each space inside a word.
+
+    Examples
+    --------
+    >>> source = open_vectors("glove.6B.300d.txt")  # doctest: +SKIP
+    >>> for words, vectors in source.chunks():  # doctest: +SKIP
+    ...     print(words[0], vectors.shape)
+    """
+    if on_error not in ("raise", "skip"):
+        raise InvalidInputError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+    if replace_spaces is not None and not (
+        len(replace_spaces) == 1 and "!" <= replace_spaces <= "~"
+    ):
+        raise InvalidInputError(
+            f"spaces are replaced by one visible ASCII character, not {replace_spaces!r}"
+        )
+    path = _standard_input() if str(path) == "-" else Path(path)
+    check_readable_file(path)
+    source = source_for(path)
+    source.on_error = on_error
+    source.replace_spaces = replace_spaces
+    return source
+
+
+def _standard_input() -> Path:
+    """Keep standard input in a temporary file, since two passes are made over it."""
+    with tempfile.NamedTemporaryFile(prefix="conceptor-stdin-", delete=False) as file:
+        path = Path(file.name)
+        atexit.register(path.unlink, missing_ok=True)
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    return path
+
+
+def write_vectors(
+    path: str | os.PathLike[str],
+    chunks: Iterable[tuple[Sequence[str], ArrayLike]],
+    *,
+    format: str | None = None,
+    dtype: str = "float32",
+    count: int | None = None,
+    force: bool = False,
+) -> int:
+    """Write words and vectors to a file; return how many.
+
+    Parameters
+    ----------
+    path
+        The target; its name gives format and compression. It appears only when complete.
+    chunks
+        Pairs of words and rows; `[(words, matrix)]` writes a whole matrix.
+    format
+        One of `FORMATS`, where the name does not say.
+    dtype
+        `float32`, or `float16` where the format can hold it.
+    count
+        How many vectors will come; only compressed word2vec files need to know beforehand.
+    force
+        Replace an existing file.
+    """
+    target = check_target(path, force=force, format=format)
+    file_format, compression = target_format(target, format)
+    arrived = (_as_chunk(words, vectors, dtype) for words, vectors in chunks)
+    first = next(arrived, None)
+    if first is None:
+        raise InvalidInputError(f"{target}: there is nothing to write")
+    dimension = first.vectors.shape[1]
+
+    def all_chunks() -> Iterable[Chunk]:
+        yield first
+        for chunk in arrived:
+            if chunk.vectors.shape[1] != dimension:
+                raise InvalidInputError(
+                    f"vectors of {chunk.vectors.shape[1]} numbers after vectors of {dimension}"
+                )
+            yield chunk
+
+    written = 0
+    with open_writer(
+        target, file_format, compression, dimension, count=count, dtype=np.dtype(dtype)
+    ) as writer:
+
+        def encode(chunk: Chunk) -> tuple[int, Any]:
+            return len(chunk.words), writer.encode(chunk)
+
+        for rows, encoded in ordered_map(encode, all_chunks(), processors()):
+            writer.write(encoded)
+            written += rows
+        writer.finish(written)
+    return written
+
+
+def _as_chunk(words: Sequence[str], vectors: ArrayLike, dtype: str) -> Chunk:
+    if dtype not in ("float32", "float16"):
+        raise InvalidInputError(f"vectors are stored as float32 or float16, not {dtype}")
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(vectors, dtype=np.float32)
+        stored = array.astype(dtype, copy=False)
+    if array.ndim != 2 or len(array) != len(words) or not array.shape[1]:
+        raise InvalidInputError(f"{len(words)} words cannot go with an array of {array.shape}")
+    if not np.isfinite(stored).all():
+        raise InvalidInputError(f"some vectors hold NaN, Inf or a number too large for {dtype}")
+    return Chunk(PackedWords.of(words), array)
+
+
+def check_target(
+    path: str | os.PathLike[str],
+    *,
+    force: bool,
+    inputs: Iterable[Path] = (),
+    format: str | None = None,
+    like: str | None = None,
+) -> Path:
+    """Return where to write, links followed; raise where that is not wanted or not possible."""
+    if format is not None and format not in FORMATS:
+        raise InvalidInputError(f"no format {format!r}; known: {', '.join(FORMATS)}")
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"{path}: the directory {target.parent} does not exist")
+    if target.is_dir():
+        raise InvalidInputError(f"{path}: is a directory; name a file in it")
+    file_format, _ = target_format(target, format or like) if not format else (format, None)
+    for file in files_of(target, file_format):
+        if not file.exists():
+            continue
+        if not file.is_file():
+            raise InvalidInputError(f"{file}: not a regular file; use - for standard output")
+        if any(input_.exists() and file.samefile(input_) for input_ in inputs):
+            raise InvalidInputError(f"{file}: is the input; write to another file")
+        if not force:
+            raise InvalidInputError(f"{file}: exists; use --force to replace it")
+    return target

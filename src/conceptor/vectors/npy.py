@@ -1,0 +1,135 @@
+"""NumPy's `.npy` (two dimensions, floats), with a file of words beside it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
+from conceptor.vectors.words_file import find_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+FORMAT = "npy"
+MAGIC = b"\x93NUMPY"
+_HEADER_BYTES = 128
+_HEADER = re.compile(
+    rb"\{'descr': '([<>|=]f[248])', 'fortran_order': (True|False), 'shape': \((\d+), (\d+)\),? ?\}"
+)
+
+
+class ArraySource(VectorSource):
+    """Rows of an array within a file, C or Fortran order, read in pieces."""
+
+    format = FORMAT
+
+    def __init__(
+        self,
+        path: Path,
+        shape: tuple[int, int],
+        dtype: np.dtype[np.generic],
+        start: int,
+        *,
+        fortran: bool = False,
+        tokenizer: bool = False,
+    ) -> None:
+        self.rows, dimension = shape
+        self._start = start
+        self._fortran = fortran
+        self._tokenizer = tokenizer
+        self._done = 0
+        need = self.rows * dimension * dtype.itemsize
+        held = path.stat().st_size - start
+        if dimension == 0:
+            raise InvalidInputError(f"{path}: vectors of no dimension")
+        if held < need:
+            raise InvalidInputError(
+                f"{path}: {self.rows} × {dimension} {dtype} need {need} bytes after the header, "
+                f"the file has {held}; it is cut short"
+            )
+        super().__init__(path, dimension, dtype)
+
+    def fraction_read(self) -> float | None:
+        """Return how far the running pass is."""
+        return self._done / max(self.rows, 1)
+
+    def _decoded(self) -> Iterator[Located]:
+        words = find_words(self.path, self.rows, tokenizer=self._tokenizer)
+        step = max(1, BLOCK_BYTES // (4 * self.dimension))
+        for start in range(0, self.rows, step):
+            self._done = min(start + step, self.rows)
+            piece = words[start : self._done]
+            chunk = Chunk(piece.take(np.arange(len(piece))), self._read(start, self._done))
+            yield Located(chunk, np.arange(start + 1, self._done + 1))
+
+    def _read(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Read rows; a piece of each column where the file holds columns."""
+        size = self.dtype.itemsize
+        if self._fortran:
+            stored = np.empty((self.dimension, stop - start), dtype=self.dtype)
+            with self.path.open("rb", buffering=0) as file:
+                for column in range(self.dimension):
+                    file.seek(self._start + (column * self.rows + start) * size)
+                    _fill(file.readinto, stored[column], self.path)
+            return as_float32(stored.T)
+        stored = np.empty((stop - start, self.dimension), dtype=self.dtype)
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(self._start + start * self.dimension * size)
+            _fill(file.readinto, stored.reshape(-1), self.path)
+        return as_float32(stored)
+
+
+def _fill(
+    readinto: Callable[[memoryview], int | None], flat: NDArray[np.generic], path: Path
+) -> None:
+    view = flat.view(np.uint8).data
+    while view:
+        count = readinto(view)
+        if not count:
+            raise InvalidInputError(f"{path}: became shorter while it was read")
+        view = view[count:]
+
+
+def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
+    """Convert to float32, rows contiguous; uint16 stands for bfloat16."""
+    if stored.dtype == np.uint16:
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(over="ignore"):  # becomes an infinity, which is reported with its row
+        return np.ascontiguousarray(stored, dtype=np.float32)
+
+
+def open_npy(path: Path) -> ArraySource:
+    """Open an array; its header is matched, never evaluated, so nothing in it can run."""
+    with path.open("rb") as file:
+        fixed = file.read(12)
+        version = fixed[6:7]
+        size = 2 if version == b"\x01" else 4
+        length = int.from_bytes(fixed[8 : 8 + size], "little")
+        start = 8 + size + length
+        file.seek(8 + size)
+        header = file.read(length if length <= 1 << 16 else 0)
+    match = _HEADER.match(header)
+    if not match:
+        shown = header[:100].decode("latin-1").strip()
+        raise InvalidInputError(
+            f"{path}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
+        )
+    descr, order, rows, columns = match.groups()
+    dtype = np.dtype(descr.decode())
+    return ArraySource(path, (int(rows), int(columns)), dtype, start, fortran=order == b"True")
+
+
+def header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
+    """Return a `.npy` header of fixed length, so that the count can be filled in at the end."""
+    descr = dtype.newbyteorder("<").str
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {dimension}), }}"
+    room = _HEADER_BYTES - 10
+    filled = text.ljust(room - 1) + "\n"
+    return MAGIC + b"\x01\x00" + room.to_bytes(2, "little") + filled.encode()

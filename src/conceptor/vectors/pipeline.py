@@ -1,0 +1,54 @@
+"""Work on several blocks at once, results in order, never more than a few blocks in memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Yield `function(item)` in order, computed by `threads` threads that run a little ahead.
+
+    At most `threads + 1` items are in flight. The first exception stops everything.
+    """
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """Fetch the next item in a thread while the caller works on this one."""
+    iterator = iter(items)
+    end = object()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming = pool.submit(next, iterator, end)
+        while (item := coming.result()) is not end:
+            coming = pool.submit(next, iterator, end)
+            yield item  # type: ignore[misc]

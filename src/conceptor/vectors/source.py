@@ -1,0 +1,209 @@
+"""What every reader gives: words and float32 rows, in chunks, in file order, each word once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.words import PackedWords, SeenWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+OnError = Literal["raise", "skip"]
+BLOCK_BYTES = 4 << 20
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows of a vectors file."""
+
+    words: PackedWords
+    vectors: NDArray[np.float32]
+
+    def take(self, rows: NDArray[np.int64]) -> Chunk:
+        """Return some of the rows."""
+        return Chunk(self.words.take(rows), self.vectors[rows])
+
+
+@dataclass
+class Findings:
+    """What one pass over a file met besides its rows."""
+
+    duplicates: int = 0
+    skipped: int = 0
+    first_skipped: str = ""
+    remarks: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Say it, one line for each kind of finding."""
+        said = list(self.remarks)
+        if self.duplicates:
+            said.append(f"{self.duplicates} duplicate words dropped, the first of each kept")
+        if self.skipped:
+            said.append(f"{self.skipped} bad rows skipped, the first: {self.first_skipped}")
+        return said
+
+
+class Located(NamedTuple):
+    """A chunk as a reader decodes it; `places` says where row i stands, for messages."""
+
+    chunk: Chunk
+    places: NDArray[np.int64]
+
+
+class VectorSource(ABC):
+    """A vectors file opened for reading; every pass over `chunks` starts from its beginning.
+
+    Attributes
+    ----------
+    path, format, dimension, dtype
+        The file, its format's name, the length of a vector, and how numbers are stored.
+    count
+        How many vectors it yields; None until a whole pass is done.
+    findings
+        What the last pass dropped or remarked.
+    """
+
+    format: str
+    place = "row"
+
+    def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
+        self.path = path
+        self.dimension = dimension
+        self.dtype = dtype
+        self.count: int | None = None
+        self.findings = Findings()
+        self.on_error: OnError = "raise"
+        self.replace_spaces: str | None = None
+
+    @abstractmethod
+    def _decoded(self) -> Iterator[Located]:
+        """Yield the file's rows as they stand, duplicates and all."""
+
+    def fraction_read(self) -> float | None:
+        """Return how far the running pass is through the file, where that is known."""
+        return None
+
+    def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
+        """Yield the vectors in file order; of `rows` rows each if given (the last may be shorter).
+
+        A word that came before is dropped. NaN, infinities and words that are not UTF-8 raise
+        `InvalidInputError`, or are skipped and counted with `on_error = "skip"`.
+        """
+        natural = self._clean_chunks()
+        return natural if rows is None else _rebatched(natural, rows)
+
+    def _clean_chunks(self) -> Iterator[Chunk]:
+        self.findings = Findings()
+        seen = SeenWords()
+        count = 0
+        for located in self._decoded():
+            chunk = self._without_bad_rows(located)
+            if self.replace_spaces is not None:
+                chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
+            new = seen.is_new(chunk.words)
+            if not new.all():
+                self.findings.duplicates += int(np.count_nonzero(~new))
+                chunk = chunk.take(np.flatnonzero(new))
+            count += len(chunk.words)
+            if len(chunk.words):
+                yield chunk
+        if count == 0:
+            raise InvalidInputError(f"{self.path}: holds no vectors")
+        self.count = count
+
+    def _without_bad_rows(self, located: Located) -> Chunk:
+        from conceptor.vectors.word_kernels import first_not_finite
+
+        chunk, places = located
+        while (row := first_not_finite(chunk.vectors)) >= 0:
+            self._bad(int(places[row]), f"the vector of {chunk.words.raw(row)!r} has NaN or Inf")
+            good: NDArray[np.bool_] = np.isfinite(chunk.vectors).all(axis=1)
+            chunk, places = self._keep(chunk, places, good)
+        while (row := chunk.words.first_not_utf8()) >= 0:
+            self._bad(int(places[row]), f"the word {chunk.words.raw(row)!r} is not UTF-8")
+            rows = range(len(chunk.words))
+            good = np.array([_decodes(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
+            chunk, places = self._keep(chunk, places, good)
+        return chunk
+
+    def _keep(
+        self, chunk: Chunk, places: NDArray[np.int64], good: NDArray[np.bool_]
+    ) -> tuple[Chunk, NDArray[np.int64]]:
+        self.findings.skipped += int(np.count_nonzero(~good)) - 1
+        return chunk.take(np.flatnonzero(good)), places[good]
+
+    def _bad(self, place: int, found: str) -> None:
+        """Raise for a bad row, or count it where that was asked for."""
+        message = f"{self.path}, {self.place} {place}: {found}"
+        if self.on_error == "raise":
+            raise InvalidInputError(
+                f"{message}; repair the file, or leave such rows out with --on-error skip"
+            )
+        self.findings.skipped += 1
+        self.findings.first_skipped = self.findings.first_skipped or message
+
+    @property
+    def words(self) -> list[str]:
+        """All words, in order; a pass over the file."""
+        return [word for chunk in self.chunks() for word in chunk.words]
+
+    def to_array(self) -> NDArray[np.float32]:
+        """Return all vectors as one array, rows in file order; a pass over the file."""
+        parts = [chunk.vectors for chunk in self.chunks()]
+        whole = np.empty((sum(map(len, parts)), self.dimension), dtype=np.float32)
+        start = 0
+        parts.reverse()
+        while parts:  # freed one by one, so two whole copies never exist
+            part = parts.pop()
+            whole[start : start + len(part)] = part
+            start += len(part)
+        return whole
+
+    def read(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return the words and the array in a single pass."""
+        chunks = list(self.chunks())
+        words = [word for chunk in chunks for word in chunk.words]
+        return words, np.concatenate([chunk.vectors for chunk in chunks])
+
+
+def _decodes(word: bytes) -> bool:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _rebatched(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+    if rows < 1:
+        raise InvalidInputError(f"a chunk must have at least one row, not {rows}")
+    held: list[Chunk] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk.words)
+        if size < rows:
+            continue
+        whole = _joined(held)
+        full = size - size % rows
+        for start in range(0, full, rows):
+            yield Chunk(whole.words[start : start + rows], whole.vectors[start : start + rows])
+        held = [Chunk(whole.words[full:], whole.vectors[full:])]
+        size -= full
+    if size:
+        yield _joined(held)
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    words = PackedWords.joined([chunk.words for chunk in chunks])
+    return Chunk(words, np.concatenate([chunk.vectors for chunk in chunks]))

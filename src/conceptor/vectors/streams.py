@@ -1,0 +1,211 @@
+"""Bytes in and out, whatever compression lies around them.
+
+Reading recognises compression by its first bytes, writing chooses it by the target's name.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from conceptor.errors import InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
+MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+_READ_AT_ONCE = 1 << 20
+
+
+def without_compression_suffix(path: Path) -> tuple[Path, str | None]:
+    """Split `x.txt.gz` into `x.txt` and `gzip`."""
+    compression = SUFFIXES.get(path.suffix.lower())
+    return (path.with_suffix(""), compression) if compression else (path, None)
+
+
+def check_readable_file(path: Path) -> None:
+    """Raise unless `path` is a file that can be read more than once."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise InvalidInputError(f"{path}: no such file") from None
+    except ValueError:
+        raise InvalidInputError(f"{str(path)!r}: not a file name") from None
+    if stat.S_ISDIR(mode):
+        raise InvalidInputError(f"{path}: is a directory; name the vectors file inside it")
+    if not stat.S_ISREG(mode):
+        raise InvalidInputError(f"{path}: not a regular file; use - to read from a pipe")
+
+
+def compression_of(path: Path) -> str | None:
+    """Return the compression its first bytes show."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    return next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+
+
+class ByteReader:
+    """A file's bytes, decompressed; a damaged stream is the user's error, not a traceback."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.position = 0
+        self._cleanup = ExitStack()
+        self._raw = self._cleanup.enter_context(path.open("rb", buffering=0))
+        self._size = os.fstat(self._raw.fileno()).st_size
+        compression = compression_of(path)
+        with self._damage_reported():
+            self._stream = _decompressed(self._cleanup, cast("BinaryIO", self._raw), compression)
+
+    def __enter__(self) -> ByteReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
+
+    def read(self, size: int) -> bytes:
+        """Read exactly `size` bytes, fewer only at the end."""
+        parts = []
+        while size:
+            with self._damage_reported():
+                part = self._stream.read(min(size, _READ_AT_ONCE * 64))
+            if not part:
+                break
+            parts.append(part)
+            self.position += len(part)
+            size -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view`; return how many bytes there were, fewer only at the end."""
+        filled = 0
+        while filled < len(view):
+            with self._damage_reported():
+                count = self._stream.readinto(view[filled:])  # type: ignore[attr-defined]
+            if not count:
+                break
+            filled += count
+        self.position += filled
+        return filled
+
+    def fraction_read(self) -> float:
+        """Return how much of the file on disk has been taken."""
+        return self._raw.tell() / max(self._size, 1)
+
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
+        try:
+            yield
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            # Decompressors raise OSError without a number, EOFError and their own kinds.
+            if isinstance(error, (MemoryError, MissingExtraError)) or getattr(error, "errno", None):
+                raise
+            raise InvalidInputError(
+                f"{self.path}: damaged compressed data after {self.position} bytes ({error}); "
+                "fetch the file again"
+            ) from None
+
+
+def _decompressed(cleanup: ExitStack, raw: BinaryIO, compression: str | None) -> BinaryIO:
+    if compression is None:
+        return raw
+    stream: BinaryIO
+    if compression == "gzip":
+        import gzip
+
+        stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    elif compression == "bzip2":
+        import bz2
+
+        stream = cast("BinaryIO", bz2.BZ2File(raw))
+    elif compression == "xz":
+        import lzma
+
+        stream = cast("BinaryIO", lzma.LZMAFile(raw))  # noqa: SIM115
+    elif compression == "zstd":
+        decompressor = _zstandard().ZstdDecompressor()
+        stream = decompressor.stream_reader(raw, read_across_frames=True, closefd=False)
+    else:
+        import zipfile
+
+        archive = cleanup.enter_context(zipfile.ZipFile(raw))
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if len(members) != 1:
+            raise InvalidInputError(
+                f"{raw.name}: a zip archive of {len(members)} files; unpack the one you want"
+            )
+        stream = cast("BinaryIO", archive.open(members[0]))
+    return cleanup.enter_context(stream)
+
+
+def _zstandard() -> Any:  # noqa: ANN401
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstd compression", "zstd") from None
+    return zstandard
+
+
+@contextmanager
+def byte_writer(path: Path, compression: str | None, member: str) -> Iterator[BinaryIO]:
+    """Open `path` for writing through `compression`; `member` names the file inside a zip.
+
+    Fast levels: the mantissas of vectors are noise that no level shrinks.
+    """
+    with ExitStack() as cleanup:
+        raw = cleanup.enter_context(path.open("xb", buffering=0))
+        file = cast("BinaryIO", _FullWrites(raw))
+        stream: object = file
+        if compression == "gzip":
+            import gzip
+
+            stream = gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0)
+        elif compression == "bzip2":
+            import bz2
+
+            stream = bz2.BZ2File(file, "wb")
+        elif compression == "xz":
+            import lzma
+
+            stream = lzma.LZMAFile(file, "wb", preset=1)  # noqa: SIM115
+        elif compression == "zstd":
+            stream = _zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+        elif compression == "zip":
+            import zipfile
+
+            archive = cleanup.enter_context(
+                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+            )
+            stream = archive.open(zipfile.ZipInfo(member), "w", force_zip64=True)
+        if stream is not file:
+            cleanup.enter_context(stream)  # type: ignore[arg-type]
+        yield cast("BinaryIO", stream)
+
+
+class _FullWrites:
+    """A raw file whose `write` does not return before everything is written."""
+
+    def __init__(self, raw: object) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._raw, name)
+
+    def write(self, data: bytes | memoryview) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:
+            rest = rest[self._raw.write(rest) :]  # type: ignore[attr-defined]
+        return size

@@ -1,0 +1,181 @@
+"""`word number ... number` lines: GloVe's without a header, word2vec's and fastText's with one."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.pipeline import ahead, ordered_map, processors
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
+from conceptor.vectors.streams import ByteReader
+from conceptor.vectors.word2vec_binary import check_header_count
+from conceptor.vectors.words import PackedWords
+from conceptor.vectors.words_file import BOM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+GLOVE = "glove-text"
+WORD2VEC = "word2vec-text"
+_LONGEST_LINE = 64 << 20
+
+
+class TextSource(VectorSource):
+    """Lines end at a newline, fields at a space or tab, and nowhere else.
+
+    A word is everything left of the last n numbers, so it may hold blanks. Any other character,
+    U+00A0, U+0085 and U+2028 included, is part of the word.
+    """
+
+    place = "line"
+
+    def __init__(self, path: Path, dimension: int, header_count: int | None) -> None:
+        self.header_count = header_count
+        self.format = GLOVE if header_count is None else WORD2VEC
+        self._reader: ByteReader | None = None
+        super().__init__(path, dimension, np.dtype(np.float32))
+
+    def fraction_read(self) -> float | None:
+        """Return how far the running pass is."""
+        return self._reader.fraction_read() if self._reader else None
+
+    def _decoded(self) -> Iterator[Located]:
+        with ByteReader(self.path) as self._reader:
+            rows = 0
+            line = 1
+            blocks = ahead(_line_blocks(self._reader, skip_first=self.header_count is not None))
+            if self.header_count is not None:
+                line += 1
+            parsed = ordered_map(self._parse, blocks, processors())
+            for part in parsed:
+                for bad in part.bad:
+                    self._bad(line + bad.line, bad.found)
+                rows += len(part.chunk.words) + len(part.bad)
+                yield Located(part.chunk, line + part.lines)
+                line += part.line_count
+        check_header_count(self, rows)
+
+    def _parse(self, block: bytearray) -> _Parsed:
+        return parse_block(block, self.dimension)
+
+
+class _BadLine(NamedTuple):
+    line: int
+    found: str
+
+
+class _Parsed(NamedTuple):
+    chunk: Chunk
+    lines: NDArray[np.int64]
+    line_count: int
+    bad: list[_BadLine]
+
+
+def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]:
+    """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
+    rest = bytearray(reader.read(len(BOM)).removeprefix(BOM))
+    while data := reader.read(BLOCK_BYTES):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            rest += data
+            if len(rest) > _LONGEST_LINE:
+                raise InvalidInputError(
+                    f"{reader.path}, byte {reader.position - len(rest)}: "
+                    f"a line longer than {_LONGEST_LINE} bytes; not a vectors file"
+                )
+            continue
+        block = rest + data[:cut]
+        rest = bytearray(data[cut:])
+        if skip_first:
+            del block[: block.index(b"\n") + 1]
+            skip_first = False
+        if block:
+            yield block
+    if skip_first:
+        del rest[: rest.find(b"\n") + 1 or len(rest)]
+    if rest:
+        if not rest.endswith(b"\n"):
+            rest += b"\n"
+        yield rest
+
+
+def parse_block(block: bytearray, dimension: int) -> _Parsed:
+    """Parse whole lines; the numbers are the float32s nearest to the text."""
+    from conceptor.vectors.text_kernels import parse_rows
+
+    text = np.frombuffer(block, dtype=np.uint8)
+    most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
+    values = np.empty((most, dimension), dtype=np.float32)
+    starts, ends, lines = np.empty((3, most), dtype=np.int64)
+    unsure = np.empty((dimension + 1024, 4), dtype=np.int64)
+    bad_table = np.empty((64, 4), dtype=np.int64)
+    rows = line = stop = 0
+    bad: list[_BadLine] = []
+    while stop < len(text):
+        new_rows, new_lines, n_unsure, n_bad, stop = parse_rows(
+            text, stop, values[rows:], starts[rows:], ends[rows:], lines[rows:], unsure, bad_table
+        )
+        for row, column, begin, end in unsure[:n_unsure].tolist():
+            values[rows + row, column] = nearest_float32(block[begin:end].decode("ascii"))
+        for bad_line, kind, begin, end in bad_table[:n_bad].tolist():
+            found = _describe(block[begin:end], kind, dimension)
+            bad.append(_BadLine(line + bad_line, found))
+        lines[rows : rows + new_rows] += line
+        rows += new_rows
+        line += new_lines
+    words = PackedWords.cut(text, starts[:rows], ends[:rows])
+    return _Parsed(Chunk(words, values[:rows]), lines[:rows], line, bad)
+
+
+def _describe(line: bytearray, kind: int, dimension: int) -> str:
+    from conceptor.vectors.text_kernels import RAGGED
+
+    fields = line.split()
+    if kind == RAGGED:
+        return f"expected a word and {dimension} numbers, found {len(fields)} fields"
+    wrong = next((field for field in fields[-dimension:] if not is_number(field)), b"")
+    return f"expected {dimension} numbers after the word, found {bytes(wrong[:40])!r}"
+
+
+def is_number(field: bytes | bytearray) -> bool:
+    """Whether a field is a number as the parser understands it."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return b"_" not in field
+
+
+def nearest_float32(text: str) -> np.float32:
+    """Return the float32 nearest to a decimal number, ties to even, by exact comparison."""
+    exact = Decimal(text)
+    with np.errstate(over="ignore"):
+        guess = np.float32(float(text))
+        if (np.isfinite(guess) and Decimal(float(guess)) <= exact) or guess == -np.inf:
+            lower, upper = guess, np.nextafter(guess, np.float32(np.inf))
+        else:
+            lower, upper = np.nextafter(guess, np.float32(-np.inf)), guess
+    # float64 holds the middle of two float32s exactly; the place of infinity is taken by 2^128.
+    ends = [float(end) if np.isfinite(end) else np.sign(end) * 2.0**128 for end in (lower, upper)]
+    middle = Decimal((ends[0] + ends[1]) / 2)
+    if exact == middle:
+        return lower if int(lower.view(np.int32)) & 1 == 0 else upper
+    return lower if exact < middle else upper
+
+
+def encode(chunk: Chunk) -> NDArray[np.uint8]:
+    """Return a chunk's lines as bytes; each number reads back as the same float32."""
+    from conceptor.vectors.text_kernels import NUMBER_WIDTH, format_rows
+
+    words, vectors = chunk
+    rows, dimension = vectors.shape
+    letters = int(words.offsets[-1] - words.offsets[0])
+    buffer = np.empty(letters + rows * (NUMBER_WIDTH * dimension + 1), dtype=np.uint8)
+    used = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)
+    return buffer[:used]

@@ -1,0 +1,164 @@
+"""Words by the million without a Python string for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class PackedWords(Sequence[str]):
+    """UTF-8 words one after another in `blob`; word i is `blob[offsets[i]:offsets[i + 1]]`.
+
+    About 8 bytes a word beyond its letters. Strings are made when asked for.
+    """
+
+    __slots__ = ("blob", "offsets")
+
+    def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        self.blob = blob
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, words: Iterable[str | bytes]) -> PackedWords:
+        """Pack strings; bytes are taken as they are."""
+        if isinstance(words, PackedWords):
+            return words
+        try:
+            encoded = [word.encode() if isinstance(word, str) else word for word in words]
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(f"the word {error.object!r} is not valid Unicode") from None
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(word) for word in encoded], out=offsets[1:])
+        blob = np.frombuffer(bytearray(b"".join(encoded)), dtype=np.uint8)
+        return cls(blob, offsets)
+
+    @classmethod
+    def cut(
+        cls, buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> PackedWords:
+        """Copy the words that lie at `buffer[starts[i]:ends[i]]`."""
+        from conceptor.vectors.word_kernels import gather_words
+
+        blob = np.empty(int((ends - starts).sum()), dtype=np.uint8)
+        offsets = np.empty(len(starts) + 1, dtype=np.int64)
+        gather_words(buffer, starts, ends, blob, offsets)
+        return cls(blob, offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PackedWords]) -> PackedWords:
+        """Put several runs of words behind each other."""
+        blob = np.concatenate([part.blob[part.offsets[0] : part.offsets[-1]] for part in parts])
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return cls(blob, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self.blob.nbytes + self.offsets.nbytes
+
+    def raw(self, index: int) -> bytes:
+        """Return the bytes of one word."""
+        return self.blob[self.offsets[index] : self.offsets[index + 1]].tobytes()
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> PackedWords: ...
+    def __getitem__(self, index: int | slice) -> str | PackedWords:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return self.take(np.arange(start, stop, step))
+            return PackedWords(self.blob, self.offsets[start : max(start, stop) + 1])
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self.raw(index % len(self)).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        base = int(self.offsets[0])
+        data = self.blob[base : self.offsets[-1]].tobytes()
+        bounds = (self.offsets - base).tolist()
+        start = bounds[0]
+        for end in bounds[1:]:
+            yield data[start:end].decode()
+            start = end
+
+    def take(self, rows: NDArray[np.int64]) -> PackedWords:
+        """Return the words of these rows."""
+        return PackedWords.cut(self.blob, self.offsets[:-1][rows], self.offsets[1:][rows])
+
+    def first_not_utf8(self) -> int:
+        """Return the first word that is not valid UTF-8, or -1.
+
+        The whole run is checked at once; a run that decodes can still cut a character in two
+        between words, which a word that begins with a continuation byte gives away.
+        """
+        begins = self.offsets[:-1][np.diff(self.offsets) > 0]
+        data = self.blob[self.offsets[0] : self.offsets[-1]].tobytes()
+        try:
+            data.decode()
+            if not np.any(self.blob[begins] & 0xC0 == 0x80):
+                return -1
+        except UnicodeDecodeError:
+            pass
+        return next(i for i in range(len(self)) if not _is_utf8(self.raw(i)))
+
+    def first_with(self, characters: bytes) -> int:
+        """Return the first word that holds one of these ASCII characters, or -1."""
+        base, end = self.offsets[0], self.offsets[-1]
+        held = np.isin(self.blob[base:end], np.frombuffer(characters, dtype=np.uint8))
+        places = np.flatnonzero(held)
+        if not len(places):
+            return -1
+        return int(np.searchsorted(self.offsets, base + places[0], side="right")) - 1
+
+
+def _is_utf8(word: bytes) -> bool:
+    try:
+        word.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class SeenWords:
+    """Which words have come by, in 16 to 32 bytes a word: a set of 64-bit hashes.
+
+    Two different words are taken for one with a chance of n²/2⁶⁵: 2·10⁻⁷ for three million words.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.zeros(1 << 12, dtype=np.uint64)
+        self._count = 0
+
+    def is_new(self, words: PackedWords) -> NDArray[np.bool_]:
+        """Mark the words not seen before, and remember them."""
+        from conceptor.vectors.word_kernels import hash_words, insert_hashes
+
+        hashes = np.empty(len(words), dtype=np.uint64)
+        hash_words(words.blob, words.offsets, hashes)
+        if 2 * (self._count + len(hashes)) > len(self._table):
+            self._grow(len(hashes))
+        new = np.empty(len(hashes), dtype=np.bool_)
+        self._count += insert_hashes(self._table, hashes, new)
+        return new
+
+    def _grow(self, coming: int) -> None:
+        from conceptor.vectors.word_kernels import insert_hashes
+
+        kept = self._table[self._table != 0]
+        size = 1 << int(2 * (self._count + coming)).bit_length()
+        self._table = np.zeros(size, dtype=np.uint64)
+        insert_hashes(self._table, kept, np.empty(len(kept), dtype=np.bool_))

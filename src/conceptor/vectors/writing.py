@@ -1,0 +1,211 @@
+"""Vectors into a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import numpy as np
+
+from conceptor.atomic import replacing
+from conceptor.errors import InvalidInputError
+from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
+from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
+from conceptor.vectors.streams import byte_writer
+from conceptor.vectors.words_file import BOM, words_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.source import Chunk
+    from conceptor.vectors.words import PackedWords
+
+_COUNT_DIGITS = 12
+
+
+class Writer(Protocol):
+    """Takes chunks in two steps, so that threads can encode while one writes in order."""
+
+    def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
+        """Turn a chunk into what `write` takes; safe to call from several threads."""
+
+    def write(self, encoded: Any) -> None:  # noqa: ANN401
+        """Append to the file."""
+
+    def finish(self, count: int) -> None:
+        """Complete the file, which holds `count` vectors."""
+
+
+class RowWriter:
+    """Text and word2vec binary: bytes behind each other, perhaps after a `count dimension` line."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        file_format: str,
+        dimension: int,
+        count: int | None,
+        *,
+        seekable: bool,
+    ) -> None:
+        self._stream = stream
+        self._format = file_format
+        self._dimension = dimension
+        self._encode = (
+            word2vec_binary.encode if file_format == word2vec_binary.FORMAT else text.encode
+        )
+        self._promised = count
+        self._is_front = file_format == text.GLOVE
+        if file_format == text.GLOVE:
+            return
+        if count is None and not seekable:
+            raise InvalidInputError(
+                f"{file_format} begins with the number of vectors: give `count`, since it cannot "
+                "be filled in later in a compressed file or a pipe"
+            )
+        digits = f"{0:0{_COUNT_DIGITS}d}" if count is None else str(count)
+        stream.write(f"{digits} {dimension}\n".encode())
+
+    def encode(self, chunk: Chunk) -> NDArray[np.uint8]:
+        """Return the rows as bytes, once the words are known to survive."""
+        _check_words(chunk.words, self._format)
+        return self._encode(chunk)
+
+    def write(self, encoded: NDArray[np.uint8]) -> None:
+        """Append the bytes."""
+        if self._is_front:
+            _guard_front(self._stream, encoded[:3].tobytes())
+            self._is_front = False
+        self._stream.write(encoded.data)
+
+    def finish(self, count: int) -> None:
+        """Fill in the count, or check the one that was promised."""
+        if self._format == text.GLOVE:
+            return
+        if self._promised is None:
+            self._stream.seek(0)
+            self._stream.write(f"{count:0{_COUNT_DIGITS}d}".encode())
+        elif self._promised != count:
+            raise InvalidInputError(f"{self._promised} vectors were promised, {count} came")
+
+
+class ArrayWriter:
+    """`.npy` and safetensors: a matrix behind a header of fixed length, words in another file."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        words: BinaryIO,
+        header: Callable[[int], bytes],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._stream = stream
+        self._words = words
+        self._header = header
+        self._is_front = True
+        self._dtype = dtype
+        stream.write(header(0))
+
+    def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
+        """Return the lines of words and the numbers as they are stored."""
+        _check_words(chunk.words, "words file")
+        lines = "".join(f"{word}\n" for word in chunk.words).encode()
+        return lines, np.ascontiguousarray(chunk.vectors, dtype=self._dtype)
+
+    def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
+        """Append words and rows."""
+        lines, vectors = encoded
+        if self._is_front:
+            _guard_front(self._words, lines)
+            self._is_front = False
+        self._words.write(lines)
+        self._stream.write(vectors.data)
+
+    def finish(self, count: int) -> None:
+        """Fill in the count."""
+        self._stream.seek(0)
+        self._stream.write(self._header(count))
+
+
+def _guard_front(stream: BinaryIO, data: bytes) -> None:
+    """Write a byte-order mark before a first word that begins with one: readers drop one."""
+    if data.startswith(BOM):
+        stream.write(BOM)
+
+
+def _check_words(words: PackedWords, file_format: str) -> None:
+    """Raise, naming the word, where a format could not give a word back as it is."""
+    forbidden = {word2vec_binary.FORMAT: b" \n", "words file": b"\r\n"}.get(file_format, b"\n")
+    row = words.first_with(forbidden)
+    problem = "a space or newline" if b" " in forbidden else "a line break"
+    if row < 0 and file_format in TEXT_FORMATS:
+        row, problem = _first_not_textual(words, file_format)
+    if row >= 0:
+        raise InvalidInputError(
+            f"the word {words[row]!r} holds {problem}, which {file_format} cannot carry; "
+            "write .parquet or .feather, or use --replace-spaces _"
+        )
+
+
+def _first_not_textual(words: PackedWords, file_format: str) -> tuple[int, str]:
+    """Find a word that would be split elsewhere when the line is read."""
+    rest = words
+    done = 0
+    while (row := rest.first_with(b" \t")) >= 0:
+        word = rest.raw(row)
+        if word[:1] in b" \t" or word[-1:] in b" \t":
+            return done + row, "a blank at its end"
+        tail = word.replace(b"\t", b" ").rpartition(b" ")[2]
+        if file_format == text.GLOVE and text.is_number(tail):
+            return done + row, "a blank and then a number"
+        done += row + 1
+        rest = rest[row + 1 :]
+    return -1, ""
+
+
+@contextmanager
+def open_writer(
+    target: Path,
+    file_format: str,
+    compression: str | None,
+    dimension: int,
+    *,
+    count: int | None = None,
+    dtype: np.dtype[Any] | None = None,
+) -> Iterator[Writer]:
+    """Yield a writer; the target appears, complete and on disk, when the block succeeds."""
+    dtype = np.dtype("<f4") if dtype is None else dtype.newbyteorder("<")
+    if file_format in STREAMED and dtype.itemsize != 4:
+        raise InvalidInputError(
+            f"{file_format} stores float32; float16 goes into .npy, "
+            ".safetensors, .parquet and .feather"
+        )
+    if compression and file_format not in STREAMED:
+        raise InvalidInputError(f"{target}: {file_format} is not written inside {compression}")
+    with ExitStack() as stack:
+        path = stack.enter_context(replacing(target))
+        if file_format in STREAMED:
+            member = target.name.removesuffix(".zip")
+            stream = stack.enter_context(byte_writer(path, compression, member))
+            yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
+        elif file_format in (arrow.PARQUET, arrow.FEATHER):
+            table = arrow.ArrowWriter(path, file_format, dimension, dtype)
+            stack.callback(table.close)
+            yield table
+        else:
+            module = npy if file_format == npy.FORMAT else safetensors
+            beside = stack.enter_context(replacing(words_path(target)))
+            stream = stack.enter_context(byte_writer(path, None, ""))
+            words = stack.enter_context(byte_writer(beside, None, ""))
+            yield ArrayWriter(
+                stream, words, lambda rows: module.header(rows, dimension, dtype), dtype
+            )
+
+
+def files_of(target: Path, file_format: str) -> list[Path]:
+    """Return the files that writing `target` makes."""
+    beside = [words_path(target)] if file_format in (npy.FORMAT, safetensors.FORMAT) else []
+    return [target, *beside]
