@@ -55,9 +55,10 @@ class Usage:
             rows = np.arange(len(words))
         else:
             rows = None
-        weights = None
+        weights: NDArray[np.float64] | None = None
         if self.name == "zipf":
-            weights = 1.0 / (before + np.arange(1, len(words) + 1) + MANDELBROT_SHIFT)
+            ranks = before + np.arange(1, len(words) + 1, dtype=np.float64)
+            weights = 1.0 / (ranks + MANDELBROT_SHIFT)
         elif self.counts is not None:
             weights = np.array([self.counts.get(word, 0.0) for word in words], dtype=np.float64)
         taken = None
@@ -139,9 +140,7 @@ def _lines(path: str | Path) -> list[tuple[int, str]]:
     try:
         text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
     except FileNotFoundError:
-        raise InvalidInputError(
-            f"{path}: no such file (weights: uniform, zipf or a file)"
-        ) from None
+        raise InvalidInputError(f"{path}: no such file (neither uniform nor zipf)") from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a directory, not a file of words") from None
     except UnicodeDecodeError as error:

@@ -54,13 +54,13 @@ MethodOption = Annotated[
         "the function words given by --vocabulary."
     ),
 ]
-Aperture = Annotated[float | None, typer.Option(help="Aperture α of cn.  [default: 2]")]
+Aperture = Annotated[float | None, typer.Option(help="Aperture α of cn.  \\[default: 2]")]
 Directions = Annotated[
     int | None,
-    typer.Option(help="Directions that abtt drops or pvn levels.  [default: dimension/100]"),
+    typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
 ]
-Power = Annotated[float | None, typer.Option(help="Exponent of ew.  [default: 0.5]")]
-Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  [default: 50]")]
+Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
+Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
     str,
     typer.Option(
@@ -83,7 +83,7 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         help="Keep decoded vectors between the passes if they fit, e.g. 100MB or 8GB.  "
-        "[default: a quarter of the machine's]",
+        "\\[default: a quarter of the machine's]",
     ),
 ]
 Format = Annotated[
@@ -269,8 +269,11 @@ def _transfer(
 def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> VectorSource:
     from conceptor.vectors import open_vectors
 
-    mode = "skip" if on_error is OnError.skip else "raise"
-    return open_vectors(source, on_error=mode, replace_spaces=replace_spaces)
+    return open_vectors(
+        source,
+        on_error="skip" if on_error is OnError.skip else "raise",
+        replace_spaces=replace_spaces,
+    )
 
 
 def _usage(weights: str, vocabulary: str | None) -> Usage:
