@@ -1,0 +1,335 @@
+"""From text to a vocabulary with counts and to a sparse matrix of windowed co-occurrences.
+
+The text is read once. Tokens become numbers, which wait in a temporary file (4 bytes a token, in
+memory while they are few) until the vocabulary is known; then pairs are counted in hash tables
+that grow with the number of distinct pairs and with nothing else.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from conceptor.corpus.text import blocks
+from conceptor.errors import InvalidInputError
+from conceptor.progress import silent
+from conceptor.vectors.pipeline import ahead, processors
+from conceptor.vectors.words import PackedWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO
+
+    from numpy.typing import NDArray
+
+    from conceptor.corpus.text import Corpus
+    from conceptor.progress import Progress
+
+Tokens = Literal["words", "spaces"]
+Unit = Literal["line", "paragraph", "document"]
+
+_UNITS = ("line", "paragraph", "document")  # in the order of the kernels' constants
+_IN_MEMORY = 64 << 20
+_TOKENS_AT_ONCE = 1 << 22
+_FIRST_PLACES = 1 << 16
+_FULL = 0.6
+# Nothing is assigned between the ideographs of plane 3 and the specials of plane 14.
+_LETTERS_END = 0x33480
+_ALL_CHARACTERS = 0x110000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cooccurrence:
+    """Counts of words and of pairs of words in a text.
+
+    Attributes
+    ----------
+    words : list of str
+        By falling count, equals in the order of their first appearance.
+    counts : ndarray of int64
+        How often each word occurs.
+    tokens : int
+        How many tokens there were, those outside the vocabulary included.
+    matrix : scipy.sparse.csr_array
+        Entry (w, c) sums the weights of the places where c stands within a window of w;
+        symmetric, float64.
+    """
+
+    words: list[str]
+    counts: NDArray[np.int64]
+    tokens: int
+    matrix: Any
+
+    def __repr__(self) -> str:
+        return (
+            f"Cooccurrence({len(self.words):,} words, {self.tokens:,} tokens, "
+            f"{self.matrix.nnz:,} entries)"
+        )
+
+
+def cooccurrence(
+    corpus: Corpus,
+    *,
+    window: int = 5,
+    dynamic_window: bool = True,
+    min_count: int = 10,
+    max_words: int | None = None,
+    tokens: Tokens = "words",
+    lowercase: bool = True,
+    unit: Unit = "line",
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> Cooccurrence:
+    """Count words, and pairs of words that stand within a window of each other.
+
+    Parameters
+    ----------
+    corpus
+        A file, or an iterable of texts (`str`) and files (paths); read once.
+    window
+        How many tokens to each side count.
+    dynamic_window
+        Weigh distance k by ``(window − k + 1) / window``, the expected value of word2vec's
+        window of random size; otherwise all the same.
+    min_count, max_words
+        The vocabulary: words at least so frequent, and at most so many. Other tokens keep their
+        place in the text, so windows do not stretch over them ("clean" in Levy et al.).
+    tokens
+        `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: whatever
+        stands between spaces, for text that is tokenised already.
+    lowercase
+        Fold to lower case.
+    unit
+        What windows do not reach across: the end of a `line`, an empty line (`paragraph`, for
+        text with wrapped lines), or the end of a `document` only.
+    threads
+        By default as many as there are processors. Counts are whole numbers while they grow, so
+        the result does not depend on it.
+    progress
+        Called as the work goes on.
+    """
+    _check(window, min_count, max_words, tokens, unit)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:
+        found = _numbered(corpus, numbers, tokens, lowercase, unit, progress)
+        counts = found.counts[: found.known]
+        total = int(counts.sum())
+        order = np.argsort(-counts, kind="stable")[:max_words]
+        order = order[counts[order] >= min_count]
+        if len(order) < 2:
+            raise InvalidInputError(
+                f"{total:,} tokens, but {len(order)} word(s) occur at least {min_count} times; "
+                "a lower min-count or more text would help"
+            )
+        words = list(found.words().take(order))
+        renumbered = np.full(found.known + 2, -2, dtype=np.int32)
+        renumbered[order] = np.arange(len(order), dtype=np.int32)
+        renumbered[-1] = -1  # boundaries stay boundaries
+        length = numbers.tell() // 4
+        streamed = _read_numbers(numbers, renumbered, window, length, progress)
+        weights = np.arange(window + 1, 0, -1) if dynamic_window else np.ones(window + 1, np.int64)
+        pairs = _counted(streamed, window, weights, len(order), threads or processors())
+    matrix = _symmetric(pairs, len(words))
+    if dynamic_window:
+        matrix.data /= window
+    return Cooccurrence(words, counts[order], total, matrix)
+
+
+def _check(
+    window: int, min_count: int, max_words: int | None, tokens: str, unit: str
+) -> None:
+    for name, value in (("window", window), ("min_count", min_count), ("max_words", max_words)):
+        if value is not None and value < 1:
+            raise InvalidInputError(f"{name} must be at least 1, not {value}")
+    if tokens not in ("words", "spaces"):
+        raise InvalidInputError(f"tokens are 'words' or 'spaces', not {tokens!r}")
+    if unit not in _UNITS:
+        raise InvalidInputError(f"unit is one of {', '.join(_UNITS)}, not {unit!r}")
+
+
+@cache
+def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
+    """Tell for each character whether it belongs to a token."""
+    if tokens == "spaces":
+        table = np.ones(_ALL_CHARACTERS, dtype=np.bool_)
+        table[[0, *(c for c in range(_LETTERS_END) if chr(c).isspace())]] = False
+        return table
+    table = np.zeros(_ALL_CHARACTERS, dtype=np.bool_)
+    for c in range(_LETTERS_END):
+        table[c] = chr(c).isalnum() or unicodedata.category(chr(c))[0] == "M"
+    return table
+
+
+def _numbered(
+    corpus: Corpus,
+    file: IO[bytes],
+    tokens: Tokens,
+    lowercase: bool,
+    unit: Unit,
+    progress: Progress,
+) -> _WordNumbers:
+    """Number the tokens of a corpus into a file of int32, the word's number or a boundary."""
+    from conceptor.corpus.kernels import find_tokens
+
+    in_token = _in_token(tokens)
+    numbers = _WordNumbers()
+    state = np.array([True, False])
+    seen = 0
+    for block in ahead(blocks(corpus)):
+        text = block.text
+        if lowercase:
+            text = text.lower()
+        if tokens == "words":
+            text = text.replace("’", "'")
+        encoded = np.frombuffer(text.encode(errors="replace"), dtype=np.uint8)
+        starts = np.empty(len(encoded) + 1, dtype=np.int32)
+        ends = np.empty_like(starts)
+        found = find_tokens(encoded, in_token, _UNITS.index(unit), state, starts, ends)
+        file.write(numbers.of(encoded, starts[:found], ends[:found]).tobytes())
+        seen += found
+        progress("reading", block.fraction, seen)
+    return numbers
+
+
+class _WordNumbers:
+    """Numbers for words in the order in which they first appear, and how often each did."""
+
+    def __init__(self) -> None:
+        self.known = 0
+        self.counts = np.zeros(0, dtype=np.int64)
+        self._table = np.zeros(_FIRST_PLACES, dtype=np.int32)
+        self._hashes = np.zeros(0, dtype=np.uint64)
+        self._blob = np.zeros(0, dtype=np.uint8)
+        self._offsets = np.zeros(1, dtype=np.int64)
+
+    def of(
+        self, text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Return the number of each token of a text."""
+        from conceptor.corpus.kernels import number_tokens
+
+        self._make_room(len(starts), len(text))
+        numbers = np.empty(len(starts), dtype=np.int32)
+        self.known = number_tokens(
+            text,
+            starts,
+            ends,
+            self._table,
+            self._hashes,
+            self._blob,
+            self._offsets,
+            self.counts,
+            self.known,
+            numbers,
+        )
+        return numbers
+
+    def words(self) -> PackedWords:
+        """Return the words, by number."""
+        return PackedWords(self._blob, self._offsets[: self.known + 1])
+
+    def _make_room(self, tokens: int, letters: int) -> None:
+        from conceptor.corpus.kernels import fill_table
+
+        most = self.known + tokens
+        self.counts = _at_least(self.counts, most)
+        self._hashes = _at_least(self._hashes, most)
+        self._offsets = _at_least(self._offsets, most + 1)
+        self._blob = _at_least(self._blob, int(self._offsets[self.known]) + letters)
+        if 2 * most > len(self._table):
+            self._table = np.zeros(1 << (4 * most - 1).bit_length(), dtype=np.int32)
+            fill_table(self._table, self._hashes[: self.known])
+
+
+def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
+    if len(array) >= size:
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _read_numbers(
+    file: IO[bytes],
+    renumbered: NDArray[np.int32],
+    window: int,
+    length: int,
+    progress: Progress,
+) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield blocks of the vocabulary's numbers, each after the last `window` of the one before."""
+    file.seek(0)
+    before = np.zeros(0, dtype=np.int32)
+    done = 0
+    while data := file.read(4 * _TOKENS_AT_ONCE):
+        block = renumbered[np.frombuffer(data, dtype=np.int32)]
+        done += len(block)
+        yield np.concatenate([before, block]), len(before)
+        before = block[-window:] if len(block) >= window else np.concatenate([before, block])
+        before = before[-window:]
+        progress("counting", done / length, done)
+
+
+def _counted(
+    streamed: Iterator[tuple[NDArray[np.int32], int]],
+    window: int,
+    weights: NDArray[np.int64],
+    words: int,
+    threads: int,
+) -> list[NDArray[np.uint64]]:
+    """Count pairs, each thread those of its own shard; return rows of key and weight."""
+    shards = [_PairTable(window, weights, words, shard, threads) for shard in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        for tokens, begin in streamed:
+            list(pool.map(lambda shard, t=tokens, b=begin: shard.add(t, b), shards))  # type: ignore[misc]
+        return list(pool.map(_PairTable.release, shards))
+
+
+class _PairTable:
+    """Weights of pairs in a hash table that grows with their number."""
+
+    def __init__(
+        self, window: int, weights: NDArray[np.int64], words: int, shard: int, shards: int
+    ) -> None:
+        self._fixed = (window, weights, words, shard, shards)
+        self._table = np.zeros((_FIRST_PLACES, 2), dtype=np.uint64)
+        self._used = 0
+        # Below this, one token's pairs might not fit in.
+        while _FULL * len(self._table) < 2 * window:
+            self._table = np.zeros((2 * len(self._table), 2), dtype=np.uint64)
+
+    def add(self, tokens: NDArray[np.int32], begin: int) -> None:
+        """Count the pairs of the tokens from `begin` on."""
+        from conceptor.corpus.kernels import count_pairs, move_pairs
+
+        while begin < len(tokens):
+            limit = int(_FULL * len(self._table))
+            begin, self._used = count_pairs(
+                tokens, begin, *self._fixed, self._table, self._used, limit
+            )
+            if begin < len(tokens):
+                larger = np.zeros((2 * len(self._table), 2), dtype=np.uint64)
+                move_pairs(self._table, larger)
+                self._table = larger
+
+    def release(self) -> NDArray[np.uint64]:
+        """Return the rows in use, letting the table go."""
+        table, self._table = self._table, self._table[:0]
+        return table[table[:, 0] > 0]
+
+
+def _symmetric(pairs: list[NDArray[np.uint64]], words: int) -> Any:  # noqa: ANN401
+    """Return the symmetric matrix of pairs counted once; a word beside itself counts both ways."""
+    from scipy import sparse
+
+    upper = sparse.csr_array((words, words), dtype=np.float64)
+    while pairs:
+        rows = pairs.pop()
+        low, high = np.divmod(rows[:, 0] - np.uint64(1), np.uint64(words))
+        where = (low.astype(np.int32), high.astype(np.int32))
+        upper += sparse.coo_array((rows[:, 1].astype(np.float64), where), shape=upper.shape).tocsr()
+    return (upper + upper.T).tocsr()

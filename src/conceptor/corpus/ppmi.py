@@ -1,0 +1,239 @@
+"""Positive pointwise mutual information, its truncated SVD, and vectors ``E = Θ D^p`` from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from conceptor.corpus.counting import cooccurrence
+from conceptor.errors import InvalidInputError
+from conceptor.gates import power as gated_power
+from conceptor.progress import silent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conceptor.arrays import Float64
+    from conceptor.corpus.counting import Cooccurrence, Tokens, Unit
+    from conceptor.corpus.text import Corpus
+    from conceptor.progress import Progress
+
+_ENTRIES_AT_ONCE = 1 << 20
+
+
+def ppmi(
+    counted: Cooccurrence,
+    *,
+    smoothing: float = 0.75,
+    shift: float = 1.0,
+    subsample: float | None = None,
+    positive: bool = True,
+) -> Any:  # noqa: ANN401 - a sparse matrix, which has no types
+    """Return ``max(0, log(P(w, c) / (P(w) P_a(c))) − log k)`` as a sparse float32 matrix.
+
+    Parameters
+    ----------
+    counted
+        Co-occurrence counts.
+    smoothing
+        a in ``P_a(c) = #(c)^a / Σ #(c)^a``: below 1 it keeps rare contexts from dominating.
+    shift
+        k ≥ 1, the number of negative samples in the word2vec analogy.
+    subsample
+        t: each occurrence of a word whose share f of the text exceeds t is kept with probability
+        ``√(t / f)`` only. No dice are thrown: counts are multiplied by the probability that
+        both tokens of a pair stay, which is their expected value. None keeps everything.
+    positive
+        Whether entries below zero are dropped. Pairs that were never seen are zero either way,
+        where their PMI would be −∞.
+
+    References
+    ----------
+    Levy, Goldberg & Dagan (2015), Improving Distributional Similarity with Lessons Learned from
+    Word Embeddings, TACL.
+    """
+    from scipy import sparse
+
+    _check_ppmi(smoothing, shift, subsample)
+    counts = counted.matrix
+    keep = np.ones(len(counted.words))
+    if subsample is not None:
+        keep = np.minimum(1.0, np.sqrt(subsample * counted.tokens / counted.counts))
+    marginal = keep * (counts @ keep)
+    with np.errstate(divide="ignore"):  # a word without neighbours has no entries either
+        log_word = np.log(marginal) - np.log(keep)
+        log_context = smoothing * np.log(marginal) - np.log(keep)
+    constant = np.log(np.sum(marginal[marginal > 0] ** smoothing)) - np.log(shift)
+    data = np.empty(counts.nnz, dtype=np.float32)
+    rows = np.repeat(np.arange(len(keep), dtype=np.int32), np.diff(counts.indptr))
+    for start in range(0, counts.nnz, _ENTRIES_AT_ONCE):
+        part = slice(start, start + _ENTRIES_AT_ONCE)
+        information = np.log(counts.data[part])
+        information -= log_word[rows[part]]
+        information -= log_context[counts.indices[part]]
+        data[part] = information + constant
+    if positive:
+        kept = data > 0
+        where = (rows[kept], counts.indices[kept])
+        return sparse.csr_array((data[kept], where), shape=counts.shape)
+    return sparse.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def _check_ppmi(smoothing: float, shift: float, subsample: float | None) -> None:
+    if not 0 <= smoothing <= 1:
+        raise InvalidInputError(f"smoothing must be between 0 and 1, not {smoothing}")
+    if not 1 <= shift < np.inf:
+        raise InvalidInputError(f"shift must be at least 1 (which is none), not {shift}")
+    if subsample is not None and not 0 < subsample:
+        raise InvalidInputError(f"subsample must be above 0, not {subsample}")
+
+
+def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # noqa: ANN401
+    """Return the leading left singular vectors Θ and singular values D (descending).
+
+    By Lanczos (ARPACK) on the Gram operator, from a fixed start: the same input gives the same output. Each
+    column's largest component is positive. Singular values that are zero but for rounding are
+    zero, and so are their columns.
+    """
+    from scipy.sparse.linalg import svds
+
+    if not 0 < dimension < min(matrix.shape):
+        raise InvalidInputError(
+            f"vectors of dimension {dimension} need a vocabulary of more words; there are "
+            f"{matrix.shape[0]}"
+        )
+    if matrix.nnz == 0:
+        raise InvalidInputError("no pair of words occurs more often than by chance; more text?")
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))
+    left, values, _ = svds(matrix, k=dimension, v0=start.astype(matrix.dtype), solver="arpack")
+    order = np.argsort(-values)
+    left, values = left[:, order].astype(np.float64), values[order].astype(np.float64)
+    leading = np.abs(left).argmax(axis=0)
+    left *= np.where(left[leading, np.arange(dimension)] < 0, -1.0, 1.0)
+    nothing = values <= values[0] * np.finfo(matrix.dtype).eps * np.sqrt(max(matrix.shape))
+    values[nothing] = 0.0
+    left[:, nothing] = 0.0
+    return left, values
+
+
+class PPMIVectors(BaseEstimator):
+    """Word vectors from text by PPMI and truncated SVD (Levy, Goldberg & Dagan 2015).
+
+    ``E = Θ D^p`` with the leading singular triplets of the PPMI matrix.
+
+    Parameters
+    ----------
+    dimension : int, default=300
+        Length of a vector.
+    power : float, default=0.5
+        p of eigenvalue weighting, for `vectors()`; 1 keeps the singular values, 0 drops them.
+    window, dynamic_window, min_count, max_words, tokens, lowercase, unit, threads
+        As for `conceptor.corpus.cooccurrence`.
+    smoothing, shift, subsample, positive
+        As for `conceptor.corpus.ppmi`.
+
+    Attributes
+    ----------
+    words : list of str
+        The vocabulary by falling count.
+    counts : dict of str to int
+        How often each occurs, as `conceptor.usage.usage` wants weights.
+    singular_values_ : ndarray of shape (dimension,)
+        D, descending.
+    singular_vectors_ : ndarray of shape (words, dimension)
+        Θ.
+    tokens_ : int
+        How many tokens the text had.
+
+    Notes
+    -----
+    Time is linear in the tokens times the window. Memory is that of the distinct words and
+    pairs: about 16 to 50 bytes for each pair while counting, and as much again for the matrix.
+    Nothing is random.
+
+    Examples
+    --------
+    >>> from conceptor.corpus import PPMIVectors
+    >>> text = ["the cat sat on the mat", "the dog sat on the rug"] * 5
+    >>> trained = PPMIVectors(dimension=3, min_count=1).fit(text)
+    >>> trained.words[:3], trained.vectors(power=1).shape
+    (['the', 'sat', 'on'], (7, 3))
+    """
+
+    def __init__(
+        self,
+        dimension: int = 300,
+        *,
+        power: float = 0.5,
+        window: int = 5,
+        dynamic_window: bool = True,
+        min_count: int = 10,
+        max_words: int | None = None,
+        tokens: Tokens = "words",
+        lowercase: bool = True,
+        unit: Unit = "line",
+        smoothing: float = 0.75,
+        shift: float = 1.0,
+        subsample: float | None = None,
+        positive: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        self.dimension = dimension
+        self.power = power
+        self.window = window
+        self.dynamic_window = dynamic_window
+        self.min_count = min_count
+        self.max_words = max_words
+        self.tokens = tokens
+        self.lowercase = lowercase
+        self.unit = unit
+        self.smoothing = smoothing
+        self.shift = shift
+        self.subsample = subsample
+        self.positive = positive
+        self.threads = threads
+
+    def fit(self, corpus: Corpus, y: object = None, *, progress: Progress = silent) -> Self:
+        """Learn vectors from a file, or from an iterable of texts (`str`) and files (paths)."""
+        if self.dimension < 1:
+            raise InvalidInputError(f"dimension must be at least 1, not {self.dimension}")
+        _check_ppmi(self.smoothing, self.shift, self.subsample)
+        counted = cooccurrence(
+            corpus,
+            window=self.window,
+            dynamic_window=self.dynamic_window,
+            min_count=self.min_count,
+            max_words=self.max_words,
+            tokens=self.tokens,
+            lowercase=self.lowercase,
+            unit=self.unit,
+            threads=self.threads,
+            progress=progress,
+        )
+        return self.fit_counts(counted, progress=progress)
+
+    def fit_counts(self, counted: Cooccurrence, *, progress: Progress = silent) -> Self:
+        """Learn vectors from counts gathered before."""
+        progress("factoring", None, counted.tokens)
+        matrix = ppmi(
+            counted,
+            smoothing=self.smoothing,
+            shift=self.shift,
+            subsample=self.subsample,
+            positive=self.positive,
+        )
+        self.singular_vectors_, self.singular_values_ = truncated_svd(matrix, self.dimension)
+        self.words = counted.words
+        self.counts = dict(zip(counted.words, counted.counts.tolist(), strict=True))
+        self.tokens_ = counted.tokens
+        progress("factoring", 1.0, counted.tokens)
+        return self
+
+    def vectors(self, power: float | None = None) -> NDArray[np.float32]:
+        """Return ``Θ D^p``, one row a word; p is `power` here or else of the constructor."""
+        check_is_fitted(self, "singular_values_")
+        scale = gated_power(self.singular_values_, self.power if power is None else power)
+        return (self.singular_vectors_ * scale).astype(np.float32)

@@ -1,0 +1,335 @@
+"""What a dictionary knows, put into vectors: counter-fitting and retrofitting.
+
+The supervised baselines of the conceptor negation paper. Both look at vectors only in streaming
+passes and change only words that the lexicon speaks of; every other word keeps its bits.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from conceptor.errors import InvalidInputError
+from conceptor.lexicon_terms import Hinge, Terms, neighbours, unit_rows
+from conceptor.progress import silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from conceptor.arrays import Array, Float64
+    from conceptor.progress import Progress
+
+    Pair = tuple[str, str]
+    Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
+
+_ROWS_AT_ONCE = 8192
+
+
+def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
+    """Read pairs of words, one a line; a prefix `en_` on a word is dropped."""
+    try:
+        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
+    except FileNotFoundError:
+        raise InvalidInputError(f"{path}: no such file of word pairs") from None
+    except IsADirectoryError:
+        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
+    pairs = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2:
+            raise InvalidInputError(
+                f"{path}, line {number}: expected two words, found {line.strip()[:60]!r}"
+            )
+        left, right = (word.removeprefix("en_") or word for word in words)
+        pairs.append((left, right))
+    if not pairs:
+        raise InvalidInputError(f"{path}: holds no pairs of words")
+    return pairs
+
+
+def _as_pairs(pairs: Pairs | None) -> set[Pair]:
+    """Return pairs, each in both directions, from files or from pairs themselves."""
+    if pairs is None:
+        return set()
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = [pairs]
+    found: set[Pair] = set()
+    for entry in pairs:
+        if isinstance(entry, (str, os.PathLike)):
+            found.update(read_pairs(entry))
+        elif isinstance(entry, Sequence) and len(entry) == 2:
+            found.add((entry[0], entry[1]))
+        else:
+            raise InvalidInputError(f"expected a file or a pair of words, not {entry!r}")
+    return {(a, b) for pair in found for a, b in (pair, pair[::-1]) if a != b}
+
+
+class Indexed(NamedTuple):
+    """The rows of the lexicon's words, and pairs of them by number."""
+
+    words: list[str]
+    vectors: Float64
+    synonyms: NDArray[np.intp]
+    antonyms: NDArray[np.intp]
+
+
+class _LexiconMethod(BaseEstimator, ABC):
+    """Vectors for the words of a lexicon, learnt from all vectors, to be put in their place.
+
+    Attributes
+    ----------
+    words_ : list of str
+        The words that were changed.
+    vectors_ : ndarray of shape (len(words_), n)
+        What replaces their vectors.
+    """
+
+    def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
+        """Learn from vectors, which are passed over more than once and stay as they are.
+
+        Parameters
+        ----------
+        vectors : path, open source (anything with `chunks()`), or (words, array)
+        """
+        known = self._indexed(vectors)
+        norms = np.linalg.norm(known.vectors, axis=1)
+        before = unit_rows(known.vectors)
+        after = self._fitted(known._replace(vectors=before), vectors, progress)
+        moved = np.flatnonzero((after != before).any(axis=1))
+        self.words_ = [known.words[row] for row in moved]
+        self.vectors_ = after[moved] * norms[moved, np.newaxis]
+        self._rows = {word: row for row, word in enumerate(self.words_)}
+        return self
+
+    def transform(self, words: Sequence[str], vectors: Array) -> Array:
+        """Return the vectors with those of known words replaced; the rest bit for bit."""
+        check_is_fitted(self, "vectors_")
+        here = [(row, self._rows[word]) for row, word in enumerate(words) if word in self._rows]
+        replaced = np.array(vectors)
+        if here:
+            rows, sources = np.array(here).T
+            replaced[rows] = self.vectors_[sources]
+        return replaced
+
+    @abstractmethod
+    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
+        """Return synonyms and antonyms."""
+
+    @abstractmethod
+    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
+        """Return new rows in place of the unit rows of the lexicon's words."""
+
+    def _indexed(self, vectors: object) -> Indexed:
+        """Find the lexicon's words among the vectors, and the pairs with both words found."""
+        synonyms, antonyms = self._pairs()
+        wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
+        if not wanted:
+            raise InvalidInputError("a lexicon is needed: synonyms, antonyms or both")
+        words: list[str] = []
+        parts: list[Array] = []
+        for names, rows in chunks_of(vectors):
+            # A vector of zeros has no direction to be turned.
+            here = [i for i, w in enumerate(names) if w in wanted and rows[i].any()]
+            words += [names[i] for i in here]
+            parts.append(np.asarray(rows[here], dtype=np.float64))
+        numbers = {word: number for number, word in reversed(list(enumerate(words)))}
+        indexed = [
+            np.array(
+                sorted((numbers[a], numbers[b]) for a, b in pairs if a in numbers and b in numbers),
+                dtype=np.intp,
+            ).reshape(-1, 2)
+            for pairs in (synonyms, antonyms)
+        ]
+        if not any(map(len, indexed)):
+            raise InvalidInputError(
+                f"none of the lexicon's pairs has both words among the vectors ({len(words)} of "
+                f"its {len(wanted)} words are); do the lexicon and the vectors belong together?"
+            )
+        return Indexed(words, np.concatenate(parts), *indexed)
+
+
+class CounterFitting(_LexiconMethod):
+    """Counter-fitting: antonyms apart, synonyms together, neighbours kept (Mrkšić et al. 2016).
+
+    Minimises, over unit vectors u and with the cosine distance d,
+
+        repel    Σ max(0, δ − d(u, w))      over antonyms
+      + attract  Σ max(0, d(u, w) − γ)      over synonyms
+      + preserve Σ max(0, d(u, w) − d⁰(u, w))  over w that were within ρ of u,
+
+    by full-batch steps: each word moves by the mean of the gradients of the terms that are
+    active at it, then all words return to the unit sphere.
+
+    Parameters
+    ----------
+    synonyms, antonyms : file, files or pairs of words
+        At least one of the two; a pair counts in both directions. What is called both is an
+        antonym.
+    repel, attract, preserve : float, default=0.1
+        Weights of the three terms.
+    margin : float, default=1.0
+        δ: antonyms are pushed apart until they are orthogonal.
+    slack : float, default=0.0
+        γ: synonyms are pulled together until they are so close.
+    radius : float, default=0.2
+        ρ: neighbours nearer than this are to stay near.
+    epochs : int, default=20
+
+    Attributes
+    ----------
+    losses_ : list of float
+        The loss before each step and after the last.
+    pairs_ : dict of str to int
+        How many pairs of each kind take part.
+
+    Notes
+    -----
+    As the authors' program, but for three things. Words outside the lexicon stay as they are and
+    only hold their neighbours in place, where the program lets them follow. The preserving
+    term acts on both words of a pair of lexicon words; the program by a slip enters one
+    direction only. And every word keeps the length it had, so that averages of words do not
+    change their weights, where the program returns unit vectors.
+
+    References
+    ----------
+    Mrkšić et al. (2016), Counter-fitting Word Vectors to Linguistic Constraints, NAACL.
+    """
+
+    def __init__(
+        self,
+        synonyms: Pairs | None = None,
+        antonyms: Pairs | None = None,
+        *,
+        repel: float = 0.1,
+        attract: float = 0.1,
+        preserve: float = 0.1,
+        margin: float = 1.0,
+        slack: float = 0.0,
+        radius: float = 0.2,
+        epochs: int = 20,
+    ) -> None:
+        self.synonyms = synonyms
+        self.antonyms = antonyms
+        self.repel = repel
+        self.attract = attract
+        self.preserve = preserve
+        self.margin = margin
+        self.slack = slack
+        self.radius = radius
+        self.epochs = epochs
+
+    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
+        antonyms = _as_pairs(self.antonyms)
+        return _as_pairs(self.synonyms) - antonyms, antonyms
+
+    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
+        self._check()
+        terms = self._terms(known, vectors, progress)
+        units = known.vectors
+        self.losses_ = []
+        for epoch in range(self.epochs):
+            loss, gradient, active = terms.gradient(units)
+            self.losses_.append(loss)
+            touched = np.flatnonzero(active)
+            stepped = units[touched] - gradient[touched] / active[touched, np.newaxis]
+            units = units.copy()
+            units[touched] = unit_rows(stepped)
+            progress("fitting", (epoch + 1) / self.epochs, len(units))
+        self.losses_.append(terms.gradient(units)[0])
+        return units
+
+    def _terms(self, known: Indexed, vectors: object, progress: Progress) -> Terms:
+        hinges = [
+            Hinge(known.antonyms, -self.repel, self.margin),
+            Hinge(known.synonyms, self.attract, self.slack),
+        ]
+        self.pairs_ = {
+            "synonyms": len(known.synonyms) // 2,
+            "antonyms": len(known.antonyms) // 2,
+            "neighbours": 0,
+        }
+        anchors = known.vectors[:0]
+        if self.preserve > 0:
+            near = neighbours(known.words, known.vectors, chunks_of(vectors), self.radius, progress)
+            pairs, distances = near.without(known.antonyms)
+            hinges.append(Hinge(pairs, self.preserve, distances))
+            anchors = near.anchors
+            self.pairs_["neighbours"] = len(pairs)
+        return Terms(hinges, anchors)
+
+    def _check(self) -> None:
+        for name in ("repel", "attract", "preserve", "slack", "radius"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise InvalidInputError(f"{name} must not be negative, and finite; it is {value}")
+        if self.epochs < 0:
+            raise InvalidInputError(f"epochs must not be negative; it is {self.epochs}")
+
+
+class Retrofitting(_LexiconMethod):
+    """Retrofitting: each word to the mean of itself and its synonyms (Faruqui et al. 2015).
+
+    Iterates ``q ← (q⁰ + mean of its synonyms' q) / 2`` on unit vectors q⁰, all words at once;
+    the authors' program updates one word after the other, to the same fixed point. The distance
+    to it halves at least with every iteration. Lengths are put back afterwards.
+
+    Parameters
+    ----------
+    synonyms : file, files or pairs of words
+    iterations : int, default=10
+
+    References
+    ----------
+    Faruqui et al. (2015), Retrofitting Word Vectors to Semantic Lexicons, NAACL.
+    """
+
+    def __init__(self, synonyms: Pairs | None = None, *, iterations: int = 10) -> None:
+        self.synonyms = synonyms
+        self.iterations = iterations
+
+    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
+        return _as_pairs(self.synonyms), set()
+
+    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
+        from scipy import sparse
+
+        count = len(known.words)
+        left, right = known.synonyms.T
+        degree = np.bincount(left, minlength=count)
+        shares = 1.0 / degree[left]
+        mean = sparse.csr_array((shares, (left, right)), shape=(count, count))
+        paired = degree > 0
+        fitted = known.vectors.copy()
+        for iteration in range(self.iterations):
+            fitted[paired] = ((known.vectors + mean @ fitted) / 2)[paired]
+            progress("fitting", (iteration + 1) / self.iterations, count)
+        return fitted
+
+
+def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+    """Yield words and rows of a path, an open source, or words with their array."""
+    if isinstance(vectors, (str, os.PathLike)):
+        from conceptor.vectors import open_vectors
+
+        vectors = open_vectors(vectors)
+    if hasattr(vectors, "chunks"):
+        for words, rows in vectors.chunks():
+            yield list(words), rows
+        return
+    words, matrix = vectors  # type: ignore[misc]
+    for start in range(0, len(words), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        yield words[part], matrix[part]
