@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,19 +10,31 @@ from typing import TYPE_CHECKING, Any
 from conceptor import datasets, estimation
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Counts, FirstWords, Weighting, WordList, ZipfRanks
-from conceptor.evaluation import Missing, WordVectors
+from conceptor.evaluation import Missing
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.evaluation import Battery, Evaluation
 
-__all__ = ["DEFAULT_METHODS", "METHODS", "Comparison", "Method", "Settings", "compare"]
+__all__ = [
+    "DEFAULT_METHODS",
+    "METHODS",
+    "Comparison",
+    "Method",
+    "Settings",
+    "compare",
+    "settings_for",
+]
 
 ORIGINAL = "original"
 FIRST_WORDS = 50_000
+# So many words in alphabetical order are no accident.
+_SAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -32,8 +44,8 @@ class Settings:
     aperture: float = 2.0
     directions: int = 2
     ridge: float = 50.0
-    vocabulary: Weighting = FirstWords(FIRST_WORDS)
-    usage: Weighting = ZipfRanks()
+    vocabulary: Weighting = field(default_factory=lambda: FirstWords(FIRST_WORDS))
+    usage: Weighting = field(default_factory=ZipfRanks)
 
 
 @dataclass(frozen=True)
@@ -241,7 +253,7 @@ def compare(
             rows = rows.with_vectors(estimators[method].map_(rows.vectors))
         evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
     notes = [
-        f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
+        f"{', '.join(m.name for m in chosen if m.weighting(settings) == weighting)}: "
         f"fitted on {weighting.description} ({moments[weighting].count:,} of "
         f"{gathered.count:,} vectors)"
         for weighting in weightings
@@ -259,52 +271,68 @@ def _checked(methods: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(methods))
 
 
-def default_settings(
+def settings_for(
+    vectors: object,
     *,
     vocabulary: str | None = None,
     usage: str | None = None,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
-    **parameters: Any,
+    aperture: float = 2.0,
+    directions: int = 2,
+    ridge: float = 50.0,
 ) -> Settings:
-    """Return settings from what users write.
+    """Return the settings for some vectors from what users write.
 
     Parameters
     ----------
+    vectors : path, open source, WordVectors, ...
+        Only their first words are looked at.
     vocabulary : `top:N`, a file of words, or None
         None is the paper's list where it can be had, else the first 50,000 words.
-    usage : `zipf`, a "word count" file, or None
-        None is `zipf`.
+    usage : `zipf`, a file of "word count" lines, or None
+        None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
+        of the paper's list if that can be had.
     data, offline
         Where the paper's list is looked for.
-    **parameters
-        `aperture`, `directions`, `ridge`.
+    aperture, directions, ridge
+        Of CN, ABTT and PVN, HSR.
     """
+    listed: Path | None = None
+    if vocabulary is None or usage is None:
+        with suppress(datasets.MissingDataError):
+            listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
     return Settings(
-        vocabulary=_choose_vocabulary(vocabulary, data, offline=offline),
-        usage=_choose_usage(usage),
-        **parameters,
+        aperture=aperture,
+        directions=directions,
+        ridge=ridge,
+        vocabulary=_choose_vocabulary(vocabulary, listed),
+        usage=_choose_usage(usage, listed, vectors),
     )
 
 
-def _choose_vocabulary(
-    choice: str | None, data: str | os.PathLike[str] | None, *, offline: bool
-) -> Weighting:
+def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
     if choice is None:
-        try:
-            path = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
-        except datasets.MissingDataError:
-            return FirstWords(FIRST_WORDS)
-        return estimation.paper_vocabulary(path)
+        return FirstWords(FIRST_WORDS) if listed is None else estimation.paper_vocabulary(listed)
     if choice.startswith("top:"):
         count = choice.removeprefix("top:")
         if not count.isdecimal() or int(count) == 0:
-            raise InvalidInputError(f"--vocabulary {choice}: write top:N with a whole number N")
+            raise InvalidInputError(f"{choice!r} is no vocabulary: write top:N with a number N")
         return FirstWords(int(count))
     return WordList(frozenset(estimation.read_counts(choice)), f"the words of {choice}")
 
 
-def _choose_usage(choice: str | None) -> Weighting:
+def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
+    if choice is None and listed is not None and _alphabetical(vectors):
+        return Counts(estimation.read_counts(listed), "their counts in Wikipedia (2015)")
     if choice is None or choice == "zipf":
         return ZipfRanks()
     return Counts(estimation.read_counts(choice), f"the counts of {choice}")
+
+
+def _alphabetical(vectors: object) -> bool:
+    words, _ = next(estimation.chunks_of(vectors))
+    first = list(words[:_SAMPLE])
+    return len(first) == _SAMPLE and (
+        first == sorted(first) or first == sorted(first, key=str.lower)
+    )

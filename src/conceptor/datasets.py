@@ -31,7 +31,7 @@ import numpy as np
 from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,7 @@ __all__ = [
     "find",
     "gather",
     "registry",
+    "verify",
 ]
 
 DEFAULT_URL = "https://raw.githubusercontent.com"
@@ -159,26 +160,40 @@ def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Pa
     A wrong file in a directory the user named is an error; a wrong copy in a package or in the
     cache is passed over, because the user did not ask for that one.
     """
+    for path, origin, size, sha256 in _places(file, data):
+        if matches(path, size, sha256):
+            return path, origin
+        if origin is Origin.DIRECTORY:
+            raise InvalidInputError(
+                f"{path} is not the file this version knows (its SHA-256 differs); "
+                "take it out of the directory to have it fetched"
+            )
+    return None
+
+
+def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
+    """Hash every copy of a file that is at hand: where it is, and whether it is whole."""
+    return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]
+
+
+def _places(
+    file: DataFile, data: str | os.PathLike[str] | None
+) -> Iterator[tuple[Path, Origin, int, str]]:
+    """Yield the copies there are, in order, each with the size and hash it should have."""
     named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
     if named is not None:
         if not Path(named).is_dir():
             raise InvalidInputError(f"the data directory {os.fspath(named)} is not a directory")
         path = Path(named, file.name)
         if path.is_file():
-            if not matches(path, file.bytes, file.sha256):
-                raise InvalidInputError(
-                    f"{path} is not the file this version knows (its SHA-256 differs); "
-                    "take it out of the directory to have it fetched"
-                )
-            return path, Origin.DIRECTORY
+            yield path, Origin.DIRECTORY, file.bytes, file.sha256
     for copy in file.packaged:
         inside = _package_file(copy)
-        if inside is not None and matches(inside, copy.bytes, copy.sha256):
-            return inside, Origin.PACKAGE
+        if inside is not None:
+            yield inside, Origin.PACKAGE, copy.bytes, copy.sha256
     cached = cache_directory() / file.name
-    if cached.is_file() and matches(cached, file.bytes, file.sha256):
-        return cached, Origin.CACHE
-    return None
+    if cached.is_file():
+        yield cached, Origin.CACHE, file.bytes, file.sha256
 
 
 def matches(path: Path, size: int, sha256: str) -> bool:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from conceptor import datasets
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.lookup import as_word_vectors
@@ -90,7 +89,7 @@ class ZipfRanks:
     def __call__(self, words: Sequence[str], start: int) -> Selection:
         """Weigh all rows."""
         rows = np.arange(len(words))
-        return rows, 1.0 / (start + rows + 2.7)
+        return rows, np.reciprocal(start + rows + 2.7)
 
 
 @dataclass(frozen=True)
@@ -136,8 +135,9 @@ def paper_vocabulary(path: str | os.PathLike[str]) -> WordList:
     )
 
 
-class Gathered(NamedTuple):
-    """What one pass found."""
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What one pass found: moments under each weighting, rows to evaluate, how many vectors."""
 
     moments: list[Moments]
     vectors: WordVectors
@@ -155,27 +155,28 @@ def gather(
 
     The first `first` rows are kept as well, as candidates for analogies.
     """
-    totals: list[list[Moments]] = [[] for _ in weightings]
+    totals: list[Moments | None] = [None] * len(weightings)
     words: list[str] = []
     parts: list[NDArray[Any]] = []
     start = 0
     for chunk_words, vectors in chunks:
         names = list(chunk_words)
-        for total, weighting in zip(totals, weightings, strict=True):
+        for i, weighting in enumerate(weightings):
             rows, weights = weighting(names, start)
             if len(rows):
                 chosen = vectors if len(rows) == len(names) else vectors[rows]
-                total[:] = [sum([*total, Moments.of(chosen, weights)], start=0)]  # type: ignore[list-item]
+                more = Moments.of(chosen, weights)
+                known = totals[i]
+                totals[i] = more if known is None else known + more
         keep = [i for i, word in enumerate(names) if start + i < first or word in wanted]
         words.extend(names[i] for i in keep)
         parts.append(vectors[keep])
         start += len(names)
-    for total, weighting in zip(totals, weightings, strict=True):
-        if not total:
+    for weighting, total in zip(weightings, totals, strict=True):
+        if total is None:
             raise InvalidInputError(f"the vectors hold none of {weighting.description}")
-    return Gathered(
-        [total[0] for total in totals], WordVectors(words, np.concatenate(parts)), start
-    )
+    moments = [total for total in totals if total is not None]
+    return Gathered(moments, WordVectors(words, np.concatenate(parts)), start)
 
 
 def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
@@ -191,8 +192,3 @@ def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         for start in range(0, len(whole), _CHUNK_ROWS):
             part = slice(start, start + _CHUNK_ROWS)
             yield whole.words[part], whole.vectors[part]
-
-
-def demo_or(vectors: object | None) -> object:
-    """Return the vectors given, or GloVe 6B 50d from the demo extra."""
-    return datasets.demo_vectors() if vectors is None else vectors

@@ -1,5 +1,6 @@
 """The command line: parse, call, show."""
 
+from conceptor.cli import data, evaluation
 from conceptor.cli.app import main
 
-__all__ = ["main"]
+__all__ = ["data", "evaluation", "main"]

@@ -120,7 +120,7 @@ def weighted_ranks(values: Vector, weights: Weights) -> Weights:
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(distinct)))
     ties = np.add.reduceat(weights[order], starts, axis=0)
-    ranks = np.cumsum(ties, axis=0)
+    ranks: Weights = np.cumsum(ties, axis=0)
     ranks -= (ties - 1) / 2
     return ranks[group]
 
@@ -132,7 +132,7 @@ def _standardized(values: Vector) -> Vector:
 
 
 def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> Vector:
-    """Return the correlation, nan where a variance is nothing but rounding (of values of order 1)."""
+    """Return the correlation of values of order 1, nan where a variance is mere rounding."""
     defined = (variance_x > 1e-13) & (variance_y > 1e-13)
     scale = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
     return np.where(defined, np.clip(covariance / scale, -1.0, 1.0), np.nan)
