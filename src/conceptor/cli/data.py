@@ -48,27 +48,12 @@ def list_files(
         ]
         typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
-    table.add_column("file", no_wrap=True)
-    table.add_column("at hand in")
-    table.add_column("bytes", justify="right")
-    table.add_column("SHA-256", no_wrap=True)
-    table.add_column("source")
-    table.add_column("terms; cite")
     for file, place in places.items():
-        table.add_row(
-            file.name,
-            f"[green]{place[1]}[/green]" if place else "[dim]—[/dim]",
-            f"{file.bytes:,}",
-            file.sha256[:12],
-            file.source,
-            f"{file.licence}; [dim]{file.citation}[/dim]",
-        )
-    Console().print(table)
+        where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")
+        typer.echo(f"{typer.style(file.name, bold=True)}  {file.bytes:,} bytes  {where}")
+        typer.echo(f"  sha256 {file.sha256}")
+        typer.echo(f"  from {file.source}; terms: {file.licence}")
+        typer.echo(f"  cite {file.citation}")
     absent = sum(place is None for place in places.values())
     if absent:
         typer.echo(f"{absent} files are not at hand; `conceptor data fetch` gets what it can")
@@ -93,10 +78,12 @@ def fetch_files(names: Names = None, data: Directory = None) -> None:
         name: why for name, why in missing.items() if names or data_file(name).url is not None
     }
     for name in missing.keys() - failed.keys():
-        typer.echo(f"conceptor: {missing[name]}", err=True)
+        typer.echo(f"conceptor: {name}: {missing[name]}", err=True)
     if failed:
-        first = next(iter(failed.values()))
-        raise ConceptorError(f"{len(failed)} of {len(files)} files could not be fetched: {first}")
+        name, why = next(iter(failed.items()))
+        raise ConceptorError(
+            f"{len(failed)} of {len(files)} files could not be fetched, the first {name}: {why}"
+        )
 
 
 @data_app.command("verify")

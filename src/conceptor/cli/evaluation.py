@@ -133,7 +133,7 @@ def compare(
         str | None,
         typer.Option(
             help="Usage for cn-zipf and zipf-whitening: [b]zipf[/b] (ranks in the file) or a file "
-            'of "word count" lines. Default: ranks, or for an alphabetical file counts in Wikipedia.',
+            'of "word count" lines. Default: ranks; for an alphabetical file, Wikipedia counts.',
             metavar="zipf|FILE",
         ),
     ] = None,
@@ -259,11 +259,10 @@ def _battery(
             more = load(["analogy"], data, offline=True)
             battery = Battery([*battery.tasks, *more.tasks], battery.missing)
     if battery.missing:
-        reasons = dict.fromkeys(battery.missing.values())
-        first = next(iter(reasons))
+        why = next(iter(battery.missing.values()))
         typer.echo(
-            f"conceptor: {len(battery.missing)} benchmark files are not at hand, so their tasks "
-            f"are left out ({first})",
+            f"conceptor: {len(battery.missing)} benchmark files are not at hand and their tasks "
+            f"left out: {why}",
             err=True,
         )
     if not battery.tasks:

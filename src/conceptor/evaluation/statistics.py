@@ -122,7 +122,7 @@ def weighted_ranks(values: Vector, weights: Weights) -> Weights:
     ties = np.add.reduceat(weights[order], starts, axis=0)
     ranks: Weights = np.cumsum(ties, axis=0)
     ranks -= (ties - 1) / 2
-    return ranks[group]
+    return np.asarray(ranks[group])
 
 
 def _standardized(values: Vector) -> Vector:
