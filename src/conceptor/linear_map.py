@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class LinearMap:
     offset: Float64
     bias: Float64
     provenance: dict[str, Any]
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Moments:
     mean: Float64
     scatter: Float64
     count: int
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
 
     @classmethod
     def of(cls, X: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Self:
