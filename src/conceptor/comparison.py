@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Counts, FirstWords, Weighting, WordList, ZipfRanks
+from conceptor.estimation import Weighting
 from conceptor.evaluation import Missing
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+from conceptor.progress import Progress, silent
+from conceptor.usage import Usage, read_counts, usage
 
 if TYPE_CHECKING:
     import os
@@ -32,7 +34,8 @@ __all__ = [
 ]
 
 ORIGINAL = "original"
-FIRST_WORDS = 50_000
+FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
+RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
 # So many words in alphabetical order are no accident.
 _SAMPLE = 100
 
@@ -44,8 +47,8 @@ class Settings:
     aperture: float = 2.0
     directions: int = 2
     ridge: float = 50.0
-    vocabulary: Weighting = field(default_factory=lambda: FirstWords(FIRST_WORDS))
-    usage: Weighting = field(default_factory=ZipfRanks)
+    vocabulary: Weighting = FIRST_WORDS
+    usage: Weighting = RANKS
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,14 @@ def _usage(settings: Settings) -> Weighting:
 
 
 def _function_words(_: Settings) -> Weighting:
+    return _english_function_words()
+
+
+@cache
+def _english_function_words() -> Weighting:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return WordList(ENGLISH_STOP_WORDS, "scikit-learn's English function words")
+    return Weighting(Usage(vocabulary=ENGLISH_STOP_WORDS), "scikit-learn's English function words")
 
 
 def _cn(settings: Settings) -> SpectralPostprocessor:
@@ -218,6 +226,7 @@ def compare(
     missing: Missing = Missing.SKIP,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> Comparison:
     """Fit methods on vectors and score each on the same items, in one pass over the vectors.
 
@@ -234,12 +243,14 @@ def compare(
         As in `conceptor.evaluation.evaluate`.
     resamples, seed
         Of the paired bootstrap; 0 resamples for none.
+    progress
+        Told how far the reading is.
     """
     settings = settings or Settings()
-    chosen = [METHODS[method] for method in _checked(methods) if method != ORIGINAL]
+    chosen = [METHODS[method] for method in checked(methods) if method != ORIGINAL]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
     gathered = estimation.gather(
-        estimation.chunks_of(vectors), weightings, battery.words, first=battery.first
+        estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
     )
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
@@ -253,7 +264,7 @@ def compare(
             rows = rows.with_vectors(estimators[method].map_(rows.vectors))
         evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
     notes = [
-        f"{', '.join(m.name for m in chosen if m.weighting(settings) == weighting)}: "
+        f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
         f"fitted on {weighting.description} ({moments[weighting].count:,} of "
         f"{gathered.count:,} vectors)"
         for weighting in weightings
@@ -261,7 +272,8 @@ def compare(
     return Comparison(name, evaluations, notes, resamples, seed, estimators)
 
 
-def _checked(methods: Sequence[str]) -> list[str]:
+def checked(methods: Sequence[str]) -> list[str]:
+    """Return the methods, each once; an error for a name that is none."""
     for method in methods:
         if method != ORIGINAL and method not in METHODS:
             known = ", ".join([ORIGINAL, *METHODS])
@@ -313,21 +325,19 @@ def settings_for(
 
 def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
     if choice is None:
-        return FirstWords(FIRST_WORDS) if listed is None else estimation.paper_vocabulary(listed)
-    if choice.startswith("top:"):
-        count = choice.removeprefix("top:")
-        if not count.isdecimal() or int(count) == 0:
-            raise InvalidInputError(f"{choice!r} is no vocabulary: write top:N with a number N")
-        return FirstWords(int(count))
-    return WordList(frozenset(estimation.read_counts(choice)), f"the words of {choice}")
+        return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
+    chosen = usage(vocabulary=choice)
+    top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
+    return Weighting(chosen, top)
 
 
 def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
     if choice is None and listed is not None and _alphabetical(vectors):
-        return Counts(estimation.read_counts(listed), "their counts in Wikipedia (2015)")
+        counts = usage(read_counts(listed))
+        return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")
     if choice is None or choice == "zipf":
-        return ZipfRanks()
-    return Counts(estimation.read_counts(choice), f"the counts of {choice}")
+        return RANKS
+    return Weighting(usage(choice), f"words weighted by {choice}")
 
 
 def _alphabetical(vectors: object) -> bool:

@@ -13,7 +13,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
+from conceptor.atomic import replacing
 from conceptor.comparison import ORIGINAL, Settings, compare
+from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.progress import Progress, silent
 from conceptor.report import Cell, Line, Table
 
 if TYPE_CHECKING:
@@ -107,6 +110,25 @@ class Reproduction:
                 lines += [f"  {method:<5}{bars}", f"       {figures}"]
         return "\n".join(lines)
 
+    def draw_gates(self, path: Path) -> None:
+        """Draw the paper's figure, a panel for each set of vectors (needs the plots extra)."""
+        from conceptor.plots import plot_gates
+
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtraError("The gating figure", "plots") from None
+        count = len(self.comparisons)
+        figure = Figure(figsize=(6 * count, 3.5), layout="constrained")
+        for i, (name, comparison) in enumerate(self.comparisons.items(), 1):
+            ax = plot_gates(comparison.estimators, figure.add_subplot(1, count, i))
+            ax.set_title(name)
+        form = path.suffix.removeprefix(".") or "svg"
+        if form not in figure.canvas.get_supported_filetypes():
+            raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+        with replacing(path) as beside:
+            figure.savefig(beside, format=form)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; an undefined figure is None."""
         return {
@@ -148,6 +170,7 @@ def reproduce(
     *,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
+    progress: Progress = silent,
 ) -> Reproduction:
     """Run α = 2, d = 3 (word2vec) or 2 (GloVe), fitted on the 200-count vocabulary.
 
@@ -159,6 +182,8 @@ def reproduce(
         The paper's three tasks.
     data, offline
         Where the estimation vocabulary is looked for; the protocol cannot do without it.
+    progress
+        Told how far the reading is.
     """
     paper = paper_tables()
     vocabulary = estimation.paper_vocabulary(
@@ -172,7 +197,9 @@ def reproduce(
             vocabulary=vocabulary,
         )
         label = str(getattr(source, "path", source))
-        comparisons[name] = compare(source, battery, METHODS, settings, name=label, resamples=0)
+        comparisons[name] = compare(
+            source, battery, METHODS, settings, name=label, resamples=0, progress=progress
+        )
     cells = [
         _cell(name, table, dataset, method, figures[f"{name}/{method}"], comparison)
         for name, comparison in comparisons.items()

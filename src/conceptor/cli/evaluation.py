@@ -81,6 +81,7 @@ def evaluate(
     """
     from conceptor.estimation import chunks_of, gather
     from conceptor.evaluation import Missing
+    from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, evaluation_tables
 
     _one_format(as_json, as_markdown, as_csv)
@@ -89,7 +90,9 @@ def evaluate(
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
-        rows = gather(chunks_of(source), [], battery.words, first=battery.first).vectors
+        with on_terminal() as progress:
+            chunks = chunks_of(source, progress)
+            rows = gather(chunks, [], battery.words, first=battery.first).vectors
         evaluations.append(battery.run(rows, str(path), policy))
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
@@ -167,16 +170,17 @@ def compare(
 
     [b]conceptor compare my-vectors.bin --methods all --html -o report.html[/b]
     """
-    from conceptor.comparison import METHODS, ORIGINAL, settings_for
+    from conceptor.comparison import METHODS, ORIGINAL, checked, settings_for
     from conceptor.comparison import compare as run
     from conceptor.datasets import demo_vectors
     from conceptor.evaluation import Missing
+    from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, comparison_tables
     from conceptor.report_page import page
 
     _one_format(as_json, as_markdown, as_csv, as_html)
     policy = _choice(Missing, missing, "--missing")
-    names = [ORIGINAL, *METHODS] if methods == "all" else _split(methods)
+    names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
     source = demo_vectors() if vectors is None else _opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -190,9 +194,18 @@ def compare(
         directions=directions,
         ridge=ridge,
     )
-    comparison = run(
-        source, battery, names, settings, name=title, missing=policy, resamples=resamples, seed=seed
-    )
+    with on_terminal() as progress:
+        comparison = run(
+            source,
+            battery,
+            names,
+            settings,
+            name=title,
+            missing=policy,
+            resamples=resamples,
+            seed=seed,
+            progress=progress,
+        )
     if as_json:
         _write(_json(comparison.to_dict()), output)
     elif as_csv:
@@ -212,6 +225,10 @@ def reproduce(
     glove: Annotated[
         Path | None, typer.Option(help="Common Crawl GloVe, glove.840B.300d.txt.")
     ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Also draw the gating figure there: svg, pdf or png (plots extra)."),
+    ] = None,
     data: DataOption = None,
     offline: OfflineOption = False,
     as_json: JsonOption = False,
@@ -224,6 +241,7 @@ def reproduce(
     glove.840B.300d.txt[/b]
     """
     from conceptor import reproduction
+    from conceptor.progress import on_terminal
 
     _one_format(as_json, as_markdown)
     given = {"word2vec": word2vec, "glove": glove}
@@ -231,7 +249,12 @@ def reproduce(
     if not sources:
         raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
     battery = _battery(None, data, offline=offline, kmeans="categories", extras=False)
-    found = reproduction.reproduce(sources, battery, data=data, offline=offline)
+    with on_terminal() as progress:
+        found = reproduction.reproduce(
+            sources, battery, data=data, offline=offline, progress=progress
+        )
+    if figure is not None:
+        found.draw_gates(figure)
     if as_json:
         _write(_json(found.to_dict()), output)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from conceptor.errors import InvalidInputError, MissingExtraError
 from conceptor.vectors.npy import as_float32
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource, check_finite
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -205,6 +205,7 @@ class ArrowWriter:
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
         """Return a record batch; words and numbers are not copied."""
         arrow = pyarrow()
+        check_finite(chunk, self._dtype)
         words, vectors = chunk
         offsets = (words.offsets - words.offsets[0]).astype(np.int32)
         letters = words.blob[words.offsets[0] : words.offsets[-1]]

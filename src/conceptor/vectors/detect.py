@@ -166,13 +166,17 @@ def _headerless_dimension(content: bytes) -> int:
     return min(number for number, times in counts.items() if times == most)
 
 
-def target_format(path: Path, like: str | None = None) -> tuple[str, str | None]:
-    """Return the format and compression a target's name asks for.
+def target_format(
+    path: Path, like: str | None = None, wanted: str | None = None
+) -> tuple[str, str | None]:
+    """Return the format and compression a target's name asks for, unless one is `wanted`.
 
     `.txt` continues a word2vec text file as such and is GloVe text otherwise; a name that says
     nothing continues the source's format (`like`).
     """
     bare, compression = without_compression_suffix(path)
+    if wanted is not None:
+        return wanted, compression
     chosen = _BY_SUFFIX.get(bare.suffix.lower(), like)
     if bare.suffix.lower() == ".txt" and like == text.WORD2VEC:
         chosen = like

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.errors import InvalidInputError
-from conceptor.vectors.detect import FORMATS, source_for, target_format
+from conceptor.vectors.detect import source_for
 from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.streams import check_readable_file
+from conceptor.vectors.target import plan_target
 from conceptor.vectors.words import PackedWords
-from conceptor.vectors.writing import files_of, open_writer
+from conceptor.vectors.writing import open_writer
 
 if TYPE_CHECKING:
     import os
@@ -100,12 +101,11 @@ def write_vectors(
     force
         Replace an existing file.
     """
-    target = check_target(path, force=force, format=format)
-    file_format, compression = target_format(target, format)
-    arrived = (_as_chunk(words, vectors, dtype) for words, vectors in chunks)
+    target = plan_target(path, format=format, dtype=dtype, force=force)
+    arrived = (_as_chunk(words, vectors) for words, vectors in chunks)
     first = next(arrived, None)
     if first is None:
-        raise InvalidInputError(f"{target}: there is nothing to write")
+        raise InvalidInputError(f"{path}: there is nothing to write")
     dimension = first.vectors.shape[1]
 
     def all_chunks() -> Iterable[Chunk]:
@@ -119,7 +119,12 @@ def write_vectors(
 
     written = 0
     with open_writer(
-        target, file_format, compression, dimension, count=count, dtype=np.dtype(dtype)
+        target.path,
+        target.format,
+        target.compression,
+        dimension,
+        count=count,
+        dtype=np.dtype(dtype),
     ) as writer:
 
         def encode(chunk: Chunk) -> tuple[int, Any]:
@@ -132,43 +137,9 @@ def write_vectors(
     return written
 
 
-def _as_chunk(words: Sequence[str], vectors: ArrayLike, dtype: str) -> Chunk:
-    if dtype not in ("float32", "float16"):
-        raise InvalidInputError(f"vectors are stored as float32 or float16, not {dtype}")
+def _as_chunk(words: Sequence[str], vectors: ArrayLike) -> Chunk:
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(vectors, dtype=np.float32)
-        stored = array.astype(dtype, copy=False)
     if array.ndim != 2 or len(array) != len(words) or not array.shape[1]:
         raise InvalidInputError(f"{len(words)} words cannot go with an array of {array.shape}")
-    if not np.isfinite(stored).all():
-        raise InvalidInputError(f"some vectors hold NaN, Inf or a number too large for {dtype}")
     return Chunk(PackedWords.of(words), array)
-
-
-def check_target(
-    path: str | os.PathLike[str],
-    *,
-    force: bool,
-    inputs: Iterable[Path] = (),
-    format: str | None = None,
-    like: str | None = None,
-) -> Path:
-    """Return where to write, links followed; raise where that is not wanted or not possible."""
-    if format is not None and format not in FORMATS:
-        raise InvalidInputError(f"no format {format!r}; known: {', '.join(FORMATS)}")
-    target = Path(path).resolve()
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"{path}: the directory {target.parent} does not exist")
-    if target.is_dir():
-        raise InvalidInputError(f"{path}: is a directory; name a file in it")
-    file_format, _ = target_format(target, format or like) if not format else (format, None)
-    for file in files_of(target, file_format):
-        if not file.exists():
-            continue
-        if not file.is_file():
-            raise InvalidInputError(f"{file}: not a regular file; use - for standard output")
-        if any(input_.exists() and file.samefile(input_) for input_ in inputs):
-            raise InvalidInputError(f"{file}: is the input; write to another file")
-        if not force:
-            raise InvalidInputError(f"{file}: exists; use --force to replace it")
-    return target

@@ -9,7 +9,7 @@ import numpy as np
 
 from conceptor.errors import InvalidInputError
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
-from conceptor.vectors.words_file import find_words
+from conceptor.vectors.words_file import find_words, words_file_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,6 +55,10 @@ class ArraySource(VectorSource):
                 f"the file has {held}; it is cut short"
             )
         super().__init__(path, dimension, dtype)
+
+    def files(self) -> list[Path]:
+        """Return the array and its words."""
+        return [self.path, words_file_of(self.path, tokenizer=self._tokenizer)]
 
     def fraction_read(self) -> float | None:
         """Return how far the running pass is."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OnError = Literal["raise", "skip"]
 BLOCK_BYTES = 4 << 20
+LARGEST = np.finfo(np.float32).max
+LARGEST_HALF = np.float32(np.finfo(np.float16).max)
 
 
 class Chunk(NamedTuple):
@@ -87,6 +89,10 @@ class VectorSource(ABC):
     def _decoded(self) -> Iterator[Located]:
         """Yield the file's rows as they stand, duplicates and all."""
 
+    def files(self) -> list[Path]:
+        """Return the files that are read, none of which may be written."""
+        return [self.path]
+
     def fraction_read(self) -> float | None:
         """Return how far the running pass is through the file, where that is known."""
         return None
@@ -120,12 +126,12 @@ class VectorSource(ABC):
         self.count = count
 
     def _without_bad_rows(self, located: Located) -> Chunk:
-        from conceptor.vectors.word_kernels import first_not_finite
+        from conceptor.vectors.word_kernels import first_beyond
 
         chunk, places = located
-        while (row := first_not_finite(chunk.vectors)) >= 0:
+        while (row := first_beyond(chunk.vectors, LARGEST)) >= 0:
             self._bad(int(places[row]), f"the vector of {chunk.words.raw(row)!r} has NaN or Inf")
-            good: NDArray[np.bool_] = np.isfinite(chunk.vectors).all(axis=1)
+            good = np.asarray(np.isfinite(chunk.vectors).all(axis=1))
             chunk, places = self._keep(chunk, places, good)
         while (row := chunk.words.first_not_utf8()) >= 0:
             self._bad(int(places[row]), f"the word {chunk.words.raw(row)!r} is not UTF-8")
@@ -172,6 +178,18 @@ class VectorSource(ABC):
         chunks = list(self.chunks())
         words = [word for chunk in chunks for word in chunk.words]
         return words, np.concatenate([chunk.vectors for chunk in chunks])
+
+
+def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
+    """Raise, naming the word, where a vector cannot be stored."""
+    from conceptor.vectors.word_kernels import first_beyond
+
+    row = first_beyond(chunk.vectors, LARGEST_HALF if dtype.itemsize == 2 else LARGEST)
+    if row >= 0:
+        raise InvalidInputError(
+            f"the vector of {chunk.words[row]!r} holds a number that {dtype} cannot: NaN, Inf "
+            "or too large"
+        )
 
 
 def _decodes(word: bytes) -> bool:

@@ -129,14 +129,13 @@ def gather_words(
 
 
 @compiled
-def first_not_finite(values: NDArray[np.float32]) -> int:
-    """Return the first row that holds NaN or an infinity, or -1."""
+def first_beyond(values: NDArray[np.float32], limit: np.float32) -> int:
+    """Return the first row with NaN or a magnitude above `limit`, or -1."""
     rows, columns = values.shape
     for row in range(rows):
-        # x - x is 0 for a finite x and NaN otherwise: no branch inside the loop.
-        doubt = np.float32(0)
-        for column in range(columns):
-            doubt += values[row, column] - values[row, column]
-        if doubt != 0:
+        within = True
+        for column in range(columns):  # no early exit, so that it vectorises
+            within &= abs(values[row, column]) <= limit
+        if not within:
             return row
     return -1

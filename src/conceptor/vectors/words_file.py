@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".words.txt", ".words", ".vocab.txt", ".vocab", ".txt")
+TOKENIZER = "tokenizer.json"
 BOM = b"\xef\xbb\xbf"
 
 
@@ -22,23 +23,29 @@ def words_path(array: Path) -> Path:
     return array.with_suffix(SUFFIXES[0])
 
 
+def words_file_of(array: Path, *, tokenizer: bool) -> Path:
+    """Find the file that holds an array's words."""
+    candidates = [array.with_suffix(suffix) for suffix in SUFFIXES]
+    if tokenizer:
+        candidates.append(array.with_name(TOKENIZER))
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        also = f" or a {TOKENIZER}" if tokenizer else ""
+        raise InvalidInputError(
+            f"{array}: its words are missing; put one word a line into "
+            f"{candidates[0].name}{also} beside it"
+        )
+    return found
+
+
 def find_words(array: Path, rows: int, *, tokenizer: bool = False) -> PackedWords:
     """Read the words that belong to an array of `rows` rows.
 
     Looked for beside it: `x.words.txt`, `x.words`, `x.vocab.txt`, `x.vocab`, `x.txt`, and
     `tokenizer.json` where `tokenizer` says so.
     """
-    candidates = [array.with_suffix(suffix) for suffix in SUFFIXES]
-    if tokenizer:
-        candidates.append(array.with_name("tokenizer.json"))
-    found = next((path for path in candidates if path.is_file()), None)
-    if found is None:
-        also = " or a tokenizer.json" if tokenizer else ""
-        raise InvalidInputError(
-            f"{array}: its words are missing; put one word a line into "
-            f"{candidates[0].name}{also} beside it"
-        )
-    from_tokenizer = tokenizer and found == candidates[-1]
+    found = words_file_of(array, tokenizer=tokenizer)
+    from_tokenizer = found.name == TOKENIZER
     words = _read_tokenizer(found, rows) if from_tokenizer else _read_lines(found)
     if len(words) != rows:
         raise InvalidInputError(

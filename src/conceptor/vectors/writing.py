@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -11,6 +12,7 @@ from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
+from conceptor.vectors.source import check_finite
 from conceptor.vectors.streams import byte_writer
 from conceptor.vectors.words_file import BOM, words_path
 
@@ -71,6 +73,7 @@ class RowWriter:
 
     def encode(self, chunk: Chunk) -> NDArray[np.uint8]:
         """Return the rows as bytes, once the words are known to survive."""
+        check_finite(chunk, np.dtype(np.float32))
         _check_words(chunk.words, self._format)
         return self._encode(chunk)
 
@@ -111,6 +114,7 @@ class ArrayWriter:
 
     def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
         """Return the lines of words and the numbers as they are stored."""
+        check_finite(chunk, self._dtype)
         _check_words(chunk.words, "words file")
         lines = "".join(f"{word}\n" for word in chunk.words).encode()
         return lines, np.ascontiguousarray(chunk.vectors, dtype=self._dtype)
@@ -168,7 +172,7 @@ def _first_not_textual(words: PackedWords, file_format: str) -> tuple[int, str]:
 
 @contextmanager
 def open_writer(
-    target: Path,
+    target: Path | None,
     file_format: str,
     compression: str | None,
     dimension: int,
@@ -176,7 +180,10 @@ def open_writer(
     count: int | None = None,
     dtype: np.dtype[Any] | None = None,
 ) -> Iterator[Writer]:
-    """Yield a writer; the target appears, complete and on disk, when the block succeeds."""
+    """Yield a writer; the target appears, complete and on disk, when the block succeeds.
+
+    None is standard output.
+    """
     dtype = np.dtype("<f4") if dtype is None else dtype.newbyteorder("<")
     if file_format in STREAMED and dtype.itemsize != 4:
         raise InvalidInputError(
@@ -185,6 +192,10 @@ def open_writer(
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} is not written inside {compression}")
+    if target is None:
+        yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
+        sys.stdout.buffer.flush()
+        return
     with ExitStack() as stack:
         path = stack.enter_context(replacing(target))
         if file_format in STREAMED:

@@ -1,0 +1,350 @@
+"""Commands from file to file: postprocess, fit, apply, convert."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from conceptor.cli.app import app
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.postprocess import Report
+    from conceptor.usage import Usage
+    from conceptor.vectors import VectorSource
+
+
+class Method(StrEnum):
+    """How vectors are post-processed."""
+
+    cn = "cn"
+    abtt = "abtt"
+    ew = "ew"
+    whiten = "whiten"
+    pvn = "pvn"
+    hsr = "hsr"
+
+
+class OnError(StrEnum):
+    """What happens to bad rows."""
+
+    error = "error"
+    skip = "skip"
+
+
+class Dtype(StrEnum):
+    """How numbers are stored."""
+
+    float32 = "float32"
+    float16 = "float16"
+
+
+In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
+Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
+MethodOption = Annotated[
+    Method,
+    typer.Option(
+        help="cn: conceptor negation; abtt: all-but-the-top; ew: eigenvalue weighting; "
+        "whiten: ZCA whitening; pvn: variance normalisation; hsr: half-sibling regression on "
+        "the function words given by --vocabulary."
+    ),
+]
+Aperture = Annotated[float | None, typer.Option(help="Aperture α of cn.  \\[default: 2]")]
+Directions = Annotated[
+    int | None,
+    typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
+]
+Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
+Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
+Weights = Annotated[
+    str,
+    typer.Option(
+        metavar="uniform|zipf|FILE",
+        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; or a file "
+        "of 'word count' lines.",
+    ),
+]
+Vocabulary = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|top:N",
+        help="Estimate on these words only: a file, one word a line, or the first N of the "
+        "vectors. All vectors are transformed all the same.",
+    ),
+]
+SaveMap = Annotated[str | None, typer.Option(metavar="MAP", help="Also save the map here.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Keep decoded vectors between the passes if they fit, e.g. 100MB or 8GB.  "
+        "\\[default: a quarter of the machine's]",
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Format of OUT, where its name does not say.")
+]
+DtypeOption = Annotated[Dtype, typer.Option(help="How OUT stores numbers.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+OnErrorOption = Annotated[
+    OnError, typer.Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip.")
+]
+ReplaceSpaces = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Put CHAR for each space inside a word.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the closing figures as JSON on stdout.")]
+
+
+@app.command()
+def postprocess(
+    source: In,
+    target: Out,
+    method: MethodOption = Method.cn,
+    aperture: Aperture = None,
+    directions: Directions = None,
+    power: Power = None,
+    ridge: Ridge = None,
+    weights: Weights = "uniform",
+    vocabulary: Vocabulary = None,
+    save_map: SaveMap = None,
+    memory: Memory = None,
+    format: Format = None,
+    dtype: DtypeOption = Dtype.float32,
+    force: Force = False,
+    on_error: OnErrorOption = OnError.error,
+    replace_spaces: ReplaceSpaces = None,
+    as_json: Json = False,
+) -> None:
+    """Post-process a file of vectors into another, in bounded memory.
+
+    Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
+    .feather; .gz .bz2 .xz .zst .zip around text and binary ones. The input is recognised by its
+    content, OUT is written as its name says and appears only when complete.
+
+    [bold]Examples[/bold]
+
+      conceptor postprocess GoogleNews-vectors-negative300.bin.gz better.bin
+
+      conceptor postprocess glove.840B.300d.txt better.txt --weights zipf --save-map cn.safetensors
+
+      conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
+    """
+    _refuse_json_into_pipe(target, as_json=as_json)
+    from conceptor.postprocess import postprocess as run
+    from conceptor.progress import on_terminal
+
+    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    usage = _usage(weights, vocabulary)
+    budget = _bytes(memory)
+    with on_terminal() as progress:
+        report = run(
+            _opened(source, on_error, replace_spaces),
+            target,
+            estimator,
+            weights=usage,
+            memory=budget,
+            save_map=save_map,
+            format=format,
+            dtype=dtype.value,
+            force=force,
+            progress=progress,
+        )
+    _close(report, as_json=as_json)
+
+
+@app.command()
+def fit(
+    source: In,
+    target: Annotated[str, typer.Argument(metavar="MAP", help="Where to save the map.")],
+    method: MethodOption = Method.cn,
+    aperture: Aperture = None,
+    directions: Directions = None,
+    power: Power = None,
+    ridge: Ridge = None,
+    weights: Weights = "uniform",
+    vocabulary: Vocabulary = None,
+    force: Force = False,
+    on_error: OnErrorOption = OnError.error,
+    as_json: Json = False,
+) -> None:
+    """Learn a map from a file of vectors, to apply it later.
+
+    [bold]Example[/bold]
+
+      conceptor fit glove.txt cn.safetensors --vocabulary enwiki_vocab_min200.txt --aperture 2
+    """
+    from pathlib import Path
+
+    from conceptor.postprocess import fit as run
+    from conceptor.progress import on_terminal
+    from conceptor.vectors.target import check_new_file
+
+    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    usage = _usage(weights, vocabulary)
+    opened = _opened(source, on_error, None)
+    check_new_file(Path(target), opened.files(), force=force)
+    with on_terminal() as progress:
+        report = run(opened, estimator, weights=usage, progress=progress)
+    estimator.map_.save(target)
+    _close(report, as_json=as_json)
+
+
+@app.command()
+def apply(
+    map_: Annotated[str, typer.Argument(metavar="MAP", help="A map saved by fit or --save-map.")],
+    source: In,
+    target: Out,
+    format: Format = None,
+    dtype: DtypeOption = Dtype.float32,
+    force: Force = False,
+    on_error: OnErrorOption = OnError.error,
+    replace_spaces: ReplaceSpaces = None,
+    as_json: Json = False,
+) -> None:
+    """Apply a saved map to a file of vectors.
+
+    [bold]Example[/bold]
+
+      conceptor apply cn.safetensors new-words.txt new-words-better.txt
+    """
+    from conceptor.linear_map import LinearMap
+
+    loaded = LinearMap.load(map_)
+    _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
+
+
+@app.command()
+def convert(
+    source: In,
+    target: Out,
+    format: Format = None,
+    dtype: DtypeOption = Dtype.float32,
+    force: Force = False,
+    on_error: OnErrorOption = OnError.error,
+    replace_spaces: ReplaceSpaces = None,
+    as_json: Json = False,
+) -> None:
+    """Write vectors in another format.
+
+    [bold]Example[/bold]
+
+      conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+    """
+    _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
+
+
+def _transfer(
+    map_: Any,  # noqa: ANN401
+    source: str,
+    target: str,
+    format: str | None,
+    dtype: Dtype,
+    force: bool,
+    on_error: OnError,
+    replace_spaces: str | None,
+    as_json: bool,
+) -> None:
+    _refuse_json_into_pipe(target, as_json=as_json)
+    from conceptor.postprocess import apply as run
+    from conceptor.progress import on_terminal
+
+    with on_terminal() as progress:
+        report = run(
+            map_,
+            _opened(source, on_error, replace_spaces),
+            target,
+            format=format,
+            dtype=dtype.value,
+            force=force,
+            progress=progress,
+        )
+    _close(report, as_json=as_json)
+
+
+def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> VectorSource:
+    from conceptor.vectors import open_vectors
+
+    return open_vectors(
+        source,
+        on_error="skip" if on_error is OnError.skip else "raise",
+        replace_spaces=replace_spaces,
+    )
+
+
+def _usage(weights: str, vocabulary: str | None) -> Usage:
+    from conceptor.usage import usage
+
+    return usage(weights, vocabulary)
+
+
+def _estimator(
+    method: Method,
+    aperture: float | None,
+    directions: int | None,
+    power: float | None,
+    ridge: float | None,
+    vocabulary: str | None,
+) -> SpectralPostprocessor:
+    """Make the estimator; an option of another method is a mistake, not a wish to be ignored."""
+    from conceptor import estimators
+
+    kind: Any
+    kind, takes = {
+        Method.cn: (estimators.ConceptorNegation, "aperture"),
+        Method.abtt: (estimators.AllButTheTop, "directions"),
+        Method.ew: (estimators.EigenvalueWeighting, "power"),
+        Method.whiten: (estimators.Whitening, None),
+        Method.pvn: (estimators.PrincipalVarianceNormalization, "directions"),
+        Method.hsr: (estimators.HalfSiblingRegression, "ridge"),
+    }[method]
+    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name != takes:
+            raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
+    if method is Method.hsr and vocabulary is None:
+        raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
+    estimator: SpectralPostprocessor = kind(**given)
+    return estimator
+
+
+def _bytes(size: str | None) -> int | None:
+    """Read 100MB, 2GB, 1.5g or plain bytes."""
+    if size is None:
+        return None
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+    text = size.strip().lower().removesuffix("b")
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
+    try:
+        value = float(number) * units[unit]
+        return int(value) if value >= 0 else 1 // 0
+    except (ValueError, ArithmeticError):
+        raise InvalidInputError(f"--memory takes a size such as 100MB or 8GB, not {size}") from None
+
+
+def _refuse_json_into_pipe(target: str, *, as_json: bool) -> None:
+    if as_json and target == "-":
+        raise InvalidInputError("--json and vectors cannot both go to standard output")
+
+
+def _close(report: Report, *, as_json: bool) -> None:
+    """Say what was odd, then what was done."""
+    for remark in report.remarks:
+        typer.echo(f"conceptor: warning: {remark}", err=True)
+    if as_json:
+        typer.echo(json.dumps(asdict(report)))
+        return
+    line = (
+        f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "
+        f"({report.megabytes_per_second:,.0f} MB/s)"
+    )
+    if report.estimated_on is not None and report.estimated_on != report.words:
+        line += f", estimated on {report.estimated_on:,}"
+    if report.variance_removed is not None and report.quota is not None:
+        line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
+    typer.echo(line, err=True)

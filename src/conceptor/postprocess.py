@@ -1,0 +1,312 @@
+"""From file to file in two streaming passes: gather moments, then apply the map.
+
+Each step is a plain function over chunks, so that other schedulers can call the same ones.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from conceptor.errors import InvalidInputError
+from conceptor.moments import Moments
+from conceptor.progress import silent
+from conceptor.usage import Usage
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.pipeline import ordered_map, processors
+from conceptor.vectors.source import Chunk, VectorSource
+from conceptor.vectors.target import check_new_file, plan_target
+from conceptor.vectors.writing import open_writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.linear_map import LinearMap
+    from conceptor.progress import Progress
+    from conceptor.vectors.target import Target
+
+    Source = VectorSource | str | os.PathLike[str]
+
+
+@dataclass
+class Report:
+    """What was done.
+
+    Attributes
+    ----------
+    words, dimension
+        How many vectors were written (or looked at, where only a map was made), of which length.
+    estimated_on
+        How many of them the map was estimated on.
+    variance_removed
+        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
+    quota
+        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    seconds, megabytes_per_second
+        Time taken, and the input's bytes on disk over it.
+    remarks
+        What was odd about the input: duplicates, skipped rows, a header that lies.
+    """
+
+    words: int = 0
+    dimension: int = 0
+    estimated_on: int | None = None
+    variance_removed: float | None = None
+    quota: float | None = None
+    seconds: float = 0.0
+    megabytes_per_second: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+
+
+def postprocess(
+    source: Source,
+    target: str | os.PathLike[str],
+    estimator: SpectralPostprocessor,
+    *,
+    weights: Usage | None = None,
+    memory: int | None = None,
+    save_map: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    dtype: str = "float32",
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Fit `estimator` on the vectors of a file and write them all, mapped, to another.
+
+    Parameters
+    ----------
+    source
+        A file, `-`, or what `open_vectors` returned.
+    target
+        The file to write, by name in any format; `-` for text on standard output.
+    estimator
+        Any spectral post-processor; it comes back fitted.
+    weights
+        Which words count how much for the moments (`usage(...)`); all the same by default.
+    memory
+        Bytes within which decoded vectors are kept between the passes, to save the second
+        reading; by default a quarter of the machine's memory.
+    save_map
+        Also save the map there.
+    format, dtype, force
+        As for `write_vectors`.
+    progress
+        Called as the passes go on.
+    """
+    started = time.perf_counter()
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
+    if save_map is not None:
+        check_new_file(Path(save_map), opened.files(), force=force)
+    kept = Kept(_default_memory() if memory is None else memory)
+    chunks = watched(opened, "moments", progress)
+    moments = moments_of(kept.keeping(chunks), weights or Usage())
+    estimator.fit_moments(moments)
+    held = kept.release()
+    chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
+    words = write_mapped(chunks, goal, estimator.map_, opened.count)
+    if save_map is not None:
+        estimator.map_.save(save_map)
+    return finished_report(opened, started, words, estimator)
+
+
+def fit(
+    source: Source,
+    estimator: SpectralPostprocessor,
+    *,
+    weights: Usage | None = None,
+    progress: Progress = silent,
+) -> Report:
+    """Fit `estimator` on the vectors of a file, in one pass."""
+    started = time.perf_counter()
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    usage = weights or Usage()
+    chunks = watched(opened, "moments", progress)
+    moments = moments_of(until(chunks, usage.top), usage)
+    estimator.fit_moments(moments)
+    return finished_report(opened, started, opened.count or moments.count, estimator)
+
+
+def apply(
+    map_: LinearMap | None,
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    dtype: str = "float32",
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Write a file's vectors to another, through a map; without one this converts formats."""
+    started = time.perf_counter()
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    if map_ is not None and map_.n_in != opened.dimension:
+        raise InvalidInputError(
+            f"{opened.path}: vectors of {opened.dimension} numbers; "
+            f"the map is for {map_.n_in}-dimensional ones"
+        )
+    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
+    if goal.needs_count_first and opened.count is None:
+        for _ in watched(opened, "counting", progress):
+            pass
+    words = write_mapped(watched(opened, "writing", progress), goal, map_, opened.count)
+    return finished_report(opened, started, words, None)
+
+
+def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None) -> Moments:
+    """Gather the moments of chunks, several at a time; the sum is in file order."""
+
+    def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
+        before, chunk = numbered
+        rows, weights = usage.of(chunk.words, before)
+        vectors = chunk.vectors if rows is None else chunk.vectors[rows]
+        return Moments.of(vectors, weights) if len(vectors) else None
+
+    # One BLAS thread in each of ours: small products do not split well, and it keeps the
+    # processors for whoever has something to do, be it parsing or multiplying.
+    with threadpool_limits(1):
+        parts = ordered_map(of_chunk, _numbered(chunks), threads or processors())
+        total = sum((part for part in parts if part is not None), start=0)
+    if not isinstance(total, Moments):
+        raise InvalidInputError(
+            "none of the words in the file takes part: does the vocabulary or the counts file "
+            "belong to these vectors?"
+        )
+    return total
+
+
+def _numbered(chunks: Iterable[Chunk]) -> Iterator[tuple[int, Chunk]]:
+    before = 0
+    for chunk in chunks:
+        yield before, chunk
+        before += len(chunk.words)
+
+
+def write_mapped(
+    chunks: Iterable[Chunk],
+    target: Target,
+    map_: LinearMap | None,
+    count: int | None,
+    threads: int | None = None,
+) -> int:
+    """Write mapped chunks in order, several mapped and encoded at a time; return how many rows."""
+    chunks = iter(chunks)
+    first = next(chunks)
+    dimension = first.vectors.shape[1] if map_ is None else map_.n_out
+    written = 0
+    with (
+        threadpool_limits(1),
+        open_writer(
+            target.path,
+            target.format,
+            target.compression,
+            dimension,
+            count=count,
+            dtype=np.dtype(target.dtype),
+        ) as writer,
+    ):
+
+        def encode(chunk: Chunk) -> tuple[int, Any]:
+            mapped = chunk if map_ is None else Chunk(chunk.words, map_(chunk.vectors))
+            return len(chunk.words), writer.encode(mapped)
+
+        def all_chunks() -> Iterator[Chunk]:
+            yield first
+            yield from chunks
+
+        for rows, encoded in ordered_map(encode, all_chunks(), threads or processors()):
+            writer.write(encoded)
+            written += rows
+        writer.finish(written)
+    return written
+
+
+class Kept:
+    """Chunks kept between the passes, as long as they fit a number of bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._chunks: list[Chunk] | None = []
+        self._size = 0
+
+    def keeping(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Pass chunks on, keeping them; give all up once they exceed the limit."""
+        for chunk in chunks:
+            self._size += chunk.vectors.nbytes + chunk.words.nbytes
+            if self._size > self._limit:
+                self._chunks = None
+            elif self._chunks is not None:
+                self._chunks.append(chunk)
+            yield chunk
+
+    def release(self) -> list[Chunk] | None:
+        """Return everything, if everything was kept."""
+        chunks, self._chunks = self._chunks, None
+        return chunks
+
+
+def shown(chunks: list[Chunk], progress: Progress) -> Iterator[Chunk]:
+    """Hand out kept chunks, freeing each as it goes."""
+    total = len(chunks)
+    chunks.reverse()
+    words = 0
+    while chunks:
+        chunk = chunks.pop()
+        words += len(chunk.words)
+        progress("writing", 1 - len(chunks) / total, words)
+        yield chunk
+
+
+def watched(source: VectorSource, label: str, progress: Progress) -> Iterator[Chunk]:
+    """Read a source's chunks, telling how far it is."""
+    words = 0
+    for chunk in source.chunks():
+        words += len(chunk.words)
+        progress(label, source.fraction_read(), words)
+        yield chunk
+
+
+def until(chunks: Iterator[Chunk], top: int | None) -> Iterator[Chunk]:
+    """Stop reading where no further word takes part."""
+    words = 0
+    for chunk in chunks:
+        yield chunk
+        words += len(chunk.words)
+        if top is not None and words >= top:
+            return
+
+
+def finished_report(
+    source: VectorSource,
+    started: float,
+    words: int,
+    estimator: SpectralPostprocessor | None,
+) -> Report:
+    """Sum up what was done."""
+    seconds = time.perf_counter() - started
+    report = Report(words=words, dimension=source.dimension, seconds=seconds)
+    report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
+    report.remarks = source.findings.lines()
+    if estimator is not None:
+        report.estimated_on = estimator.moments_.count
+        gate, values = estimator.gate_, estimator.spectrum_.values
+        if (gate <= 1).all() and values.sum() > 0:
+            report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
+            report.quota = float((1 - gate).mean())
+    return report
+
+
+def _default_memory() -> int:
+    """Return a quarter of the memory this process may use."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError, ValueError):  # no such limit here
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits) // 4

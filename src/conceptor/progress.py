@@ -1,0 +1,52 @@
+"""Progress on a terminal, and nothing anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Progress(Protocol):
+    """Told how far a pass is."""
+
+    def __call__(self, label: str, fraction: float | None, words: int) -> None:
+        """Take the pass's name, the fraction done if known, and the words so far."""
+
+
+def silent(label: str, fraction: float | None, words: int) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def on_terminal() -> Iterator[Progress]:
+    """Show a bar with rate and time left for each pass, if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich import progress
+    from rich.console import Console
+
+    bars = progress.Progress(
+        progress.TextColumn("{task.description:>9}"),
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.fields[rate]:>10,.0f} words/s"),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, progress.TaskID] = {}
+
+    def report(label: str, fraction: float | None, words: int) -> None:
+        if label not in tasks:
+            tasks[label] = bars.add_task(label, total=1.0, rate=0.0)
+        elapsed = bars.tasks[tasks[label]].elapsed
+        rate = words / elapsed if elapsed else 0.0
+        bars.update(tasks[label], completed=fraction or 0.0, rate=rate)
+
+    with bars:
+        yield report

@@ -1,0 +1,83 @@
+"""Where vectors go: decided, and refused if need be, before any work is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, target_format
+from conceptor.vectors.text import GLOVE, WORD2VEC
+from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
+from conceptor.vectors.writing import files_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from conceptor.vectors.source import VectorSource
+
+STANDARD_OUTPUT = "-"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where and how vectors are written; `path` None is standard output."""
+
+    path: Path | None
+    format: str
+    compression: str | None
+    dtype: str = "float32"
+
+    @property
+    def needs_count_first(self) -> bool:
+        """Whether the number of vectors must be known before the first is written."""
+        has_header = self.format in (WORD2VEC, WORD2VEC_BINARY)
+        return has_header and (self.path is None or self.compression is not None)
+
+
+def plan_target(
+    target: str | os.PathLike[str],
+    *,
+    source: VectorSource | None = None,
+    format: str | None = None,
+    dtype: str = "float32",
+    force: bool = False,
+) -> Target:
+    """Choose format and compression by the target's name, and refuse what must not be written.
+
+    Links are followed. `source` is not overwritten whatever its name, and its format is continued
+    where the target's name leaves it open.
+    """
+    if dtype not in ("float32", "float16"):
+        raise InvalidInputError(f"vectors are stored as float32 or float16, not {dtype}")
+    if format is not None and format not in FORMATS:
+        raise InvalidInputError(f"no format {format!r}; known: {', '.join(FORMATS)}")
+    like = source.format if source else None
+    if str(target) == STANDARD_OUTPUT:
+        chosen = format or (like if like == WORD2VEC else GLOVE)
+        if chosen not in TEXT_FORMATS:
+            raise InvalidInputError(f"only text formats go to standard output, not {chosen}")
+        return Target(None, chosen, None, dtype)
+    path = Path(target).resolve()
+    chosen, compression = target_format(path, like, format)
+    for file in files_of(path, chosen):
+        check_new_file(file, source.files() if source else (), force=force)
+    return Target(path, chosen, compression, dtype)
+
+
+def check_new_file(path: Path, inputs: Iterable[Path], *, force: bool) -> None:
+    """Raise where a file cannot or should not be written."""
+    if not path.resolve().parent.is_dir():
+        raise InvalidInputError(f"{path}: the directory {path.resolve().parent} does not exist")
+    if path.is_dir():
+        raise InvalidInputError(f"{path}: is a directory; name a file in it")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise InvalidInputError(f"{path}: not a regular file; use - for standard output")
+    if any(path.samefile(file) for file in inputs):
+        raise InvalidInputError(f"{path}: is the input; write to another file")
+    if not force:
+        raise InvalidInputError(f"{path}: exists; use --force to replace it")
