@@ -22,6 +22,7 @@ from conceptor.report import Cell, Line, Table
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from conceptor.comparison import Comparison
     from conceptor.evaluation import Battery

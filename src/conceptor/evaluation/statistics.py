@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +123,7 @@ def weighted_ranks(values: Vector, weights: Weights) -> Weights:
     ties = np.add.reduceat(weights[order], starts, axis=0)
     ranks: Weights = np.cumsum(ties, axis=0)
     ranks -= (ties - 1) / 2
-    return np.asarray(ranks[group])
+    return np.asarray(np.take(ranks, group, axis=0), dtype=np.float64)
 
 
 def _standardized(values: Vector) -> Vector:
@@ -239,10 +240,12 @@ def paired_differences(
 
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
-    return {
-        name: _differences(name, statistic, [method[name] for method in methods], resamples, seed)
-        for name, statistic in baseline.items()
-    }
+    # Many small products: threads that wait for each other cost more than they bring.
+    with threadpool_limits(1, "blas"):
+        return {
+            name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
+            for name, statistic in baseline.items()
+        }
 
 
 def _differences(
