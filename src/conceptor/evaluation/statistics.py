@@ -127,8 +127,8 @@ def weighted_ranks(values: Vector, weights: Weights) -> Weights:
 
 
 def _standardized(values: Vector) -> Vector:
-    centred = values - values.mean()
-    size = np.abs(centred).max()
+    centred: Vector = values - values.mean()
+    size = float(np.abs(centred).max())
     return centred / size if size > 0 else centred
 
 
