@@ -233,7 +233,17 @@ def fetch(
         It is not at hand and there is no network, the server failed, or the bytes are wrong.
         Nothing is left in the cache then.
     """
-    file = data_file(name)
+    return fetch_file(data_file(name), data, offline=offline, progress=progress)
+
+
+def fetch_file(
+    file: DataFile,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Callable[[DataFile], Progress] | None = None,
+) -> Path:
+    """Do what `fetch` does for a file described by hand."""
     found = find(file, data)
     if found is not None:
         return found[0]
