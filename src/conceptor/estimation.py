@@ -6,138 +6,51 @@ Memory is set by the benchmarks' vocabulary and the dimension, not by the length
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor import datasets
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.moments import Moments
+from conceptor.progress import Progress, silent
+from conceptor.usage import Usage, read_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    Selection = tuple[NDArray[np.intp], NDArray[np.float64] | None]
+    Chunks = Iterable[tuple[Sequence[str], NDArray[Any]]]
 
-__all__ = [
-    "Counts",
-    "FirstWords",
-    "Weighting",
-    "WordList",
-    "ZipfRanks",
-    "chunks_of",
-    "gather",
-    "paper_vocabulary",
-    "read_counts",
-]
+__all__ = ["PAPER_VOCABULARY", "Gathered", "Weighting", "chunks_of", "gather", "paper_vocabulary"]
 
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 _CHUNK_ROWS = 8192
 
 
-class Weighting(Protocol):
-    """Which words a moment is taken over, and how much each counts."""
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """Which words a moment is taken over and how much each counts, also in words."""
 
-    @property
-    def description(self) -> str:
-        """The choice in words."""
-
-    def __call__(self, words: Sequence[str], start: int) -> Selection:
-        """Return the rows that count and their weights (None: equal), row 0 having rank `start`."""
-
-
-@dataclass(frozen=True)
-class WordList:
-    """Every word of a list, equally."""
-
-    words: Collection[str] = field(repr=False)
+    usage: Usage
     description: str
 
-    def __call__(self, words: Sequence[str], start: int) -> Selection:
-        """Pick the listed words."""
-        known = self.words
-        return np.flatnonzero([word in known for word in words]), None
 
-
-@dataclass(frozen=True)
-class FirstWords:
-    """The first words of the file, equally."""
-
-    count: int
-
-    @property
-    def description(self) -> str:
-        """The choice in words."""
-        return f"the first {self.count:,} words"
-
-    def __call__(self, words: Sequence[str], start: int) -> Selection:
-        """Pick rows by their rank."""
-        return np.arange(max(0, min(len(words), self.count - start))), None
-
-
-@dataclass(frozen=True)
-class ZipfRanks:
-    """Every word, by its rank r = 0, 1, … in a file sorted by frequency: 1 / (r + 2.7)."""
-
-    description: str = "ranks in the file, 1/(rank + 2.7)"
-
-    def __call__(self, words: Sequence[str], start: int) -> Selection:
-        """Weigh all rows."""
-        rows = np.arange(len(words))
-        return rows, 1.0 / (start + rows + 2.7)
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Every word that was counted, by its count."""
-
-    counts: Mapping[str, float] = field(repr=False, hash=False)
-    description: str
-
-    def __call__(self, words: Sequence[str], start: int) -> Selection:
-        """Weigh the rows whose words were counted."""
-        found = np.array([self.counts.get(word, 0.0) for word in words])
-        rows = np.flatnonzero(found > 0)
-        return rows, found[rows]
-
-
-def read_counts(path: str | os.PathLike[str]) -> dict[str, float]:
-    """Read "word count" lines (a word without a count counts 1); the first line of a word stays."""
-    counts: dict[str, float] = {}
-    with Path(path).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            parts = line.split()
-            if not parts:
-                continue
-            try:
-                count = float(parts[1]) if len(parts) > 1 else 1.0
-            except ValueError:
-                count = -1.0
-            if len(parts) > 2 or not 0 <= count < float("inf"):
-                raise InvalidInputError(
-                    f"{os.fspath(path)}, line {number}: expected a word and its count"
-                )
-            counts.setdefault(parts[0], count)
-    if not counts:
-        raise InvalidInputError(f"{os.fspath(path)} holds no words")
-    return counts
-
-
-def paper_vocabulary(path: str | os.PathLike[str]) -> WordList:
+def paper_vocabulary(path: Path) -> Weighting:
     """Return the paper's estimation vocabulary, from its file."""
-    return WordList(
-        frozenset(read_counts(path)), "the words with 200 or more occurrences in Wikipedia (2015)"
+    return Weighting(
+        Usage(vocabulary=frozenset(read_words(path))),
+        "the words with 200 or more occurrences in Wikipedia (2015)",
     )
 
 
-class Gathered(NamedTuple):
-    """What one pass found."""
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What one pass found: moments under each weighting, rows to evaluate, how many vectors."""
 
     moments: list[Moments]
     vectors: WordVectors
@@ -145,7 +58,7 @@ class Gathered(NamedTuple):
 
 
 def gather(
-    chunks: Iterable[tuple[Sequence[str], NDArray[Any]]],
+    chunks: Chunks,
     weightings: Sequence[Weighting],
     wanted: Collection[str],
     *,
@@ -155,44 +68,43 @@ def gather(
 
     The first `first` rows are kept as well, as candidates for analogies.
     """
-    totals: list[list[Moments]] = [[] for _ in weightings]
+    totals: list[Moments | None] = [None] * len(weightings)
     words: list[str] = []
     parts: list[NDArray[Any]] = []
     start = 0
-    for chunk_words, vectors in chunks:
-        names = list(chunk_words)
-        for total, weighting in zip(totals, weightings, strict=True):
-            rows, weights = weighting(names, start)
-            if len(rows):
-                chosen = vectors if len(rows) == len(names) else vectors[rows]
-                total[:] = [sum([*total, Moments.of(chosen, weights)], start=0)]  # type: ignore[list-item]
+    for packed, vectors in chunks:
+        names = list(packed)
+        for i, weighting in enumerate(weightings):
+            rows, weights = weighting.usage.of(names, start)
+            if rows is None or len(rows):
+                more = Moments.of(vectors if rows is None else vectors[rows], weights)
+                known = totals[i]
+                totals[i] = more if known is None else known + more
         keep = [i for i, word in enumerate(names) if start + i < first or word in wanted]
         words.extend(names[i] for i in keep)
         parts.append(vectors[keep])
         start += len(names)
-    for total, weighting in zip(totals, weightings, strict=True):
-        if not total:
+    for weighting, total in zip(weightings, totals, strict=True):
+        if total is None:
             raise InvalidInputError(f"the vectors hold none of {weighting.description}")
-    return Gathered(
-        [total[0] for total in totals], WordVectors(words, np.concatenate(parts)), start
-    )
+    moments = [total for total in totals if total is not None]
+    return Gathered(moments, WordVectors(words, np.concatenate(parts)), start)
 
 
-def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+def chunks_of(vectors: object, progress: Progress = silent) -> Iterator[tuple[Sequence[str], Any]]:
     """Yield words and rows of whatever was given: a path, an open source, or vectors in memory."""
+    from conceptor.vectors import VectorSource, open_vectors
+
     if isinstance(vectors, str | os.PathLike):
-        from conceptor.vectors import open_vectors
-
-        yield from open_vectors(vectors).chunks()
-    elif hasattr(vectors, "chunks"):
-        yield from vectors.chunks()
-    else:
-        whole = as_word_vectors(vectors)
-        for start in range(0, len(whole), _CHUNK_ROWS):
-            part = slice(start, start + _CHUNK_ROWS)
-            yield whole.words[part], whole.vectors[part]
-
-
-def demo_or(vectors: object | None) -> object:
-    """Return the vectors given, or GloVe 6B 50d from the demo extra."""
-    return datasets.demo_vectors() if vectors is None else vectors
+        vectors = open_vectors(vectors)
+    if isinstance(vectors, VectorSource):
+        seen = 0
+        for chunk in vectors.chunks():
+            seen += len(chunk.words)
+            progress("reading", vectors.fraction_read(), seen)
+            yield chunk
+        return
+    whole = as_word_vectors(vectors)
+    for start in range(0, len(whole), _CHUNK_ROWS):
+        part = slice(start, start + _CHUNK_ROWS)
+        yield whole.words[part], whole.vectors[part]

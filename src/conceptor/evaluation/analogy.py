@@ -89,9 +89,7 @@ def _answered(unit: NDArray[np.float32], questions: NDArray[np.intp]) -> NDArray
     return correct
 
 
-def read_analogies(
-    path: str | os.PathLike[str], candidates: int = CANDIDATES
-) -> list[Analogy]:
+def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -> list[Analogy]:
     """Read the questions; sections called `gram…` are syntactic, the others semantic."""
     kinds: dict[str, list[tuple[str, str, str, str]]] = {
         "Google semantic": [],

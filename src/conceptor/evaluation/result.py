@@ -63,9 +63,7 @@ class Evaluation:
 
     def rows(self, *, years: bool = True) -> list[Row]:
         """Return a row for each dataset and, with `years`, for each complete year of STS."""
-        rows = [
-            Row(o.task, o.dataset, o.metric, o.score, o.used, o.total) for o in self.outcomes
-        ]
+        rows = [Row(o.task, o.dataset, o.metric, o.score, o.used, o.total) for o in self.outcomes]
         return rows + self.years() if years else rows
 
     def years(self) -> list[Row]:

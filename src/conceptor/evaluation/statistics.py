@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -120,19 +121,19 @@ def weighted_ranks(values: Vector, weights: Weights) -> Weights:
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(distinct)))
     ties = np.add.reduceat(weights[order], starts, axis=0)
-    ranks = np.cumsum(ties, axis=0)
+    ranks: Weights = np.cumsum(ties, axis=0)
     ranks -= (ties - 1) / 2
-    return ranks[group]
+    return np.asarray(np.take(ranks, group, axis=0), dtype=np.float64)
 
 
 def _standardized(values: Vector) -> Vector:
-    centred = values - values.mean()
-    size = np.abs(centred).max()
+    centred: Vector = values - values.mean()
+    size = float(np.abs(centred).max())
     return centred / size if size > 0 else centred
 
 
 def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> Vector:
-    """Return the correlation, nan where a variance is nothing but rounding (of values of order 1)."""
+    """Return the correlation of values of order 1, nan where a variance is mere rounding."""
     defined = (variance_x > 1e-13) & (variance_y > 1e-13)
     scale = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
     return np.where(defined, np.clip(covariance / scale, -1.0, 1.0), np.nan)
@@ -239,10 +240,12 @@ def paired_differences(
 
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
-    return {
-        name: _differences(name, statistic, [method[name] for method in methods], resamples, seed)
-        for name, statistic in baseline.items()
-    }
+    # Many small products: threads that wait for each other cost more than they bring.
+    with threadpool_limits(1, "blas"):
+        return {
+            name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
+            for name, statistic in baseline.items()
+        }
 
 
 def _differences(

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.lookup import WordVectors
 
-__all__ = ["BENCHMARK_FILES", "FILES", "TASKS", "SentenceSimilarity", "read_benchmark", "read_tasks"]
+__all__ = [
+    "BENCHMARK_FILES",
+    "FILES",
+    "TASKS",
+    "SentenceSimilarity",
+    "read_benchmark",
+    "read_tasks",
+]
 
 # Name of each task -> (year, name in the files).
 TASKS = {
@@ -120,7 +127,7 @@ class SentenceSimilarity:
         sums = counts @ vectors.vectors[rows[known]].astype(np.float64)
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
-    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:  # noqa: ARG002
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors; tokens are lower case already, so every policy does the same."""
         sentences, known = self.sentence_vectors(vectors)
         return self.score_sentences(sentences, known)
@@ -176,9 +183,7 @@ def _fields(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
                 yield number, text.split("\t")
 
 
-def _read_file(
-    path: str | os.PathLike[str], first: int
-) -> Iterator[tuple[str, str, SentencePair]]:
+def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, str, SentencePair]]:
     """Yield (year, task, pair) from file, year, id, score, sentence, sentence, sources.
 
     `first` is the column of the file's name (a genre may come before it). A year may read

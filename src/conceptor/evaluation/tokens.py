@@ -6,15 +6,16 @@ import re
 
 __all__ = ["tokenize"]
 
-# Contractions part where the Penn Treebank parts them: do|n't, it|'s, can|not; O'Neill stays whole.
+# Contractions part where the Penn Treebank parts them: do|n't, it|'s, can|not; O'Neill stays whole,
+# and so do and/or, well-known and .spx.
+_CLITIC = r"(?:s|m|d|ll|re|ve)\b"
 _TOKEN = re.compile(
     r"n't\b"
-    r"|'(?:s|m|d|ll|re|ve)\b"
+    rf"|'{_CLITIC}"
     r"|(?:[^\W\d_]\.){2,}(?:-\w+)*"  # u.s., u.s.-led
     r"|can(?=not\b)"
     r"|\w+?(?=n't\b)"
-    r"|(?<!\.)\.\w+"  # .spx: a name of its own
-    r"|\w+(?:[-.]\w+|'(?!(?:s|m|d|ll|re|ve)\b)\w+)*"  # well-known
+    rf"|(?:(?<!\.)\.)?\w+(?:[-./+*=~^|\\]\w+|'(?!{_CLITIC})\w+)*"
 )
 _APOSTROPHES = str.maketrans("‘’", "''")
 
