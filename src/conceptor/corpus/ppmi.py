@@ -87,16 +87,16 @@ def _check_ppmi(smoothing: float, shift: float, subsample: float | None) -> None
         raise InvalidInputError(f"smoothing must be between 0 and 1, not {smoothing}")
     if not 1 <= shift < np.inf:
         raise InvalidInputError(f"shift must be at least 1 (which is none), not {shift}")
-    if subsample is not None and not 0 < subsample:
+    if subsample is not None and not subsample > 0:
         raise InvalidInputError(f"subsample must be above 0, not {subsample}")
 
 
 def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # noqa: ANN401
     """Return the leading left singular vectors Θ and singular values D (descending).
 
-    By Lanczos (ARPACK) on the Gram operator, from a fixed start: the same input gives the same output. Each
-    column's largest component is positive. Singular values that are zero but for rounding are
-    zero, and so are their columns.
+    By Lanczos (ARPACK) on the Gram operator, from a fixed start, and with each column's largest
+    component positive: the same input gives the same output. Singular values that are zero but
+    for rounding are zero, and so are their columns.
     """
     from scipy.sparse.linalg import svds
 

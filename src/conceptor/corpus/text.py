@@ -48,7 +48,9 @@ def blocks(corpus: Corpus) -> Iterator[TextBlock]:
         yield from _batched(_documents(corpus))
 
 
-def _measured(corpus: list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...]) -> Iterator[TextBlock]:
+def _measured(
+    corpus: list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...],
+) -> Iterator[TextBlock]:
     """Read known documents, telling how far one is."""
     paths = [Path(document) for document in corpus if isinstance(document, os.PathLike)]
     for path in paths:

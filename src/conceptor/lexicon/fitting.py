@@ -1,80 +1,30 @@
-"""What a dictionary knows, put into vectors: counter-fitting and retrofitting.
-
-The supervised baselines of the conceptor negation paper. Both look at vectors only in streaming
-passes and change only words that the lexicon speaks of; every other word keeps its bits.
-"""
+"""Counter-fitting and retrofitting, in streaming passes over vectors."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from conceptor.errors import InvalidInputError
-from conceptor.lexicon_terms import Hinge, Terms, neighbours, unit_rows
+from conceptor.lexicon.pairs import both_ways
+from conceptor.lexicon.terms import Hinge, Terms, neighbours, unit_rows
 from conceptor.progress import silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.arrays import Array, Float64
+    from conceptor.lexicon.pairs import Pair, Pairs
     from conceptor.progress import Progress
 
-    Pair = tuple[str, str]
-    Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
-
 _ROWS_AT_ONCE = 8192
-
-
-def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
-    """Read pairs of words, one a line; a prefix `en_` on a word is dropped."""
-    try:
-        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
-    except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file of word pairs") from None
-    except IsADirectoryError:
-        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs") from None
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
-    pairs = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        words = line.split()
-        if not words:
-            continue
-        if len(words) != 2:
-            raise InvalidInputError(
-                f"{path}, line {number}: expected two words, found {line.strip()[:60]!r}"
-            )
-        left, right = (word.removeprefix("en_") or word for word in words)
-        pairs.append((left, right))
-    if not pairs:
-        raise InvalidInputError(f"{path}: holds no pairs of words")
-    return pairs
-
-
-def _as_pairs(pairs: Pairs | None) -> set[Pair]:
-    """Return pairs, each in both directions, from files or from pairs themselves."""
-    if pairs is None:
-        return set()
-    if isinstance(pairs, (str, os.PathLike)):
-        pairs = [pairs]
-    found: set[Pair] = set()
-    for entry in pairs:
-        if isinstance(entry, (str, os.PathLike)):
-            found.update(read_pairs(entry))
-        elif isinstance(entry, Sequence) and len(entry) == 2:
-            found.add((entry[0], entry[1]))
-        else:
-            raise InvalidInputError(f"expected a file or a pair of words, not {entry!r}")
-    return {(a, b) for pair in found for a, b in (pair, pair[::-1]) if a != b}
 
 
 class Indexed(NamedTuple):
@@ -232,8 +182,8 @@ class CounterFitting(_LexiconMethod):
         self.epochs = epochs
 
     def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        antonyms = _as_pairs(self.antonyms)
-        return _as_pairs(self.synonyms) - antonyms, antonyms
+        antonyms = both_ways(self.antonyms)
+        return both_ways(self.synonyms) - antonyms, antonyms
 
     def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
         self._check()
@@ -301,7 +251,7 @@ class Retrofitting(_LexiconMethod):
         self.iterations = iterations
 
     def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        return _as_pairs(self.synonyms), set()
+        return both_ways(self.synonyms), set()
 
     def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
         from scipy import sparse
@@ -329,7 +279,7 @@ def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         for words, rows in vectors.chunks():
             yield list(words), rows
         return
-    words, matrix = vectors  # type: ignore[misc]
+    words, matrix = cast("tuple[Sequence[str], NDArray[Any]]", vectors)
     for start in range(0, len(words), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         yield words[part], matrix[part]

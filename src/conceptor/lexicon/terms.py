@@ -25,9 +25,9 @@ _WORDS, _ROWS = 2048, 256
 
 
 class Hinge(NamedTuple):
-    """``weight Σ max(0, d − threshold)`` over pairs, or for a negative weight
-    ``|weight| Σ max(0, threshold − d)``.
+    """``weight Σ max(0, d − threshold)`` over pairs.
 
+    With a negative weight it is ``|weight| Σ max(0, threshold − d)``.
     Pairs are rows of two numbers (i, j); the gradient goes to i, so a pair of two words that both
     move stands there in both directions, and its loss is shared between them.
     """
@@ -163,4 +163,4 @@ def unit_rows(vectors: Array) -> Float64:
     """Return rows of length one; rows of zeros stay."""
     rows = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return np.asarray(np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0))

@@ -1,0 +1,145 @@
+"""`train-ppmi`: vectors from plain text."""
+
+from __future__ import annotations
+
+import json
+import time
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - Typer looks it up
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conceptor.cli.app import app
+from conceptor.cli.files import Dtype, DtypeOption, Force, Format, Json
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Tokens(StrEnum):
+    """What tokens are."""
+
+    words = "words"
+    spaces = "spaces"
+
+
+class Unit(StrEnum):
+    """What windows do not reach across."""
+
+    line = "line"
+    paragraph = "paragraph"
+    document = "document"
+
+
+@app.command("train-ppmi")
+def train_ppmi(
+    corpus: Annotated[
+        list[Path],
+        typer.Argument(metavar="CORPUS...", help="Plain text in UTF-8; compressed files too."),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Vectors file to write.")],
+    dimension: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 300,
+    window: Annotated[int, typer.Option(min=1, help="Tokens to each side that count.")] = 5,
+    power: Annotated[
+        float, typer.Option(help="Exponent p of the singular values: vectors are Θ D^p.")
+    ] = 0.5,
+    min_count: Annotated[int, typer.Option(min=1, help="Leave rarer words out.")] = 10,
+    max_words: Annotated[
+        int | None, typer.Option(min=1, help="Keep only the most frequent words.")
+    ] = None,
+    flat_window: Annotated[
+        bool,
+        typer.Option(
+            "--flat-window", help="Near and far tokens of a window count the same, not less."
+        ),
+    ] = False,
+    subsample: Annotated[
+        float | None,
+        typer.Option(help="Thin out words with a larger share of the text, e.g. 1e-5."),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Exponent of the contexts' counts.")
+    ] = 0.75,
+    shift: Annotated[float, typer.Option(min=1.0, help="k; log k is taken off the PMI.")] = 1.0,
+    tokens: Annotated[
+        Tokens, typer.Option(help="Runs of letters and digits, or whatever spaces separate.")
+    ] = Tokens.words,
+    keep_case: Annotated[bool, typer.Option("--keep-case", help="Do not fold case.")] = False,
+    unit: Annotated[
+        Unit,
+        typer.Option(
+            help="What windows do not reach across; paragraph is for text with wrapped lines."
+        ),
+    ] = Unit.line,
+    counts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write 'word count' lines, for --weights."),
+    ] = None,
+    format: Format = None,
+    dtype: DtypeOption = Dtype.float32,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
+
+    [bold]Example[/bold]
+
+      conceptor train-ppmi corpus.txt vectors.bin --dimension 300 --window 5 --min-count 10
+    """
+    from conceptor.corpus import PPMIVectors
+    from conceptor.progress import on_terminal
+    from conceptor.vectors import write_vectors
+    from conceptor.vectors.target import check_new_file, plan_target
+
+    plan_target(target, format=format, dtype=dtype.value, force=force)
+    for written in (target, counts):
+        if written is not None and str(written) != "-":
+            check_new_file(written, corpus, force=force)
+    if counts == target:
+        raise InvalidInputError(f"{counts}: cannot hold both the vectors and the counts")
+    started = time.perf_counter()
+    trained = PPMIVectors(
+        dimension,
+        power=power,
+        window=window,
+        dynamic_window=not flat_window,
+        min_count=min_count,
+        max_words=max_words,
+        tokens=tokens.value,
+        lowercase=not keep_case,
+        unit=unit.value,
+        smoothing=smoothing,
+        shift=shift,
+        subsample=subsample,
+    )
+    with on_terminal() as progress:
+        trained.fit(corpus, progress=progress)
+    write_vectors(
+        target,
+        [(trained.words, trained.vectors())],
+        format=format,
+        dtype=dtype.value,
+        count=len(trained.words),
+        force=force,
+    )
+    if counts is not None:
+        _write_counts(counts, trained.counts)
+    seconds = time.perf_counter() - started
+    if as_json:
+        report = {"words": len(trained.words), "tokens": trained.tokens_, "seconds": seconds}
+        typer.echo(json.dumps(report))
+    else:
+        typer.echo(
+            f"{len(trained.words):,} words × {dimension} from {trained.tokens_:,} tokens in "
+            f"{seconds:.1f} s",
+            err=True,
+        )
+
+
+def _write_counts(path: Path, counts: Mapping[str, int]) -> None:
+    from conceptor.atomic import replacing
+
+    with replacing(path) as beside, beside.open("w", encoding="utf-8") as file:
+        file.writelines(f"{word} {count}\n" for word, count in counts.items())

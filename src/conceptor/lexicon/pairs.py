@@ -1,0 +1,55 @@
+"""Pairs of words, from files of one pair a line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from conceptor.errors import InvalidInputError
+
+Pair = tuple[str, str]
+Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
+
+
+def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
+    """Read pairs of words, one a line; a prefix `en_` on a word is dropped."""
+    try:
+        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
+    except FileNotFoundError:
+        raise InvalidInputError(f"{path}: no such file of word pairs") from None
+    except IsADirectoryError:
+        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
+    pairs = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2:
+            raise InvalidInputError(
+                f"{path}, line {number}: expected two words, found {line.strip()[:60]!r}"
+            )
+        left, right = (word.removeprefix("en_") or word for word in words)
+        pairs.append((left, right))
+    if not pairs:
+        raise InvalidInputError(f"{path}: holds no pairs of words")
+    return pairs
+
+
+def both_ways(pairs: Pairs | None) -> set[Pair]:
+    """Return pairs, each in both directions, from files or from pairs themselves."""
+    if pairs is None:
+        return set()
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = [pairs]
+    found: set[Pair] = set()
+    for entry in pairs:
+        if isinstance(entry, (str, os.PathLike)):
+            found.update(read_pairs(entry))
+        elif isinstance(entry, Sequence) and len(entry) == 2:
+            found.add((entry[0], entry[1]))
+        else:
+            raise InvalidInputError(f"expected a file or a pair of words, not {entry!r}")
+    return {(a, b) for pair in found for a, b in (pair, pair[::-1]) if a != b}
