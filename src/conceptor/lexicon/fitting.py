@@ -88,27 +88,29 @@ class _LexiconMethod(BaseEstimator, ABC):
         wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
         if not wanted:
             raise InvalidInputError("a lexicon is needed: synonyms, antonyms or both")
-        words: list[str] = []
-        parts: list[Array] = []
+        found: dict[str, Float64] = {}
         for names, rows in chunks_of(vectors):
-            # A vector of zeros has no direction to be turned.
-            here = [i for i, w in enumerate(names) if w in wanted and rows[i].any()]
-            words += [names[i] for i in here]
-            parts.append(np.asarray(rows[here], dtype=np.float64))
-        numbers = {word: number for number, word in reversed(list(enumerate(words)))}
-        indexed = [
-            np.array(
-                sorted((numbers[a], numbers[b]) for a, b in pairs if a in numbers and b in numbers),
-                dtype=np.intp,
-            ).reshape(-1, 2)
+            for i, word in enumerate(names):
+                # A vector of zeros has no direction to be turned.
+                if word in wanted and word not in found and rows[i].any():
+                    found[word] = np.array(rows[i], dtype=np.float64)
+        complete = [
+            {pair for pair in pairs if pair[0] in found and pair[1] in found}
             for pairs in (synonyms, antonyms)
         ]
-        if not any(map(len, indexed)):
+        paired = {word for pairs in complete for pair in pairs for word in pair}
+        if not paired:
             raise InvalidInputError(
-                f"none of the lexicon's pairs has both words among the vectors ({len(words)} of "
+                f"none of the lexicon's pairs has both words among the vectors ({len(found)} of "
                 f"its {len(wanted)} words are); do the lexicon and the vectors belong together?"
             )
-        return Indexed(words, np.concatenate(parts), *indexed)
+        words = [word for word in found if word in paired]
+        number = {word: i for i, word in enumerate(words)}
+        indexed = (
+            np.array(sorted((number[a], number[b]) for a, b in pairs), dtype=np.intp).reshape(-1, 2)
+            for pairs in complete
+        )
+        return Indexed(words, np.stack([found[word] for word in words]), *indexed)
 
 
 class CounterFitting(_LexiconMethod):

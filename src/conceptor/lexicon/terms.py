@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _PAIRS_AT_ONCE = 1 << 15
+# A hinge pulls with full force as soon as it is active: a distance that has not changed must not
+# make it so by its last bits.
+_ROUNDING = 1e-12
 # Words and rows whose products are looked at together.
 _WORDS, _ROWS = 2048, 256
 
@@ -62,7 +65,7 @@ class Terms:
         everything = np.concatenate([units, self._anchors])
         cosines = _cosines(everything, self._first, self._second)
         excess = (1 - cosines - self._threshold) * np.sign(self._weight)
-        active = np.flatnonzero(excess > 0)
+        active = np.flatnonzero(excess > _ROUNDING)
         first, weight = self._first[active], self._weight[active]
         both = self._second[active] < count
         loss = float((np.abs(weight) * excess[active] * np.where(both, 0.5, 1.0)).sum())

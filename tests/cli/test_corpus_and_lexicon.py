@@ -1,0 +1,135 @@
+"""`train-ppmi` and `counterfit` as users run them: a process, its files and its exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conceptor.corpus import PPMIVectors
+from conceptor.lexicon import CounterFitting
+from conceptor.vectors import open_vectors, write_vectors
+
+SENTENCES = [
+    "the cat sat on the mat and the dog sat on the rug",
+    "a cat and a dog ran to the house of the king",
+    "the king and the queen sat in the house of the cat",
+]
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "conceptor", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    return run
+
+
+def assert_refused(result, message: str) -> None:
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+    assert result.stderr.startswith("conceptor: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_vectors_are_trained_from_several_files_and_their_counts_are_weights(tmp_path, run):
+    (tmp_path / "a.txt").write_text("\n".join(SENTENCES[:2]))
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(SENTENCES[2].encode()))
+    done = run(
+        *("train-ppmi", "a.txt", "b.txt.gz", "vectors.bin", "--dimension", 4, "--min-count", 1),
+        *("--window", 3, "--power", 1, "--counts", "counts.txt", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    words, X = open_vectors(tmp_path / "vectors.bin").read()
+    trained = PPMIVectors(4, min_count=1, window=3, power=1).fit(SENTENCES)
+    assert words == trained.words
+    np.testing.assert_array_equal(X, trained.vectors())
+    assert report["words"] == len(words)
+    assert report["tokens"] == sum(len(sentence.split()) for sentence in SENTENCES)
+    weighted = run("postprocess", "vectors.bin", "cn.txt", "--weights", "counts.txt")
+    assert weighted.returncode == 0, weighted.stderr
+
+
+def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
+    (tmp_path / "latin1.txt").write_bytes(b"un caf\xe9 noir\n" * 50)
+    (tmp_path / "empty.txt").write_text("\n\n")
+    (tmp_path / "few.txt").write_text("one two three\n" * 20)
+    for arguments, message in [
+        (("latin1.txt", "v.bin"), "latin1.txt, byte 6: 0xe9 is not UTF-8"),
+        (("empty.txt", "v.bin"), "0 tokens, but 0 word(s) occur at least 10 times"),
+        (("few.txt", "v.bin"), "dimension 300 need a vocabulary of more words; there are 3"),
+        (("none.txt", "v.bin"), "none.txt: no such file"),
+        (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
+        (("few.txt", "v.bin", "--counts", "v.bin"), "cannot hold both"),
+        (("few.txt", "v.bin", "--dimension", 2, "--subsample", 0), "subsample must be above 0"),
+    ]:
+        assert_refused(run("train-ppmi", *arguments), message)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "empty.txt",
+        "few.txt",
+        "latin1.txt",
+    ]
+
+
+@pytest.fixture
+def vectors(tmp_path, rng):
+    words = [f"w{i}" for i in range(50)]
+    X = rng.standard_normal((50, 6)).astype(np.float32)
+    write_vectors(tmp_path / "in.bin", [(words, X)])
+    (tmp_path / "syn.txt").write_text("w1 w2\nen_w3 en_w4\n")
+    (tmp_path / "ant.txt").write_text("w5 w6\n")
+    return words, X
+
+
+def test_counter_fitting_a_file(tmp_path, run, vectors):
+    words, X = vectors
+    done = run(
+        *("counterfit", "in.bin", "out.bin", "--synonyms", "syn.txt"),
+        *("--antonyms", "ant.txt", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    method = CounterFitting([("w1", "w2"), ("w3", "w4")], [("w5", "w6")]).fit((words, X))
+    out_words, out = open_vectors(tmp_path / "out.bin").read()
+    assert out_words == words
+    np.testing.assert_array_equal(out, method.transform(words, X))
+    changed = (out != X).any(axis=1)
+    assert report["changed"] == np.count_nonzero(changed)
+    assert 2 <= report["changed"] <= 6
+    assert out[~changed].tobytes() == X[~changed].tobytes()
+
+
+def test_retrofitting_a_file_to_standard_output(run, vectors):
+    words, _ = vectors
+    done = run("counterfit", "in.bin", "-", "--synonyms", "syn.txt", "--retrofit")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == words
+    assert "50 words, 4 of them changed" in done.stderr
+
+
+def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
+    (tmp_path / "bad.txt").write_text("w1 w2\nw3\n")
+    (tmp_path / "other.txt").write_text("chat chien\n")
+    for arguments, message in [
+        ((), "a lexicon is needed"),
+        (("--synonyms", "bad.txt"), "bad.txt, line 2: expected two words, found 'w3'"),
+        (("--synonyms", "none.txt"), "none.txt: no such file"),
+        (("--antonyms", "other.txt"), "none of the lexicon's pairs"),
+        (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "no meaning"),
+    ]:
+        assert_refused(run("counterfit", "in.bin", "out.bin", *arguments), message)
+    assert_refused(
+        run("counterfit", "in.bin", "in.bin", "--synonyms", "syn.txt", "--force"), "is the input"
+    )
+    assert not (tmp_path / "out.bin").exists()
