@@ -60,9 +60,7 @@ def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, b
     expected = battery.run(WordVectors(words, negation.transform(vectors)))
     found = comparison.evaluations["cn"]
     assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
-    frequent = ConceptorNegation().fit(
-        vectors, sample_weight=Usage("zipf").of(words, 0).weights
-    )
+    frequent = ConceptorNegation().fit(vectors, sample_weight=Usage("zipf").of(words, 0).weights)
     expected = battery.run(WordVectors(words, frequent.transform(vectors)))
     found = comparison.evaluations["cn-zipf"]
     assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
@@ -135,7 +133,14 @@ def test_methods_must_exist(words, vectors, battery):
 def test_tables_mark_the_best_and_carry_means_and_intervals(comparison):
     table = comparison_tables(comparison)[0]
     assert table.columns == [*ALL, "used"]
-    assert [line.label for line in table.lines] == ["one", "two", "mean", "gain", "95% from", "95% to"]
+    assert [line.label for line in table.lines] == [
+        "one",
+        "two",
+        "mean",
+        "gain",
+        "95% from",
+        "95% to",
+    ]
     for line in table.lines[:3]:
         scores = [float(cell.text) for cell in line.cells[: len(ALL)]]
         best = [cell.best for cell in line.cells[: len(ALL)]]

@@ -59,9 +59,7 @@ def test_google_analogies_on_glove(glove):
     assert (len(semantic.questions), len(syntactic.questions)) == (8869, 10675)
     part = glove.restricted(semantic.words, first=semantic.candidates)
     few = Analogy("few", semantic.questions[::40])
-    known = [
-        q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))
-    ]
+    known = [q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))]
     lower = WordVectors(part.words, part.vectors.astype(float))
     expected = brute_force(lower, [[w.lower() for w in q] for q in known], 30_000)
     assert few.score(part).used == len(known)

@@ -62,7 +62,9 @@ def test_shapes_that_do_not_fit_are_refused():
 finite = st.floats(-1e300, 1e300, allow_subnormal=True)
 
 
-@given(hnp.arrays(np.float64, (3, 4), elements=finite), hnp.arrays(np.float64, (3, 4), elements=finite))
+@given(
+    hnp.arrays(np.float64, (3, 4), elements=finite), hnp.arrays(np.float64, (3, 4), elements=finite)
+)
 def test_cosines_of_any_finite_rows_stay_within_one(left, right):
     found = cosines(left, right)
     assert np.isfinite(found).all()
@@ -71,7 +73,9 @@ def test_cosines_of_any_finite_rows_stay_within_one(left, right):
     assert (found[zero] == 0).all()
 
 
-@given(hnp.arrays(np.float32, (4, 5), elements=st.floats(-100, 100, width=32, allow_subnormal=False)))
+@given(
+    hnp.arrays(np.float32, (4, 5), elements=st.floats(-100, 100, width=32, allow_subnormal=False))
+)
 def test_cosines_equal_the_textbook_formula(rows):
     rows = rows + np.float32(0.5)
     found = cosines(rows, rows[::-1])

@@ -97,7 +97,9 @@ def test_every_set_equals_a_plain_loop(data, glove):
         task = WordSimilarity.read(name, datasets.fetch(file, data, offline=True))
         known = [i for i, pair in enumerate(task.pairs) if all(word in glove for word in pair)]
         pairs, gold = [task.pairs[i] for i in known], [task.gold[i] for i in known]
-        words = {word: glove.vectors[glove.rows([word])[0]].astype(float) for p in pairs for word in p}
+        words = {
+            word: glove.vectors[glove.rows([word])[0]].astype(float) for p in pairs for word in p
+        }
         cosines = [
             words[a] @ words[b] / np.sqrt((words[a] @ words[a]) * (words[b] @ words[b]))
             for a, b in pairs

@@ -56,7 +56,9 @@ def test_spearman_with_ties_equals_scipy_or_is_undefined_with_it(pairs):
 @given(tied, st.data())
 def test_ranks_within_a_resample_are_those_of_the_repeated_values(pairs, data):
     values = np.array([pair[0] for pair in pairs], dtype=float)
-    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(pairs), max_size=len(pairs))))
+    times = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=len(pairs), max_size=len(pairs)))
+    )
     ranks = weighted_ranks(values, times[:, None].astype(float))[:, 0]
     repeated = np.repeat(np.arange(len(values)), times)
     expected = stats.rankdata(values[repeated]) if len(repeated) else []

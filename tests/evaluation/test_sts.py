@@ -57,7 +57,11 @@ def test_there_are_twenty_tasks_of_the_right_size(tasks):
 
 
 def test_pairs_are_read_as_they_stand(tasks):
-    assert tasks["2012/MSRvid"].pairs[0] == ("A plane is taking off.", "An air plane is taking off.", 5)
+    assert tasks["2012/MSRvid"].pairs[0] == (
+        "A plane is taking off.",
+        "An air plane is taking off.",
+        5,
+    )
     # Quotation marks are characters like others, rows without a score are unlabelled.
     assert tasks["2015/answers-students"].pairs[0] == (
         '"The electrical state at the terminal matches the battery""s electrical state"',
@@ -76,9 +80,7 @@ def test_a_task_is_never_made_from_a_part_of_its_files(paths):
 
 
 def test_the_benchmark_splits_are_whole_files(paths):
-    sizes = [
-        len(read_benchmark(name, paths[file]).pairs) for name, file in BENCHMARK_FILES.items()
-    ]
+    sizes = [len(read_benchmark(name, paths[file]).pairs) for name, file in BENCHMARK_FILES.items()]
     assert sizes == [1500, 1379]
 
 
@@ -132,7 +134,10 @@ def test_a_malformed_line_is_named(tmp_path):
     [
         ("A man is playing a flute.", ["a", "man", "is", "playing", "a", "flute"]),
         ("It's John's, isn't it?", ["it", "'s", "john", "'s", "is", "n't", "it"]),
-        ("They’re well-known; we'll cannot", ["they", "'re", "well-known", "we", "'ll", "can", "not"]),
+        (
+            "They’re well-known; we'll cannot",
+            ["they", "'re", "well-known", "we", "'ll", "can", "not"],
+        ),
         ("O'Neill left the U.S. in 1999", ["o'neill", "left", "the", "u.s.", "in"]),
         ("up 3.5% (to 12,000)...and so on", ["up", "to", "and", "so", "on"]),
         ("and/or <.SPX> a--b", ["and/or", ".spx", "a", "b"]),
