@@ -56,6 +56,11 @@ class ArraySource(VectorSource):
             )
         super().__init__(path, dimension, dtype)
 
+    @property
+    def worth_keeping(self) -> bool:
+        """Nothing is decoded."""
+        return False
+
     def files(self) -> list[Path]:
         """Return the array and its words."""
         return [self.path, words_file_of(self.path, tokenizer=self._tokenizer)]
