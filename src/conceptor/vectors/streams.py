@@ -64,8 +64,13 @@ class ByteReader:
         self._raw = self._cleanup.enter_context(path.open("rb", buffering=0))
         self._size = os.fstat(self._raw.fileno()).st_size
         compression = compression_of(path)
-        with self._damage_reported():
-            self._stream = _decompressed(self._cleanup, cast("BinaryIO", self._raw), compression)
+        try:
+            with self._damage_reported():
+                raw = cast("BinaryIO", self._raw)
+                self._stream = _decompressed(self._cleanup, raw, compression)
+        except BaseException:
+            self._cleanup.close()
+            raise
 
     def __enter__(self) -> ByteReader:
         return self
