@@ -186,7 +186,13 @@ def test_memory_does_not_grow_with_the_vocabulary(tmp_path):
 
         write_vectors(tmp_path / name, chunks(), force=True)
         run = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(MEMORY_PROBE), tmp_path / name, tmp_path / "o.bin"],
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(MEMORY_PROBE),
+                tmp_path / name,
+                tmp_path / "o.bin",
+            ],
             capture_output=True,
             check=True,
         )

@@ -30,7 +30,11 @@ def exact_nearest(text: str) -> float:
         return float("inf") if value > 0 else float("-inf")
     with np.errstate(over="ignore"):
         centre = np.float32(float(value))
-        near = {centre, np.nextafter(centre, np.float32(9e38)), np.nextafter(centre, np.float32(-9e38))}
+        near = {
+            centre,
+            np.nextafter(centre, np.float32(9e38)),
+            np.nextafter(centre, np.float32(-9e38)),
+        }
     finite = [x for x in near if np.isfinite(x)]
     return float(
         min(finite, key=lambda x: (abs(Fraction(float(x)) - value), int(x.view(np.int32)) & 1))

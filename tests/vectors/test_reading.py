@@ -22,7 +22,9 @@ def read(path, content: bytes, **options):
     return source, words, vectors.tolist()
 
 
-def binary(rows: list[tuple[bytes, list[float]]], header: bytes, *, newline: bytes = b"\n") -> bytes:
+def binary(
+    rows: list[tuple[bytes, list[float]]], header: bytes, *, newline: bytes = b"\n"
+) -> bytes:
     body = b"".join(w + b" " + np.array(v, dtype="<f4").tobytes() + newline for w, v in rows)
     return header + b"\n" + body
 
@@ -174,7 +176,9 @@ def test_bad_rows_can_be_skipped_and_are_counted(tmp_path):
 
 def test_a_truncated_gzip_is_an_error_not_a_shorter_file(tmp_path):
     path = tmp_path / "x.txt.gz"
-    write_vectors(path, [([f"w{i}" for i in range(1000)], np.random.default_rng(0).random((1000, 9)))])
+    write_vectors(
+        path, [([f"w{i}" for i in range(1000)], np.random.default_rng(0).random((1000, 9)))]
+    )
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(InvalidInputError, match="damaged compressed data"):
         open_vectors(path).read()
@@ -297,12 +301,16 @@ def test_safetensors_that_cannot_be_read(header, said, tmp_path):
 
 def test_tables_as_pandas_writes_them(tmp_path):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.arange(6.0).reshape(2, 3), index=["a", "b"], columns=["0", "1", "2"])
+    frame = pandas.DataFrame(
+        np.arange(6.0).reshape(2, 3), index=["a", "b"], columns=["0", "1", "2"]
+    )
     frame.to_parquet(tmp_path / "x.parquet")
     source = open_vectors(tmp_path / "x.parquet")
     assert source.read()[0] == ["a", "b"]
     assert source.to_array().tolist() == frame.to_numpy().tolist()
-    lists = pandas.DataFrame({"token": ["a", "b"], "v": [[1.0, 2.0], [3.0, 4.0]], "note": ["x", "y"]})
+    lists = pandas.DataFrame(
+        {"token": ["a", "b"], "v": [[1.0, 2.0], [3.0, 4.0]], "note": ["x", "y"]}
+    )
     lists.to_feather(tmp_path / "y.feather")
     source = open_vectors(tmp_path / "y.feather")
     assert (source.words, source.to_array().tolist()) == (["a", "b"], [[1, 2], [3, 4]])

@@ -126,7 +126,9 @@ def test_words_a_format_cannot_carry_are_named(file_format, word, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("file_format", ["word2vec-text", "glove-text", "npy", "parquet", "feather"])
+@pytest.mark.parametrize(
+    "file_format", ["word2vec-text", "glove-text", "npy", "parquet", "feather"]
+)
 def test_words_with_spaces_where_they_can_be_carried(file_format, tmp_path):
     words = [". . .", "at name@domain.com", "tab\tinside", "", "plain"]
     vectors = np.arange(10, dtype=np.float32).reshape(5, 2)
