@@ -34,9 +34,9 @@ NAMES = [
     "x.vec.bz2", "x.bin.xz", "x.txt.zst", "x.txt.zip", "fortran.npy", "model.safetensors",
 ]  # fmt: skip
 TOKENS = [
-    b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8, b"0",
-    b"3 4", b"99999999999999999999", b"4294967296", b"-1", b"{", b"}", b"[" * 50, b"\xef\xbb\xbf",
-    b"\xc2\xa0", b"e", b".", b"1" * 400,
+    b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8,
+    b"0", b"3 4", b"99999999999999999999", b"4294967296", b"-1", b"{", b"}", b"[" * 50,
+    b"\xef\xbb\xbf", b"\xc2\xa0", b"e", b".", b"1" * 400,
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """How fast and how large: conceptor postprocess beside gensim, plain NumPy and the floor.
 
-    python benchmarks/postprocess.py                       # 500,000 × 300, binary and text
-    python benchmarks/postprocess.py --skip-text-peers     # without the minutes gensim needs
-    python benchmarks/postprocess.py --scaling             # two sizes, 100 MB budget: time and memory
+    python benchmarks/postprocess.py                    # 500,000 × 300, binary and text
+    python benchmarks/postprocess.py --skip-text-peers  # without the minutes gensim needs
+    python benchmarks/postprocess.py --scaling          # time and memory at two sizes
 
 Every figure is of a process of its own, start-up included, measured one after another in one run;
 what counts is the ratios. The floor is `cp` of the file plus the two matrix products (second
@@ -71,6 +71,8 @@ print(time.perf_counter() - start)
 
 
 class Measured(NamedTuple):
+    """What a process took."""
+
     seconds: float
     cpu: float
     megabytes: float
@@ -179,9 +181,7 @@ def main() -> None:
     parser.add_argument("--skip-text-peers", action="store_true")
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500_000, 3_000_000])
-    parser.add_argument(
-        "--folder", help="where the files go (a dozen GB); default: a temporary one"
-    )
+    parser.add_argument("--folder", help="where the files go (a dozen GB)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)

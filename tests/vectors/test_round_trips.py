@@ -22,9 +22,10 @@ NAMES = {
     "safetensors": "x.safetensors",
 }
 HOSTILE = [
-    "the", "a\u00a0b", "\u2028", "\u0085", "x\u3000y", "café", "cafe\u0301", "😀", "👩‍👩‍👧", '"', "'", ",",
-    "1", "300", "0.5", "nan", "-inf", "1e5", "\x00", "\x1c", "\x1f", "#", "\ufeff", "\ufeffthe", "\\n",
-    "<s>", "ﬀ", "ß", "ẞ", "İ", "\u200b", "\U0010ffff", "e" * 1000,
+    "the", "a\u00a0b", "\u2028", "\u0085", "x\u3000y", "café", "cafe\u0301", "😀",
+    "\U0001f469\u200d\U0001f469", '"', "'", ",", "1", "300", "0.5", "nan", "-inf", "1e5", "\x00",
+    "\x1c", "\x1f", "#", "\ufeff", "\ufeffthe", "\\n", "<s>", "ﬀ", "ß", "ẞ", "İ", "\u200b",
+    "\U0010ffff", "e" * 1000,
 ]  # fmt: skip
 COMPRESSIONS = ["", ".gz", ".bz2", ".xz", ".zst", ".zip"]
 
@@ -95,15 +96,18 @@ def test_any_words_survive_or_are_refused(file_format, data, tmp_path_factory):
     vectors = np.array(bits, dtype=np.uint32).view(np.float32).reshape(len(words), dimension)
     vectors = np.where(np.isfinite(vectors), vectors, np.float32(0.5))
     folder = tmp_path_factory.mktemp("words")
+    refusal = ""
     try:
         source = saved(folder / NAMES[file_format], words, vectors)
     except InvalidInputError as error:
-        assert list(folder.iterdir()) == []
-        assert file_format not in ("parquet", "feather")
-        assert any(repr(word) in str(error) for word in words)
-        assert any(set(word) & set(" \t\r\n") for word in words)
+        refusal = str(error)
+    if not refusal:
+        assert_holds(source, words, vectors)
         return
-    assert_holds(source, words, vectors)
+    assert list(folder.iterdir()) == []
+    assert file_format not in ("parquet", "feather")
+    assert any(repr(word) in refusal for word in words)
+    assert any(set(word) & set(" \t\r\n") for word in words)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_half_precision(file_format, tmp_path):
     source = saved(tmp_path / NAMES[file_format], list("abcdefghi"), vectors, dtype="float16")
     assert source.dtype == np.float16
     assert_holds(source, list("abcdefghi"), vectors.astype(np.float32))
-    with pytest.raises(InvalidInputError, match="'a'.*float16"):
+    with pytest.raises(InvalidInputError, match=r"'a'.*float16"):
         saved(tmp_path / NAMES[file_format], ["a"], [[1e6]], dtype="float16", force=True)
 
 
