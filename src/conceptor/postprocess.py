@@ -26,7 +26,7 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import open_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.linear_map import LinearMap
@@ -69,7 +69,7 @@ class Report:
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    estimator: SpectralPostprocessor,
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
     *,
     weights: Usage | None = None,
     memory: int | None = None,
@@ -88,7 +88,8 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     estimator
-        Any spectral post-processor; it comes back fitted.
+        Any spectral post-processor, fitted when this returns; or a function that makes one,
+        called after the first pass (scikit-learn takes a second to import).
     weights
         Which words count how much for the moments (`usage(...)`); all the same by default.
     memory
@@ -110,13 +111,13 @@ def postprocess(
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(kept.keeping(chunks), weights or Usage())
-    estimator.fit_moments(moments)
+    fitted = _fitted(estimator, moments)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
-    words = write_mapped(chunks, goal, estimator.map_, opened.count)
+    words = write_mapped(chunks, goal, fitted.map_, opened.count)
     if save_map is not None:
-        estimator.map_.save(save_map)
-    return finished_report(opened, started, words, estimator)
+        fitted.map_.save(save_map)
+    return finished_report(opened, started, words, fitted)
 
 
 def fit(
@@ -132,8 +133,18 @@ def fit(
     usage = weights or Usage()
     chunks = watched(opened, "moments", progress)
     moments = moments_of(until(chunks, usage.top), usage)
-    estimator.fit_moments(moments)
+    _fitted(estimator, moments)
     return finished_report(opened, started, opened.count or moments.count, estimator)
+
+
+def _fitted(
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor], moments: Moments
+) -> SpectralPostprocessor:
+    made = estimator() if callable(estimator) else estimator
+    # An eigendecomposition of this size is quicker on one processor: several mostly wait for
+    # each other, and on a busy machine for a second.
+    with threadpool_limits(1):
+        return made.fit_moments(moments)
 
 
 def apply(
