@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from conceptor.arrays import Float64
 
+# AND takes a direction of which both conceptors together keep less than this share for one that
+# neither keeps. It is the square of 1e-6, the angle to which single-precision data settle a
+# subspace: a null space that C and B share is found although their versions of it differ so far.
+NULL_TOLERANCE = 1e-12
 # `C <= B` tolerates eigenvalues of B − C this far below zero: an order of magnitude under what
 # single-precision data can tell, many above the rounding of the operators.
 ORDER_TOLERANCE = 1e-8
@@ -57,12 +61,16 @@ class Conceptor:
 
     Notes
     -----
-    AND and OR cost two eigendecompositions, everything else less than one.
+    AND and OR cost two eigendecompositions, everything else less than one. On singular
+    conceptors they are discontinuous in theory: two lines at the least angle have nothing in
+    common. Here directions within about 1e-6 of each other count as one.
     """
 
     odds: Float64
     vectors: Float64
     aperture: float | None = None
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
 
     @classmethod
     def of(cls, X: npt.ArrayLike, aperture: float, *, weights: npt.ArrayLike | None = None) -> Self:
@@ -89,7 +97,10 @@ class Conceptor:
     def from_matrix(cls, matrix: npt.ArrayLike) -> Self:
         """Read a conceptor from its matrix: symmetric, eigenvalues from 0 to 1.
 
-        Eigenvalues within the matrix's own precision of 0 or 1 are taken to be 0 or 1.
+        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. Those
+        of a coarser matrix stop at its precision from 0 and 1: a null space that two such
+        matrices seem to share is not the same to the last digit, and taking it for exact would
+        let AND and OR go wrong by far more than that digit.
         """
         given = as_matrix(matrix, "a conceptor")
         if given.shape[0] != given.shape[1]:
@@ -105,8 +116,10 @@ class Conceptor:
                 "a conceptor's eigenvalues lie between 0 and 1; this matrix has "
                 f"{values[0]:.6g} to {values[-1]:.6g}"
             )
-        precision = np.finfo(given.dtype).eps if given.dtype.kind == "f" else 0.0
-        odds = _odds(values, 1 - values, max(float(precision), _rounding(len(C))))
+        if given.dtype.kind == "f" and given.dtype.itemsize < 8:
+            precision = float(np.finfo(given.dtype).eps)
+            values = np.clip(values, precision, 1 - precision)
+        odds = _odds(values, 1 - values)
         return cls(odds[::-1], vectors[:, ::-1])
 
     @classmethod
@@ -193,15 +206,13 @@ class Conceptor:
             return NotImplemented
         self._check_same_dimension(other)
         # (C⁻¹ + B⁻¹ − I)⁻¹ = P (I − P)⁻¹ with P = (C⁻¹ + B⁻¹)⁻¹ = C (C + B)⁺ B, the parallel sum.
-        # P lies between 0 and I/2, so I − P is never near singular, whatever C and B are, and a
-        # direction lost to the pseudo-inverse changes P by no more than rounding.
+        # P lies between 0 and I/2, so I − P is never near singular, whatever C and B are.
         C, B = self.matrix, other.matrix
-        rounding = _rounding(self.dimension)
         total, basis = np.linalg.eigh(C + B)
-        kept = total > rounding
+        kept = total > NULL_TOLERANCE * total[-1]
         half = basis[:, kept] / np.sqrt(total[kept])
         p, vectors = np.linalg.eigh(symmetrised((half.T @ C).T @ (half.T @ B)))
-        odds = _odds(p, 1 - 2 * p, rounding)
+        odds = _odds(p, 1 - 2 * p)
         aperture = self.aperture if self.aperture == other.aperture else None
         return type(self)(odds[::-1], vectors[:, ::-1], aperture)
 
@@ -233,16 +244,13 @@ class Conceptor:
             )
 
 
-def _odds(part: Float64, rest: Float64, rounding: float) -> Float64:
-    """Return ``part / rest``, where either is 0 if it is no more than `rounding`."""
-    part = np.where(part > rounding, part, 0.0)
+def _odds(part: Float64, rest: Float64) -> Float64:
+    """Return ``part / rest`` of ascending eigenvalues; what is 0 up to rounding is 0."""
+    rounding = len(part) * float(np.finfo(np.float64).eps)
+    part = np.where(part > rounding * part[-1], part, 0.0)
     rest = np.where(rest > rounding, rest, 0.0)
     with np.errstate(divide="ignore"):
         return part / rest
-
-
-def _rounding(dimension: int) -> float:
-    return dimension * float(np.finfo(np.float64).eps)
 
 
 def _as_factor(value: float, name: str) -> float:

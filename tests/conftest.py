@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
+)
+settings.load_profile("default")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20190127)
+
+
+@pytest.fixture
+def vectors(rng: np.random.Generator) -> np.ndarray:
+    """500 vectors in 12 dimensions with a mean, a few strong directions and a few weak ones."""
+    scale = np.geomspace(5, 0.05, 12)
+    rotation = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    return (rng.standard_normal((500, 12)) * scale + rng.standard_normal(12)) @ rotation

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from conceptor.atomic import replacing
+
+
+def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
+    target = tmp_path / "out"
+    with replacing(target) as beside:
+        beside.write_text("whole")
+        assert not target.exists()
+        assert beside.parent == tmp_path
+    assert target.read_text() == "whole"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
+    target = tmp_path / "out"
+    target.write_text("before")
+
+    def fail_half_way() -> None:
+        with replacing(target) as beside:
+            beside.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        fail_half_way()
+    assert target.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_permissions_follow_the_umask(tmp_path, umask) -> None:
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "out") as beside:
+            beside.write_text("x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_missing_directory_is_named(tmp_path) -> None:
+    with (
+        pytest.raises(FileNotFoundError, match="nowhere"),
+        replacing(tmp_path / "nowhere" / "out") as beside,
+    ):
+        beside.write_text("x")
