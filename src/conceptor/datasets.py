@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from conceptor.downloads import Bar
 
-    Bars = Callable[[DataFile], Bar]
+    # What makes a bar for a file.
+    Bars = Callable[["DataFile"], Bar]
 
 __all__ = [
     "DataFile",

@@ -339,17 +339,17 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
     # boundary itself for the rounding of `scaled`.
     reach = HALF_ULP[biased] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
     count = 9
-    digits = np.int64(scaled + 0.5)
+    digits = int(scaled + 0.5)
     while count > 1:
         scaled *= 0.1
         reach *= 0.1
-        shorter = np.int64(scaled + 0.5)
+        shorter = int(scaled + 0.5)
         if abs(np.float64(shorter) - scaled) >= reach:
             break
         digits = shorter
         count -= 1
     if digits >= TENS[ORIGIN + count]:  # 9.99… rounded up to 10
-        digits = np.int64(TENS[ORIGIN + count - 1])
+        digits = int(TENS[ORIGIN + count - 1])
         exponent += 1
     if magnitude == 0:
         digits, exponent = 0, 0
