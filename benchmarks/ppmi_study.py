@@ -15,10 +15,11 @@ import dataclasses
 import time
 from pathlib import Path
 
-from conceptor.comparison import ORIGINAL, Settings, compare
+from conceptor.comparison import compare
 from conceptor.corpus import PPMIVectors, cooccurrence
 from conceptor.estimation import Weighting
 from conceptor.evaluation import WordVectors, load
+from conceptor.methods import ORIGINAL, Settings
 from conceptor.report import comparison_tables, markdown
 from conceptor.usage import Usage, usage
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from conceptor.estimation import Weighting
     from conceptor.estimators import SpectralPostprocessor
+    from conceptor.moments import Moments
 
 __all__ = ["LEXICON_METHODS", "Lexicon", "LexiconMethod", "Stream", "spectral_step"]
 
@@ -53,13 +54,13 @@ class Stream:
 
 
 def spectral_step(
-    estimator: SpectralPostprocessor, weighting: Weighting
+    fitted: Callable[[Moments], SpectralPostprocessor], weighting: Weighting
 ) -> Callable[[Stream], Transform]:
     """Return a step that fits an estimator on the moments of a stream."""
 
     def fit(stream: Stream) -> Transform:
         (moments,) = estimation.gather(stream.chunks(), [weighting], ()).moments
-        map_ = estimator.fit_moments(moments).map_
+        map_ = fitted(moments).map_
         return lambda words, rows: map_(rows)
 
     return fit
@@ -94,7 +95,6 @@ class LexiconMethod:
     """A method that needs to know words, not only their vectors."""
 
     name: str
-    description: str
     step: Callable[[Lexicon], Callable[[Stream], Transform]]
 
 
@@ -121,21 +121,9 @@ def _retrofit(lexicon: Lexicon) -> Callable[[Stream], Transform]:
 LEXICON_METHODS = {
     method.name: method
     for method in (
-        LexiconMethod(
-            "counterfit-syn",
-            "Counter-fitting to synonyms",
-            _counterfit(synonyms=True, antonyms=False),
-        ),
-        LexiconMethod(
-            "counterfit-ant",
-            "Counter-fitting to antonyms",
-            _counterfit(synonyms=False, antonyms=True),
-        ),
-        LexiconMethod(
-            "counterfit",
-            "Counter-fitting to synonyms and antonyms",
-            _counterfit(synonyms=True, antonyms=True),
-        ),
-        LexiconMethod("retrofit", "Retrofitting to synonyms", _retrofit),
+        LexiconMethod("counterfit-syn", _counterfit(synonyms=True, antonyms=False)),
+        LexiconMethod("counterfit-ant", _counterfit(synonyms=False, antonyms=True)),
+        LexiconMethod("counterfit", _counterfit(synonyms=True, antonyms=True)),
+        LexiconMethod("retrofit", _retrofit),
     )
 }

@@ -2,129 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+import math
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from conceptor import datasets, estimation
-from conceptor.chains import LEXICON_METHODS, Lexicon, Stream, spectral_step
+from conceptor import estimation
+from conceptor.chains import LEXICON_METHODS, Stream, spectral_step
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Weighting
 from conceptor.evaluation import Missing
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+from conceptor.methods import DEFAULT_METHODS, METHODS, ORIGINAL, Settings, checked
 from conceptor.progress import Progress, silent
-from conceptor.usage import Usage, read_counts, usage
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.evaluation import Battery, Evaluation
+    from conceptor.methods import Method
+    from conceptor.moments import Moments
 
-__all__ = [
-    "DEFAULT_METHODS",
-    "METHODS",
-    "Comparison",
-    "Method",
-    "Settings",
-    "compare",
-    "settings_for",
-]
-
-ORIGINAL = "original"
-FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
-RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
-# So many words in alphabetical order are no accident.
-_SAMPLE = 100
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the methods are fitted with: the paper's choices unless told otherwise."""
-
-    aperture: float = 2.0
-    directions: int = 2
-    ridge: float = 50.0
-    vocabulary: Weighting = FIRST_WORDS
-    usage: Weighting = RANKS
-    lexicon: Lexicon = field(default_factory=Lexicon)
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the table of methods: its estimator, and what it is fitted on."""
-
-    name: str
-    description: str
-    estimator: Callable[[Settings], SpectralPostprocessor]
-    weighting: Callable[[Settings], Weighting]
-
-
-def _vocabulary(settings: Settings) -> Weighting:
-    return settings.vocabulary
-
-
-def _usage(settings: Settings) -> Weighting:
-    return settings.usage
-
-
-def _function_words(_: Settings) -> Weighting:
-    return _english_function_words()
-
-
-@cache
-def _english_function_words() -> Weighting:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return Weighting(Usage(vocabulary=ENGLISH_STOP_WORDS), "scikit-learn's English function words")
-
-
-def _cn(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import ConceptorNegation
-
-    return ConceptorNegation(aperture=settings.aperture)
-
-
-def _abtt(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import AllButTheTop
-
-    return AllButTheTop(directions=settings.directions)
-
-
-def _pvn(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import PrincipalVarianceNormalization
-
-    return PrincipalVarianceNormalization(directions=settings.directions)
-
-
-def _whitening(_: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import Whitening
-
-    return Whitening()
-
-
-def _hsr(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import HalfSiblingRegression
-
-    return HalfSiblingRegression(ridge=settings.ridge)
-
-
-METHODS = {
-    method.name: method
-    for method in (
-        Method("abtt", "All-But-The-Top", _abtt, _vocabulary),
-        Method("cn", "Conceptor Negation", _cn, _vocabulary),
-        Method("cn-zipf", "Conceptor Negation weighted by usage", _cn, _usage),
-        Method("whitening", "ZCA whitening", _whitening, _vocabulary),
-        Method("zipf-whitening", "whitening weighted by usage", _whitening, _usage),
-        Method("pvn", "Principal Variance Normalization", _pvn, _vocabulary),
-        Method("hsr", "Half-Sibling Regression by ridge", _hsr, _function_words),
-    )
-}
-DEFAULT_METHODS = (ORIGINAL, "abtt", "cn", "cn-zipf")
+__all__ = ["Comparison", "compare"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,15 +106,19 @@ class Comparison:
                     "results": [row.to_dict() for row in evaluation.rows()],
                     "means": evaluation.means(),
                     "gains": {
-                        family: {"difference": i.difference, "low": i.low, "high": i.high}
-                        for family, by_method in gains.items()
-                        if (i := by_method.get(name)) is not None
+                        family: {key: _jsonable(end) for key, end in asdict(by[name]).items()}
+                        for family, by in gains.items()
+                        if name in by
                     },
                 }
                 for name, evaluation in self.evaluations.items()
             ],
             "missing": self.missing,
         }
+
+
+def _jsonable(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def compare(
@@ -251,14 +154,14 @@ def compare(
     """
     settings = settings or Settings()
     names = checked(methods)
-    chosen = [METHODS[name] for name in names if name in METHODS]
+    chosen = [METHODS[method] for method in names if method in METHODS]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
     gathered = estimation.gather(
         estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
     )
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
-        method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
+        method.name: _fitted(method, settings, moments[method.weighting(settings)])
         for method in chosen
     }
     streams = {ORIGINAL: Stream(vectors)}
@@ -267,7 +170,7 @@ def compare(
         rows = gathered.vectors
         if method in estimators:
             rows = rows.with_vectors(estimators[method].map_(rows.vectors))
-        else:
+        elif method != ORIGINAL:
             stream = _stream_after(method, streams, settings)
             rows = rows.with_vectors(stream.transform(rows.words, rows.vectors))
         evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
@@ -289,88 +192,14 @@ def _stream_after(method: str, streams: dict[str, Stream], settings: Settings) -
             step = LEXICON_METHODS[last].step(settings.lexicon)
         else:
             spectral = METHODS[last]
-            step = spectral_step(spectral.estimator(settings), spectral.weighting(settings))
+            step = spectral_step(partial(_fitted, spectral, settings), spectral.weighting(settings))
         streams[method] = stream.then(step)
     return streams[method]
 
 
-def checked(methods: Sequence[str]) -> list[str]:
-    """Return the methods, each once; an error for a name that is none."""
-    for method in methods:
-        for step in [] if method == ORIGINAL else method.split("+"):
-            if step not in METHODS and step not in LEXICON_METHODS:
-                known = ", ".join([ORIGINAL, *METHODS, *LEXICON_METHODS])
-                raise InvalidInputError(f"no method is called {step!r}; the methods are {known}")
-    if not methods:
-        raise InvalidInputError("no method was named")
-    return list(dict.fromkeys(methods))
-
-
-def settings_for(
-    vectors: object,
-    *,
-    vocabulary: str | None = None,
-    usage: str | None = None,
-    data: str | os.PathLike[str] | None = None,
-    offline: bool = False,
-    aperture: float = 2.0,
-    directions: int = 2,
-    ridge: float = 50.0,
-    synonyms: Sequence[str | os.PathLike[str]] = (),
-    antonyms: Sequence[str | os.PathLike[str]] = (),
-) -> Settings:
-    """Return the settings for some vectors from what users write.
-
-    Parameters
-    ----------
-    vectors : path, open source, WordVectors, ...
-        Only their first words are looked at.
-    vocabulary : `top:N`, a file of words, or None
-        None is the paper's list where it can be had, else the first 50,000 words.
-    usage : `zipf`, a file of "word count" lines, or None
-        None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
-        of the paper's list if that can be had.
-    data, offline
-        Where the paper's list is looked for.
-    aperture, directions, ridge
-        Of CN, ABTT and PVN, HSR.
-    synonyms, antonyms : files
-        Of the lexicon methods; those of the paper are looked for when none are given.
-    """
-    listed: Path | None = None
-    if vocabulary is None or usage is None:
-        with suppress(datasets.MissingDataError):
-            listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
-    return Settings(
-        aperture=aperture,
-        directions=directions,
-        ridge=ridge,
-        vocabulary=_choose_vocabulary(vocabulary, listed),
-        usage=_choose_usage(usage, listed, vectors),
-        lexicon=Lexicon(tuple(synonyms), tuple(antonyms), data, offline),
-    )
-
-
-def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
-    if choice is None:
-        return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
-    chosen = usage(vocabulary=choice)
-    top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
-    return Weighting(chosen, top)
-
-
-def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
-    if choice is None and listed is not None and _alphabetical(vectors):
-        counts = usage(read_counts(listed))
-        return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")
-    if choice is None or choice == "zipf":
-        return RANKS
-    return Weighting(usage(choice), f"words weighted by {choice}")
-
-
-def _alphabetical(vectors: object) -> bool:
-    words, _ = next(estimation.chunks_of(vectors))
-    first = list(words[:_SAMPLE])
-    return len(first) == _SAMPLE and (
-        first == sorted(first) or first == sorted(first, key=str.lower)
-    )
+def _fitted(method: Method, settings: Settings, moments: Moments) -> SpectralPostprocessor:
+    try:
+        return method.estimator(settings).fit_moments(moments)
+    except ValueError as error:
+        # scikit-learn's own complaint about a parameter names it and its range.
+        raise InvalidInputError(str(error)) from error

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from conceptor.errors import InvalidInputError
 from conceptor.moments import Moments
 from conceptor.progress import silent
-from conceptor.usage import Usage
+from conceptor.usage import Usage, usage
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, VectorSource
@@ -26,7 +26,7 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import open_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.linear_map import LinearMap
@@ -69,9 +69,10 @@ class Report:
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    estimator: SpectralPostprocessor,
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
     *,
-    weights: Usage | None = None,
+    weights: Usage | str | Mapping[str, float] = "uniform",
+    vocabulary: object = None,
     memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
@@ -88,12 +89,14 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     estimator
-        Any spectral post-processor; it comes back fitted.
-    weights
-        Which words count how much for the moments (`usage(...)`); all the same by default.
+        Any spectral post-processor, fitted when this returns; or a function that makes one,
+        called after the first pass (scikit-learn takes a second to import).
+    weights, vocabulary
+        What words weigh where the map is estimated, and which take part, as for `usage`; all, and
+        the same, by default. `weights` may also be a `Usage`.
     memory
-        Bytes within which decoded vectors are kept between the passes, to save the second
-        reading; by default a quarter of the machine's memory.
+        Bytes within which decoded vectors are kept between the passes, where that saves decoding
+        them again; by default a quarter of the machine's memory.
     save_map
         Also save the map there.
     format, dtype, force
@@ -106,33 +109,49 @@ def postprocess(
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(Path(save_map), opened.files(), force=force)
-    kept = Kept(_default_memory() if memory is None else memory)
+    budget = _default_memory() if memory is None else memory
+    kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
-    moments = moments_of(kept.keeping(chunks), weights or Usage())
-    estimator.fit_moments(moments)
+    moments = moments_of(kept.keeping(chunks), _usage(weights, vocabulary))
+    fitted = _fitted(estimator, moments)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
-    words = write_mapped(chunks, goal, estimator.map_, opened.count)
+    words = write_mapped(chunks, goal, fitted.map_, opened.count)
     if save_map is not None:
-        estimator.map_.save(save_map)
-    return finished_report(opened, started, words, estimator)
+        fitted.map_.save(save_map)
+    return finished_report(opened, started, words, fitted)
 
 
 def fit(
     source: Source,
     estimator: SpectralPostprocessor,
     *,
-    weights: Usage | None = None,
+    weights: Usage | str | Mapping[str, float] = "uniform",
+    vocabulary: object = None,
     progress: Progress = silent,
 ) -> Report:
     """Fit `estimator` on the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    usage = weights or Usage()
+    chosen = _usage(weights, vocabulary)
     chunks = watched(opened, "moments", progress)
-    moments = moments_of(until(chunks, usage.top), usage)
-    estimator.fit_moments(moments)
+    moments = moments_of(until(chunks, chosen.top), chosen)
+    _fitted(estimator, moments)
     return finished_report(opened, started, opened.count or moments.count, estimator)
+
+
+def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Usage:
+    return weights if isinstance(weights, Usage) else usage(weights, vocabulary)
+
+
+def _fitted(
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor], moments: Moments
+) -> SpectralPostprocessor:
+    made = estimator() if callable(estimator) else estimator
+    # An eigendecomposition of this size is quicker on one processor: several mostly wait for
+    # each other, and on a busy machine for a second.
+    with threadpool_limits(1):
+        return made.fit_moments(moments)
 
 
 def apply(
@@ -161,12 +180,12 @@ def apply(
     return finished_report(opened, started, words, None)
 
 
-def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None) -> Moments:
+def moments_of(chunks: Iterable[Chunk], shares: Usage, threads: int | None = None) -> Moments:
     """Gather the moments of chunks, several at a time; the sum is in file order."""
 
     def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
         before, chunk = numbered
-        rows, weights = usage.of(chunk.words, before)
+        rows, weights = shares.of(chunk.words, before)
         vectors = chunk.vectors if rows is None else chunk.vectors[rows]
         return Moments.of(vectors, weights) if len(vectors) else None
 

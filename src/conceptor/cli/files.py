@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,14 +139,17 @@ def postprocess(
     from conceptor.postprocess import postprocess as run
     from conceptor.progress import on_terminal
 
-    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
     usage = _usage(weights, vocabulary)
     budget = _bytes(memory)
-    with on_terminal() as progress:
+    opened = _opened(source, on_error, replace_spaces)
+    with ThreadPoolExecutor(1) as imports, on_terminal() as progress:
+        # Importing scikit-learn takes a second that the first pass can use.
+        estimator = imports.submit(_estimator, method, given)
         report = run(
-            _opened(source, on_error, replace_spaces),
+            opened,
             target,
-            estimator,
+            estimator.result,
             weights=usage,
             memory=budget,
             save_map=save_map,
@@ -184,7 +188,8 @@ def fit(
     from conceptor.progress import on_terminal
     from conceptor.vectors.target import check_new_file
 
-    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
+    estimator = _estimator(method, given)
     usage = _usage(weights, vocabulary)
     opened = _opened(source, on_error, None)
     check_new_file(Path(target), opened.files(), force=force)
@@ -282,34 +287,53 @@ def _usage(weights: str, vocabulary: str | None) -> Usage:
     return usage(weights, vocabulary)
 
 
-def _estimator(
+_TAKES = {
+    Method.cn: "aperture",
+    Method.abtt: "directions",
+    Method.ew: "power",
+    Method.whiten: None,
+    Method.pvn: "directions",
+    Method.hsr: "ridge",
+}
+
+
+def _checked_options(
     method: Method,
     aperture: float | None,
     directions: int | None,
     power: float | None,
     ridge: float | None,
     vocabulary: str | None,
-) -> SpectralPostprocessor:
-    """Make the estimator; an option of another method is a mistake, not a wish to be ignored."""
-    from conceptor import estimators
-
-    kind: Any
-    kind, takes = {
-        Method.cn: (estimators.ConceptorNegation, "aperture"),
-        Method.abtt: (estimators.AllButTheTop, "directions"),
-        Method.ew: (estimators.EigenvalueWeighting, "power"),
-        Method.whiten: (estimators.Whitening, None),
-        Method.pvn: (estimators.PrincipalVarianceNormalization, "directions"),
-        Method.hsr: (estimators.HalfSiblingRegression, "ridge"),
-    }[method]
+) -> dict[str, float]:
+    """Return the method's options; one of another method is a mistake, not to be ignored."""
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name != takes:
+    for name, value in given.items():
+        if name != _TAKES[method]:
             raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
+        if name != "power" and not value >= 0:
+            raise InvalidInputError(f"--{name} must not be negative; it is {value}")
     if method is Method.hsr and vocabulary is None:
         raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
-    estimator: SpectralPostprocessor = kind(**given)
+    return given
+
+
+def _estimator(method: Method, given: dict[str, float]) -> SpectralPostprocessor:
+    from conceptor import estimators
+
+    kinds: dict[Method, Any] = {
+        Method.cn: estimators.ConceptorNegation,
+        Method.abtt: estimators.AllButTheTop,
+        Method.ew: estimators.EigenvalueWeighting,
+        Method.whiten: estimators.Whitening,
+        Method.pvn: estimators.PrincipalVarianceNormalization,
+        Method.hsr: estimators.HalfSiblingRegression,
+    }
+    estimator: SpectralPostprocessor = kinds[method](**given)
+    try:
+        estimator._validate_params()
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
     return estimator
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,11 @@ class Bar:
 
 
 @contextmanager
-def download_progress() -> Iterator[Callable[[DataFile], Bar]]:
-    """Yield a maker of bars that live until the block ends."""
+def download_progress() -> Iterator[Callable[[DataFile], Bar] | None]:
+    """Yield a maker of bars that live until the block ends, or None off a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 

@@ -14,7 +14,7 @@ from conceptor.evaluation.task import Missing
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from conceptor.evaluation.lookup import WordVectors
     from conceptor.evaluation.task import Task
@@ -78,6 +78,9 @@ def evaluate(
     Evaluation
         Prints well, converts `to_frame()` and `to_dict()`.
     """
+    if missing not in tuple(Missing):
+        known = ", ".join(Missing)
+        raise InvalidInputError(f"missing words: choose one of {known}, not {missing!r}")
     battery = tasks if isinstance(tasks, Battery) else load(tasks, data)
     return battery.run(as_word_vectors(vectors), name, Missing(missing))
 
@@ -88,7 +91,7 @@ def load(
     *,
     start: categorization.Start = categorization.Start.CATEGORIES,
     offline: bool = False,
-    progress: Callable[[datasets.DataFile], datasets.Progress] | None = None,
+    progress: datasets.Bars | None = None,
 ) -> Battery:
     """Read the benchmarks of these families, fetching their files where need be."""
     wanted = list(dict.fromkeys(families))
