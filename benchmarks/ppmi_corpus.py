@@ -126,11 +126,15 @@ def download_pypi(package: str, directory: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("target", type=Path)
-    target = parser.parse_args().target
+    parser.add_argument("--without", action="append", default=[], metavar="PACKAGE")
+    options = parser.parse_args()
+    target = options.target
     seen: set[int] = set()
     with target.open("w", encoding="utf-8") as out:
         for sources, download in ((DEBIAN, download_debian), (PYPI, download_pypi)):
             for package in dict.fromkeys(source.package for source in sources):
+                if package in options.without:
+                    continue
                 with tempfile.TemporaryDirectory() as name:
                     directory = Path(name)
                     download(package, directory)

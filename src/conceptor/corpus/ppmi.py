@@ -100,6 +100,8 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     """
     from scipy.sparse.linalg import svds
 
+    from conceptor.corpus.products import ThreadedProducts
+
     if not 0 < dimension < min(matrix.shape):
         raise InvalidInputError(
             f"vectors of dimension {dimension} need a vocabulary of more words; there are "
@@ -108,7 +110,8 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     if matrix.nnz == 0:
         raise InvalidInputError("no pair of words occurs more often than by chance; more text?")
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    left, values, _ = svds(matrix, k=dimension, v0=start.astype(matrix.dtype), solver="arpack")
+    with ThreadedProducts(matrix) as products:
+        left, values, _ = svds(products, k=dimension, v0=start.astype(matrix.dtype))
     order = np.argsort(-values)
     left, values = left[:, order].astype(np.float64), values[order].astype(np.float64)
     leading = np.abs(left).argmax(axis=0)
