@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conceptor.conceptors import Conceptor
+    from conceptor.corpus import PPMIVectors
     from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.estimators import (
         PPA,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         PrincipalVarianceNormalization,
         Whitening,
     )
+    from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.linear_map import LinearMap
     from conceptor.moments import Moments
     from conceptor.spectrum import Spectrum
@@ -27,6 +29,7 @@ _HOMES = {
     "Conceptor": "conceptors",
     "ConceptorError": "errors",
     "ConceptorNegation": "estimators",
+    "CounterFitting": "lexicon",
     "EigenvalueWeighting": "estimators",
     "HalfSiblingRegression": "estimators",
     "InvalidInputError": "errors",
@@ -34,7 +37,9 @@ _HOMES = {
     "MissingExtraError": "errors",
     "Moments": "moments",
     "PPA": "estimators",
+    "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
+    "Retrofitting": "lexicon",
     "Spectrum": "spectrum",
     "Whitening": "estimators",
 }
@@ -47,13 +52,16 @@ __all__ = [
     "Conceptor",
     "ConceptorError",
     "ConceptorNegation",
+    "CounterFitting",
     "EigenvalueWeighting",
     "HalfSiblingRegression",
     "InvalidInputError",
     "LinearMap",
     "MissingExtraError",
     "Moments",
+    "PPMIVectors",
     "PrincipalVarianceNormalization",
+    "Retrofitting",
     "Spectrum",
     "Whitening",
 ]
