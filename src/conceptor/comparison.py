@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from conceptor import estimation
 from conceptor.errors import InvalidInputError
+from conceptor.estimation import gather
 from conceptor.evaluation import Missing
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.methods import DEFAULT_METHODS, METHODS, ORIGINAL, Settings, checked
 from conceptor.progress import Progress, silent
@@ -153,9 +154,8 @@ def compare(
     settings = settings or Settings()
     chosen = [METHODS[method] for method in checked(methods) if method != ORIGINAL]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
-    gathered = estimation.gather(
-        estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
-    )
+    chunks = chunks_of(vectors, progress)
+    gathered = gather(chunks, weightings, battery.words, first=battery.first)
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
         method.name: _fitted(method, settings, moments[method.weighting(settings)])
