@@ -53,7 +53,7 @@ KmeansOption = Annotated[
 
 @app.command()
 def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS...")],
+    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
     tasks: Annotated[
         str | None,
         typer.Option(
