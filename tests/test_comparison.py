@@ -12,9 +12,10 @@ import pytest
 from conceptor import ConceptorNegation, datasets
 from conceptor.comparison import compare
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Weighting, chunks_of, gather
+from conceptor.estimation import Weighting, gather
 from conceptor.evaluation import Battery, WordVectors, load
 from conceptor.evaluation.analogy import Analogy
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.methods import METHODS, Settings, settings_for
 from conceptor.moments import Moments

@@ -152,6 +152,24 @@ def test_a_connection_that_keeps_breaking_is_an_error_that_leaves_nothing(server
     assert leftovers(cache) == []
 
 
+def test_a_host_that_broke_is_left_alone_for_a_while_only(server, cache, monkeypatch):
+    server.misbehaviour = ["cut"] * downloads.ATTEMPTS
+    other = replace(FILE, name="toys/other.txt")
+    for file in (FILE, other):
+        with pytest.raises(MissingDataError):
+            datasets.fetch_file(file)
+    assert len(server.requests) == downloads.ATTEMPTS
+    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 0.0)
+    assert datasets.fetch_file(other).read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(MissingDataError, match=r"pairs\.txt cannot be written"):
+        datasets.fetch_file(FILE)
+
+
 def test_404_is_final_and_500_is_tried_again(server, cache):
     server.misbehaviour = ["404"]
     with pytest.raises(MissingDataError, match="HTTP 404"):

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from conceptor import datasets, estimation
+from conceptor import datasets
+from conceptor.estimation import gather
+from conceptor.evaluation.rows import chunks_of
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +40,7 @@ class Stream:
 
     def chunks(self) -> Iterator[tuple[Sequence[str], Any]]:
         """Yield words and transformed rows."""
-        for words, rows in estimation.chunks_of(self.vectors):
+        for words, rows in chunks_of(self.vectors):
             names = list(words)
             yield names, self.transform(names, rows)
 
@@ -59,7 +61,7 @@ def spectral_step(
     """Return a step that fits an estimator on the moments of a stream."""
 
     def fit(stream: Stream) -> Transform:
-        (moments,) = estimation.gather(stream.chunks(), [weighting], ()).moments
+        (moments,) = gather(stream.chunks(), [weighting], ()).moments
         map_ = fitted(moments).map_
         return lambda words, rows: map_(rows)
 

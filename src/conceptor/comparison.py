@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from conceptor import estimation
 from conceptor.chains import LEXICON_METHODS, Stream, spectral_step
 from conceptor.errors import InvalidInputError
+from conceptor.estimation import gather
 from conceptor.evaluation import Missing
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.methods import DEFAULT_METHODS, METHODS, ORIGINAL, Settings, checked
 from conceptor.progress import Progress, silent
@@ -156,9 +157,8 @@ def compare(
     names = checked(methods)
     chosen = [METHODS[method] for method in names if method in METHODS]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
-    gathered = estimation.gather(
-        estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
-    )
+    chunks = chunks_of(vectors, progress)
+    gathered = gather(chunks, weightings, battery.words, first=battery.first)
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
         method.name: _fitted(method, settings, moments[method.weighting(settings)])

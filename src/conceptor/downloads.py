@@ -77,6 +77,7 @@ def download(
                 raise DownloadError(f"{url} answers HTTP {status}") from error
         except requests.RequestException as error:
             if attempt == ATTEMPTS:
+                _give_up(host)
                 name = type(error).__name__
                 raise DownloadError(
                     f"the connection to {host} broke ({name}); try again"
@@ -85,6 +86,8 @@ def download(
             raise DownloadError(
                 f"what {url} sends is refused, its SHA-256 is not the pinned one"
             ) from error
+        except OSError as error:
+            raise DownloadError(f"{target} cannot be written ({error.strerror})") from error
         else:
             return
 
@@ -111,8 +114,14 @@ def _reachable(host: str, url: str) -> bool:
     if any(answers):
         _reached.add(host)
         return True
-    _unreachable_since[host] = time.monotonic()
+    _give_up(host)
     return False
+
+
+def _give_up(host: str) -> None:
+    """Ask this host no more for a while, so that many files do not each wait for it."""
+    _reached.discard(host)
+    _unreachable_since[host] = time.monotonic()
 
 
 def _ask(url: str, answers: list[bool]) -> None:

@@ -14,6 +14,7 @@ from conceptor import datasets, estimation
 from conceptor.chains import LEXICON_METHODS, Lexicon
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting
+from conceptor.evaluation.rows import chunks_of
 from conceptor.usage import Usage, read_counts, usage
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> W
 
 
 def _alphabetical(vectors: object) -> bool:
-    words, _ = next(estimation.chunks_of(vectors))
+    words, _ = next(chunks_of(vectors))
     first = list(words[:_SAMPLE])
     return len(first) == _SAMPLE and (
         first == sorted(first) or first == sorted(first, key=str.lower)

@@ -61,7 +61,7 @@ AntonymsOption = Annotated[
 
 @app.command()
 def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS...")],
+    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
     tasks: Annotated[
         str | None,
         typer.Option(
@@ -82,8 +82,8 @@ def evaluate(
 
     Example: [b]conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json[/b]
     """
-    from conceptor.estimation import chunks_of, gather
     from conceptor.evaluation import Missing
+    from conceptor.evaluation.rows import chunks_of, collect
     from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, evaluation_tables
 
@@ -94,8 +94,7 @@ def evaluate(
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
-            chunks = chunks_of(source, progress)
-            rows = gather(chunks, [], battery.words, first=battery.first).vectors
+            rows = collect(chunks_of(source, progress), battery.words, battery.first)
         evaluations.append(battery.run(rows, str(path), policy))
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
