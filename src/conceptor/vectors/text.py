@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,13 +48,14 @@ class TextSource(VectorSource):
         return self._reader.fraction_read() if self._reader else None
 
     def _decoded(self) -> Iterator[Located]:
-        with ByteReader(self.path) as self._reader:
-            rows = 0
-            line = 1
-            blocks = ahead(_line_blocks(self._reader, skip_first=self.header_count is not None))
-            if self.header_count is not None:
-                line += 1
-            parsed = ordered_map(self._parse, blocks, processors())
+        has_header = self.header_count is not None
+        rows = 0
+        line = 2 if has_header else 1
+        with (
+            ByteReader(self.path) as self._reader,
+            closing(ahead(_line_blocks(self._reader, skip_first=has_header))) as blocks,
+            closing(ordered_map(self._parse, blocks, processors())) as parsed,
+        ):
             for part in parsed:
                 for bad in part.bad:
                     self._bad(line + bad.line, bad.found)
