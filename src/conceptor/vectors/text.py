@@ -110,7 +110,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
     """Parse whole lines; the numbers are the float32s nearest to the text."""
-    from conceptor.vectors.text_kernels import parse_rows
+    from conceptor.vectors.parse_kernels import parse_rows
 
     text = np.frombuffer(block, dtype=np.uint8)
     most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
@@ -137,7 +137,7 @@ def parse_block(block: bytearray, dimension: int) -> _Parsed:
 
 
 def _describe(line: bytearray, kind: int, dimension: int) -> str:
-    from conceptor.vectors.text_kernels import RAGGED
+    from conceptor.vectors.parse_kernels import RAGGED
 
     fields = line.split()
     if kind == RAGGED:
@@ -176,7 +176,7 @@ def nearest_float32(text: str) -> np.float32:
 
 def encode(chunk: Chunk) -> NDArray[np.uint8]:
     """Return a chunk's lines as bytes; each number reads back as the same float32."""
-    from conceptor.vectors.text_kernels import NUMBER_WIDTH, format_rows
+    from conceptor.vectors.format_kernels import NUMBER_WIDTH, format_rows
 
     words, vectors = chunk
     rows, dimension = vectors.shape
