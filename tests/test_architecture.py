@@ -25,6 +25,7 @@ FLOW = [
     "usage",
     "vectors",
     "progress",
+    "passes",
     "postprocess",
     "plots",
     "cli",
