@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.files import Dtype, DtypeOption, Force, Format, Json
+from conceptor.cli.file_options import Dtype, DtypeOption, Force, Format, Json
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.files import (
+from conceptor.cli.file_options import (
     Dtype,
     DtypeOption,
     Force,
@@ -59,7 +59,7 @@ def counterfit(
       --antonyms ppdb_antonyms.txt --antonyms wordnet_antonyms.txt
     """
     from conceptor.lexicon import CounterFitting, Retrofitting
-    from conceptor.postprocess import watched
+    from conceptor.passes import watched
     from conceptor.progress import on_terminal
     from conceptor.vectors import open_vectors, write_vectors
     from conceptor.vectors.target import plan_target
