@@ -35,6 +35,8 @@ PAPER = {
     "retrofit": None,
     "cn+counterfit": None,
     "counterfit+cn": None,
+    "cn-zipf": None,
+    "cn-zipf+counterfit": None,
 }
 
 

@@ -162,6 +162,7 @@ def test_mistakes_are_named():
         ({"window": 0}, "window must be at least 1"),
         ({"min_count": 0}, "min_count must be at least 1"),
         ({"max_words": 0}, "max_words must be at least 1"),
+        ({"threads": 0}, "threads must be at least 1"),
         ({"tokens": "letters"}, "tokens are 'words' or 'spaces'"),
         ({"unit": "page"}, "unit is one of line, paragraph, document"),
     ]:

@@ -234,6 +234,9 @@ def test_a_lexicon_that_does_not_fit_is_refused(space):
     ]:
         with pytest.raises(InvalidInputError, match=message):
             method.fit(space)
+    space[1][10, 3] = np.inf
+    with pytest.raises(InvalidInputError, match="the vector of 'w10' has NaN or Inf"):
+        CounterFitting(SYNONYMS).fit(space)
 
 
 @pytest.mark.skipif(not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files")

@@ -78,7 +78,7 @@ def counterfit(
         method = CounterFitting(synonyms, antonyms, radius=radius, epochs=steps)
     started = time.perf_counter()
     opened = open_vectors(source, on_error="skip" if on_error is OnError.skip else "raise")
-    plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)
+    goal = plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
         words = write_vectors(
@@ -87,7 +87,7 @@ def counterfit(
                 (chunk.words, method.transform(chunk.words, chunk.vectors))
                 for chunk in watched(opened, "writing", progress)
             ),
-            format=format,
+            format=goal.format,
             dtype=dtype.value,
             count=opened.count,
             force=force,

@@ -114,7 +114,7 @@ def cooccurrence(
     progress
         Called as the work goes on.
     """
-    _check(window, min_count, max_words, tokens, unit)
+    _check(tokens, unit, window=window, min_count=min_count, max_words=max_words, threads=threads)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:
         found = _numbered(corpus, numbers, tokens, lowercase, unit, progress)
         counts = found.counts[: found.known]
@@ -140,8 +140,8 @@ def cooccurrence(
     return Cooccurrence(words, counts[order], total, matrix)
 
 
-def _check(window: int, min_count: int, max_words: int | None, tokens: str, unit: str) -> None:
-    for name, value in (("window", window), ("min_count", min_count), ("max_words", max_words)):
+def _check(tokens: str, unit: str, **numbers: int | None) -> None:
+    for name, value in numbers.items():
         if value is not None and value < 1:
             raise InvalidInputError(f"{name} must be at least 1, not {value}")
     if tokens not in ("words", "spaces"):
@@ -266,9 +266,9 @@ def _read_numbers(
     while data := file.read(4 * _TOKENS_AT_ONCE):
         block = renumbered[np.frombuffer(data, dtype=np.int32)]
         done += len(block)
-        yield np.concatenate([before, block]), len(before)
-        before = block[-window:] if len(block) >= window else np.concatenate([before, block])
-        before = before[-window:]
+        whole = np.concatenate([before, block])
+        yield whole, len(before)
+        before = whole[-window:]
         progress("counting", done / length, done)
 
 
@@ -296,9 +296,6 @@ class _PairTable:
         self._fixed = (window, weights, words, shard, shards)
         self._table = np.zeros((_FIRST_PLACES, 2), dtype=np.uint64)
         self._used = 0
-        # Below this, one token's pairs might not fit in.
-        while _FULL * len(self._table) < 2 * window:
-            self._table = np.zeros((2 * len(self._table), 2), dtype=np.uint64)
 
     def add(self, tokens: NDArray[np.int32], begin: int) -> None:
         """Count the pairs of the tokens from `begin` on."""

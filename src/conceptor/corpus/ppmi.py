@@ -154,8 +154,8 @@ class PPMIVectors(BaseEstimator):
     Notes
     -----
     Time is linear in the tokens times the window. Memory is that of the distinct words and
-    pairs: about 16 to 50 bytes for each pair while counting, and as much again for the matrix.
-    Nothing is random.
+    pairs: 27 to 53 bytes for each pair while counting (half as much again while a table grows)
+    and about as much for the matrix and its factors' products. Nothing is random.
 
     Examples
     --------

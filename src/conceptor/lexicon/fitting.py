@@ -93,6 +93,8 @@ class _LexiconMethod(BaseEstimator, ABC):
             for i, word in enumerate(names):
                 # A vector of zeros has no direction to be turned.
                 if word in wanted and word not in found and rows[i].any():
+                    if not np.isfinite(rows[i]).all():
+                        raise InvalidInputError(f"the vector of {word!r} has NaN or Inf")
                     found[word] = np.array(rows[i], dtype=np.float64)
         complete = [
             {pair for pair in pairs if pair[0] in found and pair[1] in found}
