@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import time
 from pathlib import Path
 
 from conceptor.comparison import compare
@@ -37,13 +36,11 @@ def main() -> None:
     parser.add_argument("--directions", type=int, default=3)
     options = parser.parse_args()
 
-    started = time.perf_counter()
     counted = cooccurrence(options.corpus, window=options.window, min_count=options.min_count)
-    between = time.perf_counter()
     trained = PPMIVectors(options.dimension, subsample=options.subsample).fit_counts(counted)
     print(
-        f"{counted.tokens:,} tokens, {len(counted.words):,} words, {counted.matrix.nnz:,} entries; "
-        f"counted in {between - started:.0f} s, factored in {time.perf_counter() - between:.0f} s\n"
+        f"{counted.tokens:,} tokens, {len(counted.words):,} words, {counted.matrix.nnz:,} pairs of "
+        "them in order"
     )
     values = trained.singular_values_
     print(

@@ -64,7 +64,8 @@ def main() -> None:
         printed = [f"{figure:g}" for figure in paper] if paper else ["", ""]
         gains = [part.interval(method, ["SimLex"]) for part in (found, supervised)]
         cells = [f"{g.difference:+.2f} ({g.low:+.2f} … {g.high:+.2f})" if g else "" for g in gains]
-        print(f"| {method} | {' | '.join(printed)} | {row.score:.2f} | {' | '.join(cells)} |")
+        shown = " | ".join([*printed, f"{row.score:.2f}", *cells]).replace("-", "−")
+        print(f"| {method} | {shown} |")
     print(f"\n{row.used} of {row.total} pairs. {'; '.join(found.notes)}.\n")
     preserving(vectors, battery, settings)
 
