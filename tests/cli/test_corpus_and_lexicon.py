@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from conceptor.corpus import PPMIVectors
 from conceptor.lexicon import CounterFitting
 from conceptor.vectors import open_vectors, write_vectors
 
+DATA = os.environ.get("CONCEPTOR_DATA")
 SENTENCES = [
     "the cat sat on the mat and the dog sat on the rug",
     "a cat and a dog ran to the house of the king",
@@ -133,3 +135,21 @@ def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
         run("counterfit", "in.bin", "in.bin", "--synonyms", "syn.txt", "--force"), "is the input"
     )
     assert not (tmp_path / "out.bin").exists()
+
+
+@pytest.mark.skipif(not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files")
+def test_table_two_is_filled_by_compare(tmp_path, run):
+    (tmp_path / "other.txt").write_text("chat chien\n")
+    vectors = f"{DATA}/vectors/googlenews-13k.bin"
+    asked = ["compare", vectors, "--tasks", "similarity", "--resamples", 0, "--json"]
+    done = run(*asked, "--methods", "original,counterfit,cn+counterfit")
+    assert done.returncode == 0, done.stderr
+    simlex = {
+        method["name"]: next(r["score"] for r in method["results"] if r["dataset"] == "SimLex")
+        for method in json.loads(done.stdout)["methods"]
+    }
+    assert list(simlex) == ["original", "counterfit", "cn+counterfit"]
+    assert simlex["counterfit"] > simlex["original"] + 10
+    assert simlex["cn+counterfit"] > simlex["original"] + 10
+    wrong = run(*asked, "--methods", "counterfit-syn", "--synonyms", "other.txt")
+    assert_refused(wrong, "none of the lexicon's pairs has both words among the vectors")
