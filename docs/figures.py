@@ -21,7 +21,7 @@ def main(target: str) -> None:
     """Fit three post-processors and draw what each keeps of which direction."""
     _, X = demo_vectors()
     common = X[:50_000]
-    usage = 1 / (np.arange(1, len(X) + 1) + 2.7)
+    usage = 1 / (np.arange(len(X)) + 2.7)
     estimators = {
         "ABTT, d = 2": AllButTheTop(2).fit(common),
         "CN, α = 2": ConceptorNegation(2.0).fit(common),

@@ -15,10 +15,10 @@ def test_uniform_takes_everything():
     assert usage().of(WORDS, 0) == (None, None)
 
 
-def test_zipf_counts_ranks_from_one_through_the_file():
+def test_zipf_counts_ranks_from_zero_through_the_file():
     rows, weights = usage("zipf").of(WORDS, 0)
     assert rows is None
-    np.testing.assert_allclose(weights, [1 / 3.7, 1 / 4.7, 1 / 5.7, 1 / 6.7])
+    np.testing.assert_allclose(weights, [1 / 2.7, 1 / 3.7, 1 / 4.7, 1 / 5.7])
     np.testing.assert_allclose(usage("zipf").of(WORDS[2:], 2)[1], weights[2:])
 
 
