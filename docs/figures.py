@@ -6,15 +6,14 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib import pyplot
 
 from conceptor import AllButTheTop, ConceptorNegation
 from conceptor.datasets import demo_vectors
 from conceptor.plots import plot_gates, plot_spectrum
 
-mpl.use("agg")
-mpl.rcParams |= {"svg.hashsalt": "conceptor", "svg.fonttype": "none"}  # small, reproducible
-
-from matplotlib import pyplot
+# Drawn without a screen, small, and the same bytes each time.
+mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
 
 
 def main(target: str) -> None:

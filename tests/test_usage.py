@@ -40,7 +40,7 @@ def test_vocabulary_with_and_without_counts(tmp_path):
     file.write_text("and\nrare\nmissing\n")
     rows, weights = usage("zipf", file).of(WORDS, 10)
     assert rows.tolist() == [2, 3]
-    np.testing.assert_allclose(weights, [1 / 15.7, 1 / 16.7])
+    np.testing.assert_allclose(weights, [1 / 14.7, 1 / 15.7])
     assert usage("uniform", ["of"]).of(WORDS, 0)[0].tolist() == [1]
 
 
