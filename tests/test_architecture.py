@@ -25,6 +25,7 @@ FLOW = [
     "estimators",
     "usage",
     "vectors",
+    "passes",
     "postprocess",
     "downloads",
     "datasets",
