@@ -1,0 +1,107 @@
+"""`data list`, `data fetch` and `data verify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conceptor.cli.app import app
+from conceptor.errors import ConceptorError
+
+data_app = typer.Typer(
+    help="The benchmark files: what there is, where it is, and how to get it.",
+    no_args_is_help=True,
+)
+app.add_typer(data_app, name="data")
+
+Directory = Annotated[
+    Path | None,
+    typer.Option("--data", help="Look here first; default $CONCEPTOR_DATA.", metavar="DIR"),
+]
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Files by name; all without one.", metavar="NAME")
+]
+
+
+@data_app.command("list")
+def list_files(
+    data: Directory = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List every file with its place, size, hash, source, terms and citation.
+
+    Example: [b]conceptor data list[/b]
+    """
+    from dataclasses import asdict
+
+    from conceptor.datasets import find, registry
+
+    places = {file: find(file, data) for file in registry().values()}
+    if as_json:
+        rows = [
+            asdict(file)
+            | {"found": str(place[0]) if place else None, "place": place[1] if place else None}
+            for file, place in places.items()
+        ]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    for file, place in places.items():
+        where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")
+        typer.echo(f"{typer.style(file.name, bold=True)}  {file.bytes:,} bytes  {where}")
+        typer.echo(f"  sha256 {file.sha256}")
+        typer.echo(f"  from {file.source}; terms: {file.licence}")
+        typer.echo(f"  cite {file.citation}")
+    absent = sum(place is None for place in places.values())
+    if absent:
+        typer.echo(f"{absent} files are not at hand; `conceptor data fetch` gets what it can")
+
+
+@data_app.command("fetch")
+def fetch_files(names: Names = None, data: Directory = None) -> None:
+    """Download files that are not at hand into the cache, each verified by its SHA-256.
+
+    Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
+    """
+    from conceptor.cli.progress import download_progress
+    from conceptor.datasets import data_file, gather, registry
+
+    files = [data_file(name) for name in names] if names else list(registry().values())
+    with download_progress() as progress:
+        paths, missing = gather([file.name for file in files], data, progress=progress)
+    for name, path in paths.items():
+        typer.echo(f"{name}\t{path}")
+    # A file that no server offers is no failure, unless it was asked for by name.
+    failed = {
+        name: why for name, why in missing.items() if names or data_file(name).url is not None
+    }
+    for name in missing.keys() - failed.keys():
+        typer.echo(f"conceptor: {name}: {missing[name]}", err=True)
+    if failed:
+        name, why = next(iter(failed.items()))
+        raise ConceptorError(
+            f"{len(failed)} of {len(files)} files could not be fetched, the first {name}: {why}"
+        )
+
+
+@data_app.command("verify")
+def verify_files(names: Names = None, data: Directory = None) -> None:
+    """Hash files again and say which are whole, wrong or not at hand; exit code 1 if any is wrong.
+
+    Example: [b]conceptor data verify[/b]
+    """
+    from conceptor.datasets import data_file, registry, verify
+
+    files = [data_file(name) for name in names] if names else list(registry().values())
+    wrong = 0
+    for file in files:
+        copies = verify(file, data)
+        for path, whole in copies:
+            typer.echo(f"{'ok' if whole else 'WRONG'}\t{file.name}\t{path}")
+            wrong += not whole
+        if not copies:
+            typer.echo(f"absent\t{file.name}")
+    if wrong:
+        raise ConceptorError(f"{wrong} files are not what they should be; delete and fetch them")

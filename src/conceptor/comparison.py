@@ -1,0 +1,184 @@
+"""Post-processors side by side: fit each on the vectors given, score all on the same items."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from conceptor.errors import InvalidInputError
+from conceptor.estimation import gather
+from conceptor.evaluation import Missing
+from conceptor.evaluation.rows import chunks_of
+from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+from conceptor.methods import DEFAULT_METHODS, METHODS, ORIGINAL, Settings, checked
+from conceptor.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.evaluation import Battery, Evaluation
+    from conceptor.methods import Method
+    from conceptor.moments import Moments
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores of every method on the same items.
+
+    Attributes
+    ----------
+    vectors : str
+        What was post-processed.
+    evaluations : dict of str to Evaluation
+        By method; the vectors as they came are `original`.
+    notes : sequence of str
+        What the methods were fitted on.
+    """
+
+    vectors: str
+    evaluations: Mapping[str, Evaluation]
+    notes: Sequence[str] = ()
+    resamples: int = RESAMPLES
+    seed: int = 0
+    estimators: Mapping[str, SpectralPostprocessor] = field(default_factory=dict, repr=False)
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods' names, in order."""
+        return list(self.evaluations)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Datasets that could not be had, and why."""
+        return next(iter(self.evaluations.values())).missing
+
+    @cached_property
+    def _differences(self) -> dict[str, Differences]:
+        """Gains over the original by dataset, for the methods after it."""
+        if ORIGINAL not in self.evaluations or self.resamples == 0:
+            return {}
+        statistics = {
+            name: {o.dataset: o.statistic for o in evaluation.outcomes}
+            for name, evaluation in self.evaluations.items()
+        }
+        baseline = statistics.pop(ORIGINAL)
+        if not statistics:
+            return {}
+        return paired_differences(
+            baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
+        )
+
+    def interval(self, method: str, datasets: Sequence[str]) -> Interval | None:
+        """Return the interval of a method's mean gain over the original on these datasets."""
+        others = [name for name in self.methods if name != ORIGINAL]
+        parts = [self._differences[name] for name in datasets if name in self._differences]
+        if method not in others or not parts:
+            return None
+        return Differences.mean(parts).interval(others.index(method))
+
+    def gains(self, family: str) -> dict[str, Interval]:
+        """Return each method's gain over the original on a family's mean, with its interval."""
+        if ORIGINAL not in self.evaluations:
+            return {}
+        over = [o.dataset for o in self.evaluations[ORIGINAL].mean_outcomes(family)]
+        intervals = {name: self.interval(name, over) for name in self.methods}
+        return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @property
+    def families(self) -> list[str]:
+        """The tasks that were run, in order."""
+        return next(iter(self.evaluations.values())).families
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        gains = {family: self.gains(family) for family in self.families}
+        return {
+            "vectors": self.vectors,
+            "notes": list(self.notes),
+            "methods": [
+                {
+                    "name": name,
+                    "results": [row.to_dict() for row in evaluation.rows()],
+                    "means": evaluation.means(),
+                    "gains": {
+                        family: {key: _jsonable(end) for key, end in asdict(by[name]).items()}
+                        for family, by in gains.items()
+                        if name in by
+                    },
+                }
+                for name, evaluation in self.evaluations.items()
+            ],
+            "missing": self.missing,
+        }
+
+
+def _jsonable(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def compare(
+    vectors: object,
+    battery: Battery,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    settings: Settings | None = None,
+    *,
+    name: str = "vectors",
+    missing: Missing = Missing.SKIP,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Fit methods on vectors and score each on the same items, in one pass over the vectors.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    battery : Battery
+        From `conceptor.evaluation.load`.
+    methods : names
+        Out of `original` and `METHODS`.
+    settings : Settings, optional
+        Aperture, directions, vocabulary and usage weights.
+    name, missing
+        As in `conceptor.evaluation.evaluate`.
+    resamples, seed
+        Of the paired bootstrap; 0 resamples for none.
+    progress
+        Told how far the reading is.
+    """
+    settings = settings or Settings()
+    chosen = [METHODS[method] for method in checked(methods) if method != ORIGINAL]
+    weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
+    chunks = chunks_of(vectors, progress)
+    gathered = gather(chunks, weightings, battery.words, first=battery.first)
+    moments = dict(zip(weightings, gathered.moments, strict=True))
+    estimators = {
+        method.name: _fitted(method, settings, moments[method.weighting(settings)])
+        for method in chosen
+    }
+    evaluations = {}
+    for method in dict.fromkeys(methods):
+        rows = gathered.vectors
+        if method != ORIGINAL:
+            rows = rows.with_vectors(estimators[method].map_(rows.vectors))
+        evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
+    notes = [
+        f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
+        f"fitted on {weighting.description} ({moments[weighting].count:,} of "
+        f"{gathered.count:,} vectors)"
+        for weighting in weightings
+    ]
+    return Comparison(name, evaluations, notes, resamples, seed, estimators)
+
+
+def _fitted(method: Method, settings: Settings, moments: Moments) -> SpectralPostprocessor:
+    try:
+        return method.estimator(settings).fit_moments(moments)
+    except ValueError as error:
+        # scikit-learn's own complaint about a parameter names it and its range.
+        raise InvalidInputError(str(error)) from error

@@ -1,0 +1,81 @@
+"""One pass over vectors: the moments methods are fitted on, and the rows benchmarks ask for.
+
+Memory is set by the benchmarks' vocabulary and the dimension, not by the length of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from conceptor.errors import InvalidInputError
+from conceptor.evaluation.rows import RowCollector
+from conceptor.moments import Moments
+from conceptor.usage import Usage, read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from conceptor.evaluation import WordVectors
+    from conceptor.evaluation.rows import Chunks
+
+__all__ = ["PAPER_VOCABULARY", "Gathered", "Weighting", "gather", "paper_vocabulary"]
+
+PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """Which words a moment is taken over and how much each counts, also in words."""
+
+    usage: Usage
+    description: str
+
+
+def paper_vocabulary(path: Path) -> Weighting:
+    """Return the paper's estimation vocabulary, from its file."""
+    return Weighting(
+        Usage(vocabulary=frozenset(read_words(path))),
+        "the words with 200 or more occurrences in Wikipedia (2015)",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What one pass found: moments under each weighting, rows to evaluate, how many vectors."""
+
+    moments: list[Moments]
+    vectors: WordVectors
+    count: int
+
+
+def gather(
+    chunks: Chunks,
+    weightings: Sequence[Weighting],
+    wanted: Collection[str],
+    *,
+    first: int = 0,
+) -> Gathered:
+    """Read a stream once: moments under each weighting, and the rows of `wanted` words.
+
+    The first `first` rows are kept as well, as candidates for analogies.
+    """
+    totals: list[Moments | None] = [None] * len(weightings)
+    collector = RowCollector(wanted, first)
+    for packed, vectors in chunks:
+        names = list(packed)
+        for i, weighting in enumerate(weightings):
+            rows, weights = weighting.usage.of(names, collector.count)
+            if rows is None or len(rows):
+                more = Moments.of(vectors if rows is None else vectors[rows], weights)
+                known = totals[i]
+                totals[i] = more if known is None else known + more
+        collector.add(names, vectors)
+    for weighting, total in zip(weightings, totals, strict=True):
+        if total is None:
+            raise InvalidInputError(
+                f"the vectors hold none of {weighting.description}; choose other words to fit on"
+            )
+    moments = [total for total in totals if total is not None]
+    return Gathered(moments, collector.vectors(), collector.count)

@@ -1,0 +1,20 @@
+"""Benchmarks for word vectors, whoever made them."""
+
+from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load
+from conceptor.evaluation.lookup import WordVectors
+from conceptor.evaluation.result import Evaluation, Row
+from conceptor.evaluation.task import Missing, Outcome, Task
+
+__all__ = [
+    "FAMILIES",
+    "PAPER_FAMILIES",
+    "Battery",
+    "Evaluation",
+    "Missing",
+    "Outcome",
+    "Row",
+    "Task",
+    "WordVectors",
+    "evaluate",
+    "load",
+]

@@ -1,0 +1,124 @@
+"""Word vectors to be evaluated: rows by word, nothing about how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["MISSING", "WordVectors", "as_word_vectors", "cosines"]
+
+MISSING = -1
+
+
+class WordVectors:
+    """A matrix with a word for each row.
+
+    Keys keep their case, and where a word occurs twice the first row (in files sorted by
+    frequency, the more frequent one) is the word's vector.
+
+    Parameters
+    ----------
+    words : sequence of str
+    vectors : array of shape (len(words), n)
+        Kept as it is (no copy) when it is already floating.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
+        matrix = np.asarray(vectors)
+        if matrix.ndim != 2:
+            raise InvalidInputError(f"vectors must form a matrix, not {matrix.ndim} dimension(s)")
+        if len(words) != matrix.shape[0]:
+            raise InvalidInputError(f"{len(words)} words but {matrix.shape[0]} vectors")
+        if not np.issubdtype(matrix.dtype, np.floating):
+            matrix = matrix.astype(np.float64)
+        with np.errstate(all="ignore"):
+            # A finite sum has finite terms, and needs no second matrix to find out.
+            suspect = not np.isfinite(matrix.sum(dtype=np.float64))
+        if suspect and not np.isfinite(matrix).all():
+            raise InvalidInputError(
+                "the vectors contain NaN or infinity; drop or repair them first"
+            )
+        self.words = words
+        self.vectors: NDArray[Any] = matrix
+        # Filled backwards, so that the first of two equal words stays.
+        last = len(words) - 1
+        self._rows = {word: last - i for i, word in enumerate(reversed(words))}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __repr__(self) -> str:
+        count, dimension = self.vectors.shape
+        return f"WordVectors({count} words × {dimension})"
+
+    def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
+        """Return the row of each word, `MISSING` where there is none.
+
+        With `lowercase`, a word that is not found is looked up again in lower case.
+        """
+        find = self._rows.get
+        if lowercase:
+            found = [find(word, find(word.lower(), MISSING)) for word in words]
+        else:
+            found = [find(word, MISSING) for word in words]
+        return np.array(found, dtype=np.intp)
+
+    def with_vectors(self, vectors: NDArray[Any]) -> WordVectors:
+        """Return the same words with other vectors, sharing the index."""
+        if len(vectors) != len(self.words):
+            raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
+        other = object.__new__(WordVectors)
+        other.words, other.vectors, other._rows = self.words, vectors, self._rows
+        return other
+
+
+def as_word_vectors(vectors: object) -> WordVectors:
+    """Accept `WordVectors`, `(words, array)`, a mapping of words to vectors, KeyedVectors."""
+    match vectors:
+        case WordVectors():
+            return vectors
+        case (words, matrix):
+            return _from_parts(words, matrix)
+        case Mapping() if vectors:
+            return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
+        case object(index_to_key=words, vectors=matrix):
+            return _from_parts(words, matrix)
+    raise InvalidInputError(
+        f"cannot evaluate a {type(vectors).__name__}: give (words, array), a mapping of words to "
+        "vectors, or gensim KeyedVectors"
+    )
+
+
+def _from_parts(words: Any, matrix: Any) -> WordVectors:  # noqa: ANN401
+    return WordVectors(words, matrix)
+
+
+def cosines(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the cosine of each row of `left` with the same row of `right`, 0 for a zero row.
+
+    Rows are scaled by their largest component first: the squares of very small or very large
+    components would leave the range of the floating type. Identical rows give exactly the same
+    value whatever their length, so ties stay ties.
+    """
+    left, right = _unit_rows(left), _unit_rows(right)
+    return np.asarray(np.einsum("ij,ij->i", left, right), dtype=np.float64)
+
+
+def _unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:
+    scaled = np.array(rows, dtype=np.float64)
+    for size in (np.abs(scaled).max(axis=1, initial=0.0), None):
+        norm = np.sqrt(np.einsum("ij,ij->i", scaled, scaled)) if size is None else size
+        scaled /= np.where(norm > 0, norm, 1.0)[:, None]
+    return scaled

