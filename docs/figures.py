@@ -6,22 +6,21 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib import pyplot
 
 from conceptor import AllButTheTop, ConceptorNegation
 from conceptor.datasets import demo_vectors
 from conceptor.plots import plot_gates, plot_spectrum
 
-mpl.use("agg")
-mpl.rcParams |= {"svg.hashsalt": "conceptor", "svg.fonttype": "none"}  # small, reproducible
-
-from matplotlib import pyplot
+# Drawn without a screen, small, and the same bytes each time.
+mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
 
 
 def main(target: str) -> None:
     """Fit three post-processors and draw what each keeps of which direction."""
     _, X = demo_vectors()
     common = X[:50_000]
-    usage = 1 / (np.arange(1, len(X) + 1) + 2.7)
+    usage = 1 / (np.arange(len(X)) + 2.7)
     estimators = {
         "ABTT, d = 2": AllButTheTop(2).fit(common),
         "CN, α = 2": ConceptorNegation(2.0).fit(common),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Zipf–Mandelbrot: the share of the word at rank r in running text goes as 1 / (r + 2.7).
+# Zipf–Mandelbrot: the share of the word at rank r = 0, 1, … of running text goes as 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 
 
@@ -57,7 +57,7 @@ class Usage:
             rows = None
         weights: NDArray[np.float64] | None = None
         if self.name == "zipf":
-            ranks = before + np.arange(1, len(words) + 1, dtype=np.float64)
+            ranks = before + np.arange(len(words), dtype=np.float64)
             weights = 1.0 / (ranks + MANDELBROT_SHIFT)
         elif self.counts is not None:
             weights = np.array([self.counts.get(word, 0.0) for word in words], dtype=np.float64)
