@@ -65,23 +65,15 @@ def test_vectors_are_trained_from_several_files_and_their_counts_are_weights(tmp
 
 def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
     (tmp_path / "latin1.txt").write_bytes(b"un caf\xe9 noir\n" * 50)
-    (tmp_path / "empty.txt").write_text("\n\n")
     (tmp_path / "few.txt").write_text("one two three\n" * 20)
     for arguments, message in [
         (("latin1.txt", "v.bin"), "latin1.txt, byte 6: 0xe9 is not UTF-8"),
-        (("empty.txt", "v.bin"), "0 tokens, but 0 word(s) occur at least 10 times"),
         (("few.txt", "v.bin"), "dimension 300 need a vocabulary of more words; there are 3"),
-        (("none.txt", "v.bin"), "none.txt: no such file"),
         (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
         (("few.txt", "v.bin", "--counts", "v.bin"), "cannot hold both"),
-        (("few.txt", "v.bin", "--dimension", 2, "--subsample", 0), "subsample must be above 0"),
     ]:
         assert_refused(run("train-ppmi", *arguments), message)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.txt",
-        "few.txt",
-        "latin1.txt",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.txt", "latin1.txt"]
 
 
 @pytest.fixture
@@ -122,12 +114,9 @@ def test_retrofitting_a_file_to_standard_output(run, vectors):
 
 def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
     (tmp_path / "bad.txt").write_text("w1 w2\nw3\n")
-    (tmp_path / "other.txt").write_text("chat chien\n")
     for arguments, message in [
         ((), "a lexicon is needed"),
         (("--synonyms", "bad.txt"), "bad.txt, line 2: expected two words, found 'w3'"),
-        (("--synonyms", "none.txt"), "none.txt: no such file"),
-        (("--antonyms", "other.txt"), "none of the lexicon's pairs"),
         (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "no meaning"),
     ]:
         assert_refused(run("counterfit", "in.bin", "out.bin", *arguments), message)
