@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from conceptor.corpus.counting import cooccurrence
 from conceptor.errors import InvalidInputError
@@ -110,7 +111,9 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     if matrix.nnz == 0:
         raise InvalidInputError("no pair of words occurs more often than by chance; more text?")
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    with ThreadedProducts(matrix) as products:
+    # One BLAS thread: on ARPACK's thin products several mostly wait for each other, and take two
+    # to five times as long where the processors have other work.
+    with ThreadedProducts(matrix) as products, threadpool_limits(1):
         left, values, _ = svds(products, k=dimension, v0=start.astype(matrix.dtype))
     order = np.argsort(-values)
     left, values = left[:, order].astype(np.float64), values[order].astype(np.float64)
