@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from conceptor import ConceptorNegation, EigenvalueWeighting
-from conceptor.corpus import PPMIVectors, cooccurrence, ppmi, products, truncated_svd
+from conceptor.corpus import PPMIVectors, cooccurrence, ppmi, truncated_svd
 from conceptor.errors import InvalidInputError
 from conceptor.usage import usage
 
@@ -69,21 +69,6 @@ def test_the_factors_are_those_of_a_dense_decomposition(rng):
     assert (left[np.abs(left).argmax(axis=0), range(8)] > 0).all()
     again, _ = truncated_svd(sparse.csr_array(dense), 8)
     np.testing.assert_array_equal(left, again)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_threaded_products_are_the_products(rng, monkeypatch, threads):
-    from scipy import sparse
-
-    monkeypatch.setattr(products, "processors", lambda: threads)
-    dense = rng.standard_normal((30, 20)) * (rng.random((30, 20)) < 0.2)
-    dense[3:9] = 0
-    X, Y = rng.standard_normal((20, 4)), rng.standard_normal((30, 4))
-    with products.ThreadedProducts(sparse.csr_array(dense)) as operator:
-        np.testing.assert_allclose(operator @ X, dense @ X, atol=1e-12)
-        np.testing.assert_allclose(operator @ X[:, 0], dense @ X[:, 0], atol=1e-12)
-        np.testing.assert_allclose(operator.H @ Y, dense.T @ Y, atol=1e-12)
-        np.testing.assert_allclose(operator.H @ Y[:, 0], dense.T @ Y[:, 0], atol=1e-12)
 
 
 def test_directions_that_are_not_there_stay_zero():

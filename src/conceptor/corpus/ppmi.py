@@ -101,8 +101,6 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     """
     from scipy.sparse.linalg import svds
 
-    from conceptor.corpus.products import ThreadedProducts
-
     if not 0 < dimension < min(matrix.shape):
         raise InvalidInputError(
             f"vectors of dimension {dimension} need a vocabulary of more words; there are "
@@ -113,8 +111,8 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
     # One BLAS thread: on ARPACK's thin products several mostly wait for each other, and take two
     # to five times as long where the processors have other work.
-    with ThreadedProducts(matrix) as products, threadpool_limits(1):
-        left, values, _ = svds(products, k=dimension, v0=start.astype(matrix.dtype))
+    with threadpool_limits(1):
+        left, values, _ = svds(matrix, k=dimension, v0=start.astype(matrix.dtype))
     order = np.argsort(-values)
     left, values = left[:, order].astype(np.float64), values[order].astype(np.float64)
     leading = np.abs(left).argmax(axis=0)
