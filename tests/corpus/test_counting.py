@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conceptor.corpus import cooccurrence, counting
+from conceptor.corpus import cooccurrence, counting, numbering
 from conceptor.corpus import text as text_module
 from conceptor.errors import InvalidInputError
 
@@ -132,6 +132,7 @@ def test_growing_tables_and_small_blocks_change_nothing(sentences, monkeypatch, 
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(sentences))
     monkeypatch.setattr(counting, "_FIRST_PLACES", 16)
+    monkeypatch.setattr(numbering, "_FIRST_PLACES", 16)
     monkeypatch.setattr(counting, "_TOKENS_AT_ONCE", 7)
     monkeypatch.setattr(counting, "_IN_MEMORY", 100)
     monkeypatch.setattr(text_module, "BLOCK_BYTES", 5000)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.arrays import Float64
-    from conceptor.corpus.counting import Cooccurrence, Tokens, Unit
+    from conceptor.corpus.counting import Cooccurrence
+    from conceptor.corpus.numbering import Tokens, Unit
     from conceptor.corpus.text import Corpus
     from conceptor.progress import Progress
 

@@ -1,0 +1,132 @@
+"""Tokens of a text as numbers, one for each distinct word."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from conceptor.corpus.text import blocks
+from conceptor.vectors.pipeline import ahead
+from conceptor.vectors.words import PackedWords
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    from numpy.typing import NDArray
+
+    from conceptor.corpus.text import Corpus
+    from conceptor.progress import Progress
+
+Tokens = Literal["words", "spaces"]
+Unit = Literal["line", "paragraph", "document"]
+
+UNITS = ("line", "paragraph", "document")  # in the order of the kernels' constants
+_FIRST_PLACES = 1 << 16
+# Nothing is assigned between the ideographs of plane 3 and the specials of plane 14.
+_LETTERS_END = 0x33480
+_ALL_CHARACTERS = 0x110000
+
+
+@cache
+def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
+    """Tell for each character whether it belongs to a token."""
+    if tokens == "spaces":
+        table = np.ones(_ALL_CHARACTERS, dtype=np.bool_)
+        table[[0, *(c for c in range(_LETTERS_END) if chr(c).isspace())]] = False
+        return table
+    table = np.zeros(_ALL_CHARACTERS, dtype=np.bool_)
+    for c in range(_LETTERS_END):
+        table[c] = chr(c).isalnum() or unicodedata.category(chr(c))[0] == "M"
+    return table
+
+
+def numbered(
+    corpus: Corpus,
+    file: IO[bytes],
+    tokens: Tokens,
+    lowercase: bool,
+    unit: Unit,
+    progress: Progress,
+) -> WordNumbers:
+    """Write the numbers of the tokens of a corpus to a file: the word's, or a boundary's."""
+    from conceptor.corpus.kernels import find_tokens
+
+    in_token = _in_token(tokens)
+    numbers = WordNumbers()
+    state = np.array([True, False])
+    seen = 0
+    for block in ahead(blocks(corpus)):
+        text = block.text
+        if lowercase:
+            text = text.lower()
+        if tokens == "words":
+            text = text.replace("’", "'")
+        encoded = np.frombuffer(text.encode(errors="replace"), dtype=np.uint8)
+        starts = np.empty(len(encoded) + 1, dtype=np.int32)
+        ends = np.empty_like(starts)
+        found = find_tokens(encoded, in_token, UNITS.index(unit), state, starts, ends)
+        file.write(numbers.of(encoded, starts[:found], ends[:found]).tobytes())
+        seen += found
+        progress("reading", block.fraction, seen)
+    return numbers
+
+
+class WordNumbers:
+    """Numbers for words in the order in which they first appear, and how often each did."""
+
+    def __init__(self) -> None:
+        self.known = 0
+        self.counts = np.zeros(0, dtype=np.int64)
+        self._table = np.zeros(_FIRST_PLACES, dtype=np.int32)
+        self._hashes = np.zeros(0, dtype=np.uint64)
+        self._blob = np.zeros(0, dtype=np.uint8)
+        self._offsets = np.zeros(1, dtype=np.int64)
+
+    def of(
+        self, text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Return the number of each token of a text."""
+        from conceptor.corpus.kernels import number_tokens
+
+        self._make_room(len(starts), len(text))
+        numbers = np.empty(len(starts), dtype=np.int32)
+        self.known = number_tokens(
+            text,
+            starts,
+            ends,
+            self._table,
+            self._hashes,
+            self._blob,
+            self._offsets,
+            self.counts,
+            self.known,
+            numbers,
+        )
+        return numbers
+
+    def words(self) -> PackedWords:
+        """Return the words, by number."""
+        return PackedWords(self._blob, self._offsets[: self.known + 1])
+
+    def _make_room(self, tokens: int, letters: int) -> None:
+        from conceptor.corpus.kernels import fill_table
+
+        most = self.known + tokens
+        self.counts = _at_least(self.counts, most)
+        self._hashes = _at_least(self._hashes, most)
+        self._offsets = _at_least(self._offsets, most + 1)
+        self._blob = _at_least(self._blob, int(self._offsets[self.known]) + letters)
+        if 2 * most > len(self._table):
+            self._table = np.zeros(1 << (4 * most - 1).bit_length(), dtype=np.int32)
+            fill_table(self._table, self._hashes[: self.known])
+
+
+def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
+    if len(array) >= size:
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
