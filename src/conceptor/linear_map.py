@@ -105,15 +105,17 @@ class LinearMap:
         if out is None:
             out = np.empty((len(vectors), self.n_out), dtype=dtype)
         matrix = self.matrix.astype(dtype, copy=False)
-        offset = self.offset.astype(dtype) if self.offset.any() else None
-        bias = self.bias.astype(dtype) if self.bias.any() else None
-        purely_linear = offset is None and bias is None and vectors.dtype == dtype
-        if purely_linear and not np.may_share_memory(vectors, out):
+        offset, bias = self.offset.astype(dtype), self.bias.astype(dtype)
+        as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
+        if as_it_is and not offset.any() and not bias.any():
             return np.matmul(vectors, matrix, out=out)
-        for part in block_slices(*vectors.shape):
-            block = vectors[part].astype(dtype, copy=False)
-            np.matmul(block if offset is None else block - offset, matrix, out=out[part])
-            if bias is not None:
+        parts = list(block_slices(*vectors.shape))
+        scratch = np.empty((parts[0].stop, self.n_in), dtype=dtype)
+        for part in parts:
+            block = scratch[: part.stop - part.start]
+            np.subtract(vectors[part], offset, out=block, casting="same_kind")
+            np.matmul(block, matrix, out=out[part])
+            if bias.any():
                 out[part] += bias
         return out
 

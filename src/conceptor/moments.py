@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from conceptor.arrays import as_matrix, block_slices, result_dtype
+from conceptor.arrays import as_matrix, block_slices
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from conceptor.arrays import Array, Float64
@@ -68,36 +72,20 @@ class Moments:
             finite or missing.
         """
         matrix = as_matrix(X)
-        rows, columns = matrix.shape
-        checked = None if weights is None else _as_weights(weights, rows)
-        total = cls(0.0, np.zeros(columns), np.zeros((columns, columns)), 0)
-        for part in block_slices(rows, columns):
-            total += cls._of_block(matrix[part], None if checked is None else checked[part])
+        each = None if weights is None else _as_weights(weights, len(matrix))
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = reduce(add, (cls._about(*sums) for sums in _sums(matrix, each)))
         if not (np.isfinite(total.scatter).all() and np.isfinite(total.mean).all()):
             raise _explain_non_finite(matrix)
         return total
 
     @classmethod
-    def _of_block(cls, block: Array, weights: Float64 | None) -> Self:
-        count, columns = block.shape
-        dtype = result_dtype(block.dtype)
-        each = np.ones(count) if weights is None else weights
-        weight = float(each.sum())
-        with np.errstate(invalid="ignore", over="ignore"):
-            if weight == 0.0:
-                # Nothing to count, but a NaN behind a zero weight is still an error.
-                mean = 0.0 * block.sum(axis=0, dtype=np.float64)
-                return cls(0.0, mean, np.zeros((columns, columns)), count)
-            # Centring on a rough mean while converting saves a pass; what the rough mean misses
-            # is exact in float64 and taken out afterwards.
-            rough = (each / weight).astype(dtype) @ block
-            centred = np.subtract(block, rough, dtype=np.float64)
-            rest = (each @ centred) / weight
-            if weights is not None:
-                centred *= np.sqrt(weights)[:, np.newaxis]
-            scatter = centred.T @ centred
-            scatter -= np.outer(weight * rest, rest)
-            return cls(weight, rough + rest, scatter, count)
+    def _about(cls, shift: Float64, product: Float64, weight: float, count: int) -> Self:
+        """Return the moments whose sums about `shift` are ``product = Σ w [x 1]ᵀ [x 1]``."""
+        sums = product[-1, :-1]
+        root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
+        scatter = product[:-1, :-1] - np.outer(root, root)
+        return cls(weight, shift + sums / (weight or 1.0), scatter, count)
 
     @property
     def dimension(self) -> int:
@@ -133,7 +121,8 @@ class Moments:
         share = other.weight / weight if weight else 0.0
         step = other.mean - self.mean
         scatter = self.scatter + other.scatter
-        scatter += np.outer(self.weight * share * step, step)
+        root = np.sqrt(self.weight * share) * step
+        scatter += np.outer(root, root)
         return type(self)(weight, self.mean + share * step, scatter, self.count + other.count)
 
     def __radd__(self, other: object) -> Self:
@@ -144,6 +133,47 @@ class Moments:
         return (
             f"Moments(count={self.count:,}, dimension={self.dimension}, weight={self.weight:.6g})"
         )
+
+
+def _sums(matrix: Array, weights: Float64 | None) -> Iterator[tuple[Float64, Float64, float, int]]:
+    """Yield shifts, ``Σ w [x 1]ᵀ [x 1]`` of x less the shift, and the weight and count of those x.
+
+    The column of ones has the one BLAS product yield the sums too. As a rule there is one yield:
+    blocks are added up while they lie around the shift, which starts at the origin. A block that
+    is farther from it than its vectors are from their mean would lose digits to cancellation; it
+    moves the shift to its own mean, and a new sum begins.
+    """
+    rows, columns = matrix.shape
+    parts = list(block_slices(rows, columns))
+    scratch = np.empty((parts[0].stop, columns + 1))
+    shift = np.zeros(columns)
+    total, weight, count = np.zeros((columns + 1, columns + 1)), 0.0, 0
+    for part in parts:
+        block, each = matrix[part], None if weights is None else weights[part]
+        product = _product(block, each, shift, scratch)
+        sums, mass = product[-1, :-1], product[-1, -1]
+        if 2 * (sums @ sums) > mass * np.trace(product[:-1, :-1]):
+            if count:
+                yield shift, total, weight, count
+            shift, weight, count = shift + sums / mass, 0.0, 0
+            total = _product(block, each, shift, scratch)
+        else:
+            total += product
+        weight += len(block) if each is None else float(each.sum())
+        count += len(block)
+    yield shift, total, weight, count
+
+
+def _product(block: Array, weights: Float64 | None, shift: Float64, scratch: Float64) -> Float64:
+    values = scratch[: len(block)]
+    if shift.any():
+        np.subtract(block, shift, out=values[:, :-1], casting="same_kind")
+    else:
+        values[:, :-1] = block  # a third of the time of a subtraction
+    values[:, -1] = 1.0
+    if weights is not None:
+        values *= np.sqrt(weights)[:, np.newaxis]
+    return values.T @ values
 
 
 def _as_weights(weights: npt.ArrayLike, rows: int) -> Float64:

@@ -92,8 +92,8 @@ def postprocess(
     weights
         Which words count how much for the moments (`usage(...)`); all the same by default.
     memory
-        Bytes within which decoded vectors are kept between the passes, to save the second
-        reading; by default a quarter of the machine's memory.
+        Bytes within which decoded vectors are kept between the passes, where that saves decoding
+        them again; by default a quarter of the machine's memory.
     save_map
         Also save the map there.
     format, dtype, force
@@ -106,7 +106,8 @@ def postprocess(
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(Path(save_map), opened.files(), force=force)
-    kept = Kept(_default_memory() if memory is None else memory)
+    budget = _default_memory() if memory is None else memory
+    kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(kept.keeping(chunks), weights or Usage())
     estimator.fit_moments(moments)

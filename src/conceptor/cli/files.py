@@ -310,6 +310,10 @@ def _estimator(
     if method is Method.hsr and vocabulary is None:
         raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
     estimator: SpectralPostprocessor = kind(**given)
+    try:  # now, not after the first pass
+        estimator._validate_params()
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
     return estimator
 
 

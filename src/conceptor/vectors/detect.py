@@ -128,7 +128,11 @@ def _mostly_text(sample: bytes) -> bool:
 
 def _header(line: bytes) -> tuple[int, int] | None:
     fields = line.split()
-    if len(fields) != 2 or not all(field.isdigit() and len(field) < 19 for field in fields):
+    if (
+        len(fields) != 2
+        or line[:1] in (b" ", b"\t")
+        or not all(field.isdigit() and len(field) < 19 for field in fields)
+    ):
         return None
     return int(fields[0]), int(fields[1])
 

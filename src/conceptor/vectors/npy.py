@@ -56,6 +56,11 @@ class ArraySource(VectorSource):
             )
         super().__init__(path, dimension, dtype)
 
+    @property
+    def worth_keeping(self) -> bool:
+        """Nothing is decoded."""
+        return False
+
     def files(self) -> list[Path]:
         """Return the array and its words."""
         return [self.path, words_file_of(self.path, tokenizer=self._tokenizer)]
@@ -105,7 +110,8 @@ def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
     """Convert to float32, rows contiguous; uint16 stands for bfloat16."""
     if stored.dtype == np.uint16:
         return (stored.astype(np.uint32) << 16).view(np.float32)
-    with np.errstate(over="ignore"):  # becomes an infinity, which is reported with its row
+    # What does not fit becomes infinite or NaN, which is reported with its row.
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(stored, dtype=np.float32)
 
 

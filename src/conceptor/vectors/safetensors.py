@@ -57,7 +57,7 @@ def open_safetensors(path: Path) -> SafetensorsSource:
         dtype = np.dtype(_DTYPES[entry["dtype"]])
     except InvalidInputError:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{path}: not a safetensors file of float vectors") from None
     if min(rows, dimension, begin) < 0 or end - begin != rows * dimension * dtype.itemsize:
         raise InvalidInputError(f"{path}: the place of {name} in the file contradicts its shape")

@@ -89,6 +89,11 @@ class VectorSource(ABC):
     def _decoded(self) -> Iterator[Located]:
         """Yield the file's rows as they stand, duplicates and all."""
 
+    @property
+    def worth_keeping(self) -> bool:
+        """Whether decoding costs more than reading the bytes again."""
+        return True
+
     def files(self) -> list[Path]:
         """Return the files that are read, none of which may be written."""
         return [self.path]

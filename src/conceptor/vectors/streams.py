@@ -5,6 +5,7 @@ Reading recognises compression by its first bytes, writing chooses it by the tar
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import ExitStack, contextmanager
@@ -64,8 +65,13 @@ class ByteReader:
         self._raw = self._cleanup.enter_context(path.open("rb", buffering=0))
         self._size = os.fstat(self._raw.fileno()).st_size
         compression = compression_of(path)
-        with self._damage_reported():
-            self._stream = _decompressed(self._cleanup, cast("BinaryIO", self._raw), compression)
+        try:
+            with self._damage_reported():
+                raw = cast("BinaryIO", self._raw)
+                self._stream = _decompressed(self._cleanup, raw, compression)
+        except BaseException:
+            self._cleanup.close()
+            raise
 
     def __enter__(self) -> ByteReader:
         return self
@@ -110,12 +116,17 @@ class ByteReader:
             raise
         except Exception as error:
             # Decompressors raise OSError without a number, EOFError and their own kinds.
-            if isinstance(error, (MemoryError, MissingExtraError)) or getattr(error, "errno", None):
+            if isinstance(error, (MemoryError, MissingExtraError)) or _is_trouble(error):
                 raise
             raise InvalidInputError(
                 f"{self.path}: damaged compressed data after {self.position} bytes ({error}); "
                 "fetch the file again"
             ) from None
+
+
+def _is_trouble(error: Exception) -> bool:
+    """Tell the system's trouble (a disk error) from damage, such as a seek before the start."""
+    return getattr(error, "errno", None) not in (None, errno.EINVAL)
 
 
 def _decompressed(cleanup: ExitStack, raw: BinaryIO, compression: str | None) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -162,7 +163,9 @@ def nearest_float32(text: str) -> np.float32:
         else:
             lower, upper = np.nextafter(guess, np.float32(-np.inf)), guess
     # float64 holds the middle of two float32s exactly; the place of infinity is taken by 2^128.
-    ends = [float(end) if np.isfinite(end) else np.sign(end) * 2.0**128 for end in (lower, upper)]
+    ends = [
+        float(end) if np.isfinite(end) else math.copysign(2.0**128, end) for end in (lower, upper)
+    ]
     middle = Decimal((ends[0] + ends[1]) / 2)
     if exact == middle:
         return lower if int(lower.view(np.int32)) & 1 == 0 else upper

@@ -32,6 +32,7 @@ NUMBER_WIDTH = 17
 
 ORIGIN = 70  # TENS[ORIGIN + q] is 10^q
 TENS = np.array([float(f"1e{q}") for q in range(-ORIGIN, ORIGIN + 1)])
+PAIRS = np.frombuffer(bytearray("".join(f"{i:02d}" for i in range(100)).encode()), dtype=np.uint8)
 HALF_ULP = np.array([2.0 ** (max(e, 1) - 127 - 24) for e in range(256)])
 
 
@@ -125,32 +126,31 @@ def parse_number(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, np
 
 
 @inlined
-def _parse_plain(text: NDArray[np.uint8], i: int, end: int) -> tuple[int, np.float32, int]:
-    """Read a number of at most 19 digits without an exponent; anything else is not `OK`."""
-    negative = i < end and text[i] == MINUS
+def _parse_plain(text: NDArray[np.uint8], i: int) -> tuple[int, np.float32, int]:
+    """Read a number of at most 19 digits without an exponent; anything else is not `OK`.
+
+    Needs no end: the newline behind the last line stops it.
+    """
+    negative = text[i] == MINUS
     if negative:
         i += 1
     digits = np.uint64(0)
     first = i
-    while i < end and ZERO <= text[i] <= ZERO + 9:
+    while ZERO <= text[i] <= ZERO + 9:
         digits = digits * np.uint64(10) + np.uint64(text[i] - ZERO)
         i += 1
     count = i - first
     places = 0
-    if i < end and text[i] == POINT:
+    if text[i] == POINT:
         i += 1
         first = i
-        while i < end and ZERO <= text[i] <= ZERO + 9:
+        while ZERO <= text[i] <= ZERO + 9:
             digits = digits * np.uint64(10) + np.uint64(text[i] - ZERO)
             i += 1
         places = i - first
         count += places
     status = OK
-    if (
-        count == 0
-        or count > 19
-        or (i < end and not (text[i] == SPACE or text[i] == NEWLINE or text[i] == TAB))
-    ):
+    if count == 0 or count > 19 or not (text[i] == SPACE or text[i] == NEWLINE or text[i] == TAB):
         status = NOT_A_NUMBER
     value = np.float64(digits) * TENS[ORIGIN - min(places, 19)]
     if negative:
@@ -174,10 +174,10 @@ def _parse_fields(
 ) -> tuple[bool, int, int]:
     """Read one row of blank-separated numbers; return success, where it stopped, and `n_unsure`."""
     for column in range(values.shape[1]):
-        while i < end and _is_blank(text[i]):
+        while _is_blank(text[i]):
             i += 1
         start = i
-        status, value, i = _parse_plain(text, i, end)
+        status, value, i = _parse_plain(text, i)
         if status != OK:
             status, value, i = parse_number(text, start, end)
         values[row, column] = value
@@ -229,6 +229,7 @@ def parse_rows(
 ) -> tuple[int, int, int, int, int]:
     """Read `word number ... number` lines from `begin` on; blank lines are passed over.
 
+    The text must end in a newline.
     A word is what stands left of the last n fields, so it may hold blanks; the common word without
     any is tried first. `lines` gets each row's line number within this call, `unsure` the
     (row, column, start, end) of numbers to be settled exactly, `bad` the (line, kind, start, end)
@@ -304,20 +305,33 @@ def _parse_spaced(
 
 
 @inlined
+def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> None:
+    """Write `count` decimal digits, two at a time from the right."""
+    rest = np.uint64(digits)
+    i = at + count
+    while i > at + 1:
+        left = rest // np.uint64(100)
+        pair = np.int64(rest - left * np.uint64(100))
+        rest = left
+        i -= 2
+        out[i] = PAIRS[2 * pair]
+        out[i + 1] = PAIRS[2 * pair + 1]
+    if i > at:
+        out[at] = ZERO + np.int64(rest)
+
+
+@inlined
 def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int) -> int:
     """Write one finite number at `out[at:]` so that it is never a bare integer; return its end."""
     if bits < 0:
         out[at] = MINUS
         at += 1
     magnitude = abs(np.float64(value))
-    if magnitude == 0:
-        out[at], out[at + 1], out[at + 2] = ZERO, POINT, ZERO
-        return at + 3
     biased = (bits >> 23) & 255
     exponent = ((biased - 127) * 77) >> 8  # about log10(2) × the binary exponent
     while magnitude >= TENS[ORIGIN + exponent + 1]:
         exponent += 1
-    while magnitude < TENS[ORIGIN + exponent]:
+    while magnitude < TENS[ORIGIN + exponent] and exponent > -46:
         exponent -= 1
     scale = TENS[ORIGIN + 8 - exponent]
     scaled = magnitude * scale  # nine digits before the point
@@ -325,66 +339,63 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
     # boundary itself for the rounding of `scaled`.
     reach = HALF_ULP[biased] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
     count = 9
-    unit = 1.0
     digits = np.int64(scaled + 0.5)
     while count > 1:
-        shorter = (digits + 5) // 10
-        if abs(np.float64(shorter) * (unit * 10) - scaled) >= reach:
+        scaled *= 0.1
+        reach *= 0.1
+        shorter = np.int64(scaled + 0.5)
+        if abs(np.float64(shorter) - scaled) >= reach:
             break
         digits = shorter
-        unit *= 10
         count -= 1
     if digits >= TENS[ORIGIN + count]:  # 9.99… rounded up to 10
-        digits //= 10
+        digits = np.int64(TENS[ORIGIN + count - 1])
         exponent += 1
-    if exponent < -5 or exponent > 8:
-        return _write_scientific(int(digits), count, exponent, out, at)
-    return _write_fixed(int(digits), count, exponent, out, at)
-
-
-@inlined
-def _write_fixed(digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int) -> int:
-    if exponent < 0:
+    if magnitude == 0:
+        digits, exponent = 0, 0
+    if -6 < exponent < 0:
         out[at], out[at + 1] = ZERO, POINT
         at += 2
         for _ in range(-exponent - 1):
             out[at] = ZERO
             at += 1
-        for i in range(count):
-            out[at + count - 1 - i] = ZERO + digits % 10
-            digits //= 10
-        return at + count
-    whole = exponent + 1  # digits before the point
-    length = max(count, whole + 1)  # at least one after it
-    for i in range(length):
-        place = length - 1 - i
-        if place < count:
-            digit = digits % 10
-            digits //= 10
-        else:
-            digit = 0
-        out[at + place + (1 if place >= whole else 0)] = ZERO + digit
+        _write_digits(digits, count, out, at)
+        at += count
+    elif 0 <= exponent < 9:
+        at = _write_above_one(digits, count, exponent, out, at)
+    else:
+        at = _write_scientific(digits, count, exponent, out, at)
+    return at
+
+
+@compiled
+def _write_above_one(
+    digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
+) -> int:
+    whole = exponent + 1  # digits before the point; at least one comes after it
+    _write_digits(digits, count, out, at)
+    for i in range(count, whole + 1):
+        out[at + i] = ZERO
+    length = max(count, whole + 1)
+    for i in range(length, whole, -1):
+        out[at + i] = out[at + i - 1]
     out[at + whole] = POINT
     return at + length + 1
 
 
-@inlined
+@compiled
 def _write_scientific(
     digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
 ) -> int:
-    for i in range(count - 1):
-        out[at + count - i] = ZERO + digits % 10
-        digits //= 10
-    out[at] = ZERO + digits
+    _write_digits(digits, count, out, at + 1)
+    out[at] = out[at + 1]
     at += 1
     if count > 1:
         out[at] = POINT
         at += count
     out[at] = E_LETTER
     out[at + 1] = MINUS if exponent < 0 else PLUS
-    exponent = abs(exponent)
-    out[at + 2] = ZERO + exponent // 10
-    out[at + 3] = ZERO + exponent % 10
+    _write_digits(abs(exponent), 2, out, at + 2)
     return at + 4
 
 

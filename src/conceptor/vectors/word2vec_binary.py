@@ -9,7 +9,7 @@ import numpy as np
 from conceptor.errors import InvalidInputError
 from conceptor.vectors.pipeline import ahead
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
-from conceptor.vectors.streams import ByteReader
+from conceptor.vectors.streams import ByteReader, compression_of
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class Word2VecBinarySource(VectorSource):
         self._header_bytes = header_bytes
         self._reader: ByteReader | None = None
         super().__init__(path, dimension, np.dtype("<f4"))
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Only where it must be decompressed again."""
+        return compression_of(self.path) is not None
 
     def fraction_read(self) -> float | None:
         """Return how far the running pass is."""

@@ -80,7 +80,7 @@ def _read_tokenizer(path: Path, rows: int) -> PackedWords:
             words = {index: str(entry[0]) for index, entry in enumerate(vocabulary)}
         for token in content.get("added_tokens") or []:
             words[int(token["id"])] = str(token["content"])
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{path}: not a tokenizer with a vocabulary") from None
     missing = next((row for row in range(rows) if row not in words), None)
     if missing is not None:

@@ -1,0 +1,155 @@
+"""Feed damaged files to every reader: each must be read or refused, never crash.
+
+    python benchmarks/fuzz_vectors.py --inputs 200000 --seed 1 --processes 2
+
+Starts from small valid files of every format and compression, and flips, cuts, repeats, swaps
+and inserts bytes. Anything but success or the project's own error class is printed with the seed
+that repeats it, and the exit code is 1. A worker process that dies (a crash in native code)
+counts too: its task raises here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import io
+import json
+import multiprocessing
+import random
+import sys
+import tempfile
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from conceptor.errors import ConceptorError
+from conceptor.vectors import open_vectors, write_vectors
+
+WORDS = ["the", "a\u00a0b", "café", "x y", "1", "😀", "w7", "w8"]
+NAMES = [
+    "x.txt", "x.vec", "x.bin", "x.npy", "x.safetensors", "x.parquet", "x.feather", "x.txt.gz",
+    "x.vec.bz2", "x.bin.xz", "x.txt.zst", "x.txt.zip", "fortran.npy", "model.safetensors",
+]  # fmt: skip
+TOKENS = [
+    b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8,
+    b"0", b"3 4", b"99999999999999999999", b"4294967296", b"-1", b"{", b"}", b"[" * 50,
+    b"\xef\xbb\xbf", b"\xc2\xa0", b"e", b".", b"1" * 400,
+]  # fmt: skip
+
+
+@cache
+def seeds() -> list[tuple[str, dict[str, bytes]]]:
+    """Return for each name the files that belong together, main file first."""
+    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 5)).astype(np.float32)
+    made = []
+    for name in NAMES:
+        with tempfile.TemporaryDirectory() as folder:
+            words = [w.replace(" ", "_") if ".bin" in name else w for w in WORDS]
+            path = Path(folder, name)
+            if name == "fortran.npy":
+                np.save(path, np.asfortranarray(vectors.astype(np.float64)))
+                path.with_suffix(".words").write_text("\n".join(words))
+            else:
+                write_vectors(path, [(words, vectors)], count=len(words))
+            if name == "model.safetensors":
+                path.with_suffix(".words.txt").unlink()
+                vocabulary = {"model": {"vocab": {word: i for i, word in enumerate(words)}}}
+                path.with_name("tokenizer.json").write_text(json.dumps(vocabulary))
+            files = {name: path.read_bytes()}
+            files |= {f.name: f.read_bytes() for f in path.parent.iterdir() if f != path}
+            made.append((name, files))
+    return made
+
+
+def mutated(content: bytes, rng: random.Random) -> bytes:
+    """Damage a file in one to four places."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
+        at = rng.randrange(len(data) + 1)
+        to = min(len(data), at + rng.choice((1, 1, 2, 4, 8, 20, 100)))
+        kind = rng.randrange(8)
+        if kind == 0 and data:
+            data[at - 1] ^= 1 << rng.randrange(8)
+        elif kind == 1 and data:
+            data[at - 1] = rng.randrange(256)
+        elif kind == 2:
+            del data[at:to]
+        elif kind == 3:
+            data[at:at] = data[at:to] * rng.choice((1, 2, 50))
+        elif kind == 4:
+            data[at:at] = rng.choice(TOKENS)
+        elif kind == 5:
+            data[at:to] = rng.choice(TOKENS)
+        elif kind == 6:
+            del data[at:]
+        else:
+            data[at:to] = rng.randbytes(to - at)
+    return bytes(data)
+
+
+def one(seed: int, folder: Path) -> str:
+    """Try one damaged file; return how it ended, or raise what must not be raised."""
+    rng = random.Random(seed)
+    name, files = rng.choice(seeds())
+    victim = rng.choice([name, name, *files])
+    for file in folder.iterdir():
+        file.unlink()
+    for file, content in files.items():
+        (folder / file).write_bytes(mutated(content, rng) if file == victim else content)
+    try:
+        source = open_vectors(folder / name, on_error=rng.choice(("raise", "skip")))
+        words, vectors = source.read()
+    except ConceptorError as error:
+        if "\n" in str(error):
+            raise AssertionError(f"more than one line: {error}") from error
+        return f"{name} refused"
+    assert len(words) == len(vectors) == source.count
+    assert np.isfinite(vectors).all()
+    assert len(set(words)) == len(words)
+    return f"{name} read"
+
+
+def run(first: int, count: int) -> tuple[collections.Counter[str], list[str]]:
+    """Try consecutive seeds; return outcomes and the failures' descriptions."""
+    outcomes: collections.Counter[str] = collections.Counter()
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(first, first + count):
+            try:
+                outcomes[one(seed, Path(folder))] += 1
+            except Exception:
+                text = io.StringIO()
+                traceback.print_exc(file=text)
+                failures.append(f"seed {seed}\n{text.getvalue()}")
+    return outcomes, failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--inputs", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    total: collections.Counter[str] = collections.Counter()
+    failures: list[str] = []
+    step = 500
+    first = options.seed * 10_000_000
+    starts = range(first, first + options.inputs, step)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
+        for outcomes, failed in pool.map(run, starts, [step] * len(starts)):
+            total += outcomes
+            failures += failed
+    for failure in failures[:20]:
+        print(failure)
+    for outcome, times in sorted(total.items()):
+        print(f"{outcome:32} {times:8,}")
+    print(f"{total.total() + len(failures):,} inputs, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

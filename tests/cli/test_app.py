@@ -1,0 +1,60 @@
+"""The command line as a user meets it: a process, its streams and its exit code."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+
+import pytest
+
+from conceptor import __version__
+from conceptor.cli import app as application
+from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
+
+
+def conceptor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "conceptor", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_version_and_help() -> None:
+    assert conceptor("--version").stdout == f"conceptor {__version__}\n"
+    shown = conceptor("--help")
+    assert shown.returncode == 0
+    assert "Usage" in shown.stdout
+
+
+def test_a_wrong_call_is_2() -> None:
+    wrong = conceptor("nonsense")
+    assert wrong.returncode == 2
+    assert "nonsense" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InvalidInputError("row 3 of\n x is NaN"), 2, "row 3 of x is NaN"),
+        (ConceptorError("the work failed"), 1, "the work failed"),
+        (MissingExtraError("drawing", "plots"), 1, "pip install 'conceptor[plots]'"),
+        (OSError(errno.ENOSPC, "No space left on device", "out.bin"), 1, "out.bin: No space left"),
+    ],
+)
+def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(application, "app", fail)
+    monkeypatch.setattr(sys, "argv", ["conceptor"])
+    with pytest.raises(SystemExit) as stopped:
+        application.main()
+    assert stopped.value.code == code
+    shown = capsys.readouterr().err
+    assert shown.startswith("conceptor: ")
+    assert shown.count("\n") == 1
+    assert line in shown
+    monkeypatch.setattr(sys, "argv", ["conceptor", "--debug"])
+    with pytest.raises(type(error)):
+        application.main()

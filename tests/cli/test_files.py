@@ -1,0 +1,268 @@
+"""The commands as real processes: what they do, what they refuse, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from conceptor import LinearMap
+from conceptor.vectors import open_vectors, write_vectors
+
+WORDS = [f"w{i}" for i in range(200)]
+VECTORS = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32) + 0.5
+
+
+def conceptor(*arguments, stdin=b"", cwd=None, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "conceptor", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_vectors(tmp_path / "in.txt", [(WORDS, VECTORS)])
+    return tmp_path
+
+
+def test_postprocess_fit_apply_and_convert_agree(folder):
+    run = conceptor("postprocess", "in.txt", "out.bin", "--save-map", "map.safetensors", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == b""
+    assert run.stderr.decode().startswith("200 words × 8 in ")
+    assert "of the variance removed, quota 0." in run.stderr.decode()
+    assert conceptor("fit", "in.txt", "again.safetensors", cwd=folder).returncode == 0
+    one, two = (LinearMap.load(folder / name) for name in ("map.safetensors", "again.safetensors"))
+    np.testing.assert_allclose(one.matrix, two.matrix, atol=1e-12)
+    run = conceptor("apply", "map.safetensors", "in.txt", "applied.parquet", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    run = conceptor("convert", "applied.parquet", "converted.vec.gz", "--json", cwd=folder)
+    assert json.loads(run.stdout)["words"] == 200
+    expected = open_vectors(folder / "out.bin").to_array()
+    for name in ("applied.parquet", "converted.vec.gz"):
+        assert (open_vectors(folder / name).to_array() == expected).all()
+    np.testing.assert_allclose(expected, VECTORS @ one.matrix, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--method", "abtt", "--directions", "2"],
+        ["--method", "ew", "--power", "0.25"],
+        ["--method", "whiten", "--weights", "zipf"],
+        ["--method", "pvn"],
+        ["--method", "hsr", "--vocabulary", "words.txt", "--ridge", "10"],
+        ["--aperture", "0.5", "--vocabulary", "top:50", "--memory", "1MB"],
+        ["--weights", "counts.txt", "--dtype", "float16", "--format", "npy"],
+    ],
+)
+def test_every_method_and_option(options, folder):
+    (folder / "words.txt").write_text("w1\nw2\nw3\n")
+    (folder / "counts.txt").write_text("w1 5\nw2 3\nw9 1\n")
+    run = conceptor("postprocess", "in.txt", "out.npy", "--json", *options, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    assert (report["words"], report["dimension"]) == (200, 8)
+    assert np.isfinite(open_vectors(folder / "out.npy").to_array()).all()
+
+
+def test_pipes(folder):
+    text = (folder / "in.txt").read_bytes()
+    run = conceptor("convert", "-", "-", stdin=text)
+    assert (run.returncode, run.stdout) == (0, text)
+    run = conceptor("convert", "-", "-", "--format", "word2vec-text", stdin=text)
+    assert run.stdout == b"200 8\n" + text
+    run = conceptor("postprocess", "-", "-", stdin=text)
+    lines = run.stdout.splitlines()
+    assert (run.returncode, len(lines)) == (0, 200)
+    assert not [name for name in os.listdir("/tmp") if name.startswith("conceptor-stdin-")]
+
+
+def test_warnings_name_duplicates_and_skipped_rows(folder):
+    (folder / "bad.txt").write_text("a 1 2\nb 3\na 5 6\nc 7 8\n")
+    run = conceptor("convert", "bad.txt", "out.bin", "--on-error", "skip", cwd=folder)
+    assert run.returncode == 0
+    errors = run.stderr.decode()
+    assert "warning: 1 duplicate words dropped" in errors
+    assert "warning: 1 bad rows skipped, the first: bad.txt, line 2" in errors
+    assert open_vectors(folder / "out.bin").words == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["convert", "missing.txt", "o.bin"], 2, "missing.txt: no such file"),
+        (["convert", ".", "o.bin"], 2, "is a directory"),
+        (["convert", "in.txt", "in.txt", "--force"], 2, "is the input"),
+        (["convert", "in.txt", "old.txt"], 2, "exists; use --force"),
+        (["convert", "in.txt", "nowhere/o.txt"], 2, "does not exist"),
+        (["convert", "in.txt", "/dev/full"], 2, "not a regular file"),
+        (["convert", "in.txt", "o.xyz", "--format", "word"], 2, "no format 'word'"),
+        (["convert", "in.txt", "o.npy", "--format", "parquet", "--dtype", "float64"], 2, "float64"),
+        (["convert", "in.txt", "o.bin", "--dtype", "float16"], 2, "stores float32"),
+        (["convert", "in.txt", "-", "--format", "npy"], 2, "only text formats"),
+        (["convert", "in.txt", "-", "--json"], 2, "standard output"),
+        (["convert", "spaces.txt", "o.bin"], 2, "'new york' holds a space"),
+        (["convert", "nan.txt", "o.bin"], 2, "nan.txt, line 2"),
+        (["convert", "garbage", "o.bin"], 2, "not a vectors file"),
+        (["postprocess", "in.txt", "o.bin", "--directions", "2"], 2, "no meaning"),
+        (["postprocess", "in.txt", "o.bin", "--method", "hsr"], 2, "--vocabulary"),
+        (["postprocess", "in.txt", "o.bin", "--aperture", "-1"], 2, "aperture"),
+        (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
+        (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "nofile"),
+        (["postprocess", "in.txt", "o.bin", "--method", "magic"], 2, "magic"),
+        (["apply", "in.txt", "in.txt", "o.bin"], 2, "in.txt"),
+        (["apply", "map.safetensors", "in.txt", "o.bin"], 2, "3-dimensional"),
+    ],
+)
+def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
+    (folder / "old.txt").write_text("precious")
+    (folder / "spaces.txt").write_text("new york 1 2\nb 3 4\n")
+    (folder / "nan.txt").write_text("a 1 2\nb nan 4\n")
+    (folder / "garbage").write_bytes(bytes(range(256)) * 10)
+    LinearMap(np.eye(3)).save(folder / "map.safetensors")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    run = conceptor(*arguments, cwd=folder)
+    errors = run.stderr.decode()
+    assert run.returncode == code, errors
+    assert said in errors
+    assert "Traceback" not in errors
+    if errors.startswith("conceptor: "):
+        assert errors.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_new_files_follow_the_umask(folder):
+    run = conceptor("convert", "in.txt", "o.bin", cwd=folder, umask=0o027)
+    assert run.returncode == 0
+    assert (folder / "o.bin").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Large enough to be killed while it is written."""
+    path = tmp_path_factory.mktemp("large") / "in.bin"
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(60_000)]
+    write_vectors(path, [(words, rng.standard_normal((60_000, 200), dtype=np.float32))])
+    return path
+
+
+def started(source, target, *options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "conceptor", "postprocess", source, target, *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("out.bin", signal.SIGKILL),
+        ("out.txt.gz", signal.SIGKILL),
+        ("out.npy", signal.SIGTERM),
+        ("out.bin", signal.SIGINT),
+        ("out.parquet", signal.SIGINT),
+    ],
+)
+def test_killed_at_random_moments(name, how, large, tmp_path):
+    """The target's name shows the old file or the whole new one, the input stays as it is."""
+    before = large.read_bytes()
+    random_moments = random.Random(f"{name}{how}")
+    for attempt in range(3):
+        target = tmp_path / name
+        target.write_bytes(b"old")
+        process = started(large, target, "--force")
+        if attempt % 2:  # in the midst of writing
+            while process.poll() is None and not list(tmp_path.glob(".*.partial")):
+                time.sleep(0.002)
+            time.sleep(random_moments.random() * 0.2)
+        else:
+            time.sleep(random_moments.random() * 3)
+        process.send_signal(how)
+        errors = process.communicate()[1].decode()
+        if target.read_bytes() != b"old":
+            assert len(open_vectors(target).words) == 60_000
+        if how == signal.SIGINT and attempt % 2:
+            assert "Traceback" not in errors, errors
+            assert list(tmp_path.glob(".*.partial")) == []
+        for partial in tmp_path.iterdir():
+            partial.unlink()
+    assert large.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["out.bin", "out.vec", "out.txt.gz", "out.npy", "out.parquet"])
+def test_a_full_disk_leaves_nothing(name, large, tmp_path):
+    def limit_file_size():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
+
+    run = conceptor("postprocess", large, tmp_path / name, preexec_fn=limit_file_size)
+    assert run.returncode == 1, run.stderr
+    assert run.stderr.decode().count("\n") == 1
+    assert "Traceback" not in run.stderr.decode()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["out.bin", "out.feather"])
+def test_a_really_full_disk_leaves_nothing(name, large, tmp_path):
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        run = conceptor("postprocess", large, disk / name)
+        assert run.returncode == 1, run.stderr
+        assert "No space left on device" in run.stderr.decode()
+        assert run.stderr.decode().count("\n") == 1
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_standard_output_that_is_full_or_closed(folder):
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "conceptor", "convert", folder / "in.txt", "-"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert run.returncode == 1
+    assert b"No space left" in run.stderr
+    assert b"Traceback" not in run.stderr
+
+
+def test_help_is_light_and_shows_an_example():
+    code = (
+        "import sys, conceptor.cli; "
+        "print([m for m in ('numba', 'numpy', 'sklearn', 'pyarrow') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert run.stdout == b"[]\n"
+    for command in ("postprocess", "fit", "apply", "convert"):
+        run = conceptor(command, "--help", env={**os.environ, "COLUMNS": "200"})
+        assert run.returncode == 0
+        assert f"conceptor {command} " in run.stdout.decode()
+        assert "Example" in run.stdout.decode()

@@ -1,0 +1,371 @@
+"""Files as they are found in the wild, and as they break."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors import open_vectors, write_vectors
+from conceptor.vectors import source as source_module
+
+
+def read(path, content: bytes, **options):
+    path.write_bytes(content)
+    source = open_vectors(path, **options)
+    words, vectors = source.read()
+    return source, words, vectors.tolist()
+
+
+def binary(
+    rows: list[tuple[bytes, list[float]]], header: bytes, *, newline: bytes = b"\n"
+) -> bytes:
+    body = b"".join(w + b" " + np.array(v, dtype="<f4").tobytes() + newline for w, v in rows)
+    return header + b"\n" + body
+
+
+@pytest.mark.parametrize(
+    ("content", "file_format", "words", "vectors"),
+    [
+        (b"a 1 2\nb 3 4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"2 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"2 2\na 1 2 \nb 3 4 \n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"a 1 2\r\nb 3 4\r\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"2 2\r\na 1 2\r\nb 3 4\r\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"a 1 2\nb 3 4", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"\n\na 1 2\n\n  \nb 3 4\n\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"\xef\xbb\xbfa 1 2\nb 3 4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"\xef\xbb\xbf2 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"a\t1\t2\nb\t3\t4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"a  1  2\nb 3   4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b". . . 1 2\nb 3 4\n", "glove-text", [". . .", "b"], [[1, 2], [3, 4]]),
+        (b"b 3 4\n1 2 1 2\nc 5 6\n", "glove-text", ["b", "1 2", "c"], [[3, 4], [1, 2], [5, 6]]),
+        (b"1 300\n2 4\n", "glove-text", ["1", "2"], [[300], [4]]),
+        (b"1 300 5\n2 4 6\n", "glove-text", ["1", "2"], [[300, 5], [4, 6]]),
+        ("x\u00a0y 1\n\u0085 3\n".encode(), "glove-text", ["x\u00a0y", "\u0085"], [[1], [3]]),
+        ("\u2028 1 2\n\x1c 3 4\n".encode(), "glove-text", ["\u2028", "\x1c"], [[1, 2], [3, 4]]),
+        (b"a 1e0 +2.\nb .3e1 4E0\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b" 1 2\nb 3 4\n", "glove-text", ["", "b"], [[1, 2], [3, 4]]),
+        (b"a 1 2", "glove-text", ["a"], [[1, 2]]),
+        (b"000000000002 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+    ],
+)  # fmt: skip
+def test_text_in_the_wild(content, file_format, words, vectors, tmp_path):
+    source, got_words, got = read(tmp_path / "x", content)
+    assert (source.format, got_words, got) == (file_format, words, vectors)
+
+
+@pytest.mark.parametrize("newline", [b"", b"\n"])
+def test_word2vec_binary_with_and_without_newlines(newline, tmp_path):
+    rows = [(b"a", [1.0, 2.0]), ("é\u00a0".encode(), [3.0, 4.0]), (b"\t", [5.0, 6.0])]
+    source, words, vectors = read(tmp_path / "x", binary(rows, b"3 2", newline=newline))
+    assert source.format == "word2vec-binary"
+    assert words == ["a", "é\u00a0", "\t"]
+    assert vectors == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_binary_whose_floats_look_like_blanks_and_newlines(tmp_path):
+    row = struct.unpack("<2f", b"\n\n  \n  \n")
+    source, words, vectors = read(tmp_path / "x", binary([(b"a", row), (b"b", row)], b"2 2"))
+    assert (source.format, words) == ("word2vec-binary", ["a", "b"])
+    assert vectors == [list(row), list(row)]
+
+
+@pytest.mark.parametrize("block", [64, 100, 1000])
+def test_rows_cut_by_the_end_of_a_block(block, tmp_path, monkeypatch):
+    words = [f"w{'x' * (i % 50)}{i}" for i in range(500)]
+    vectors = np.random.default_rng(0).standard_normal((500, 5)).astype(np.float32)
+    for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
+        write_vectors(tmp_path / name, [(words, vectors)], count=500)
+    for module in ("text", "npy", "arrow"):
+        monkeypatch.setattr(f"conceptor.vectors.{module}.BLOCK_BYTES", block)
+    for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
+        source = open_vectors(tmp_path / name)
+        assert source.words == words
+        assert (source.to_array() == vectors).all()
+
+
+def test_binary_rows_cut_by_the_end_of_a_block(tmp_path):
+    words = [f"w{i}" for i in range(40_000)]
+    vectors = np.random.default_rng(0).standard_normal((40_000, 60)).astype(np.float32)
+    write_vectors(tmp_path / "x.bin", [(words, vectors)])
+    assert (tmp_path / "x.bin").stat().st_size > 2 * source_module.BLOCK_BYTES
+    source = open_vectors(tmp_path / "x.bin")
+    assert source.words == words
+    assert (source.to_array() == vectors).all()
+
+
+def test_duplicates_keep_the_first_and_are_counted(tmp_path):
+    source, words, vectors = read(tmp_path / "x", b"a 1\nb 2\na 3\nc 4\nb 5\na 6\n")
+    assert (words, vectors) == (["a", "b", "c"], [[1], [2], [4]])
+    assert source.findings.lines() == ["3 duplicate words dropped, the first of each kept"]
+
+
+def test_a_header_that_promises_too_much_is_an_error(tmp_path):
+    with pytest.raises(InvalidInputError, match="promises 5 rows, the file holds 2"):
+        read(tmp_path / "x", b"5 2\na 1 2\nb 3 4\n")
+    rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
+    with pytest.raises(InvalidInputError, match="promises 5 rows, the file holds 2"):
+        read(tmp_path / "x", binary(rows, b"5 2"))
+    source, words, _ = read(tmp_path / "x", binary(rows, b"5 2"), on_error="skip")
+    assert words == ["a", "b"]
+    assert "promises 5" in source.findings.lines()[0]
+
+
+@pytest.mark.parametrize("content", [b"1 2\na 1 2\nb 3 4\n", None])
+def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
+    rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
+    source, words, _ = read(tmp_path / "x", content or binary(rows, b"1 2"))
+    assert words == ["a", "b"]
+    assert "promises 1 rows, the file holds 2; all 2 were read" in source.findings.lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n\n\n", "not a vectors file"),
+        (b"hello world\nthis is no vectors file\n", "not a vectors file"),
+        (b"a 1 2\nb 3\nc 5 6\n", "line 2: expected a word and 2 numbers, found 2 fields"),
+        (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found b'x'"),
+        (b"3 2\na 1 2\nb 3\nc 5 6\n", "line 3: expected a word and 2 numbers"),
+        (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
+        (b"a 1 2\nb -inf 4\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
+        (b"a 1 2\nb 1e39 4\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
+        (b"a 1 2\n\xff\xfe 3 4\nc 5 6\n", "line 2: the word b'.xff.xfe' is not UTF-8"),
+        (b"a 1 2\n\xc3 3 4\n\xa9 5 6\n", "line 2: the word b'.xc3' is not UTF-8"),
+        (b"5 2\n", "promises 5 vectors, and nothing after it"),
+        (b"0 2\n", "nothing after it"),
+        (binary([(b"a", [1.0, 2.0])], b"2 2") + b"b \x00\x00", "the file ends within a row"),
+        (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of b'a' has NaN or Inf"),
+        (binary([(b"\xff", [1.0, 2.0])], b"1 2"), "row 1: the word b'.xff' is not UTF-8"),
+        (b"\x80\x04\x95abc", "pickle, which is never opened"),
+        (b"\xba\x16\x4f\x2f\x0c\x00\x00\x00", "a fastText model"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (b"\x93NUMPY\x01\x00", "not a two-dimensional array"),
+        (b"PAR1aaaaPAR1", "not a readable Arrow or Parquet table"),
+        (b"ARROW1\x00\x00", "not a readable Arrow or Parquet table"),
+        (b"\x1f\x8b\x08garbage", "damaged compressed data"),
+        (b"BZh9garbage", "damaged compressed data"),
+        (b"\xfd7zXZ\x00garbage", "damaged compressed data"),
+        (b"\x28\xb5\x2f\xfdgarbage", "damaged compressed data"),
+        (b"PK\x03\x04garbage", "damaged compressed data"),
+    ],
+)  # fmt: skip
+def test_bad_files_are_named_and_located(content, said, tmp_path):
+    path = tmp_path / "x"
+    with pytest.raises(InvalidInputError, match=said) as caught:
+        read(path, content)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_rows_can_be_skipped_and_are_counted(tmp_path):
+    content = b"a 1 2\nb 3\nc x y\nd nan 1\n\xff 1 2\ne 5 6\nf 1 2 3\n"
+    source, words, vectors = read(tmp_path / "x", content, on_error="skip")
+    assert words == ["a", "e", "f 1"]
+    assert vectors == [[1, 2], [5, 6], [2, 3]]
+    assert source.findings.skipped == 4
+    assert "line 2" in source.findings.lines()[0]
+
+
+def test_a_truncated_gzip_is_an_error_not_a_shorter_file(tmp_path):
+    path = tmp_path / "x.txt.gz"
+    write_vectors(
+        path, [([f"w{i}" for i in range(1000)], np.random.default_rng(0).random((1000, 9)))]
+    )
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(InvalidInputError, match="damaged compressed data"):
+        open_vectors(path).read()
+
+
+def test_zip_archives_hold_one_file(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("folder/", b"")
+        archive.writestr("folder/a.txt", b"a 1 2\n")
+    assert open_vectors(tmp_path / "x.zip").words == ["a"]
+    with zipfile.ZipFile(tmp_path / "x.zip", "a") as archive:
+        archive.writestr("b.txt", b"a 1 2\n")
+    with pytest.raises(InvalidInputError, match="zip archive of 2 files"):
+        open_vectors(tmp_path / "x.zip")
+
+
+def test_things_that_are_no_files(tmp_path):
+    with pytest.raises(InvalidInputError, match="no such file"):
+        open_vectors(tmp_path / "nowhere.txt")
+    with pytest.raises(InvalidInputError, match="is a directory"):
+        open_vectors(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidInputError, match="not a regular file"):
+        open_vectors(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f4", "<f8"])
+def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
+    array = np.asarray(np.arange(12).reshape(4, 3) / 7, dtype=dtype, order=order)
+    np.save(tmp_path / "x.npy", array)
+    (tmp_path / "x.vocab").write_text("a\r\nb\r\n\r\nd\r\n")
+    source = open_vectors(tmp_path / "x.npy")
+    words, vectors = source.read()
+    assert words == ["a", "b", "", "d"]
+    assert (vectors == array.astype(np.float32)).all()
+
+
+@pytest.mark.parametrize(
+    ("array", "words", "said"),
+    [
+        (np.ones(3), "a\nb\nc\n", "not a two-dimensional array"),
+        (np.ones((1, 2, 3)), "a\n", "not a two-dimensional array"),
+        (np.ones((2, 2), dtype=complex), "a\nb\n", "not a two-dimensional array"),
+        (np.array([["a", "b"]], dtype=object), "a\n", "not a two-dimensional array"),
+        (np.ones((2, 2)), "a\n", "1 words for the 2 vectors"),
+        (np.ones((2, 2)), None, "its words are missing"),
+        (np.full((2, 2), 1e300), "a\nb\n", "row 1: the vector of b'a' has NaN or Inf"),
+        (np.ones((2, 0)), "a\nb\n", "no dimension"),
+        (np.ones((0, 2)), "", "holds no vectors"),
+    ],
+)  # fmt: skip
+def test_npy_that_cannot_be_read(array, words, said, tmp_path):
+    np.save(tmp_path / "x.npy", array)
+    if words is not None:
+        (tmp_path / "x.words.txt").write_text(words)
+    with pytest.raises(InvalidInputError, match=said):
+        open_vectors(tmp_path / "x.npy").read()
+
+
+def test_truncated_arrays_say_how_much_is_missing(tmp_path):
+    for name in ("x.npy", "x.safetensors"):
+        write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))], force=True)
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(InvalidInputError, match=r"need 40 bytes .* the file has 39"):
+            open_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["embeddings", "embedding.weight", "anything"])
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_what_model2vec_and_sentence_transformers_save(name, kind, tmp_path):
+    from safetensors.numpy import save_file
+
+    vectors = np.random.default_rng(0).random((4, 3), dtype=np.float32)
+    save_file({name: vectors, "weights": np.ones(4)}, tmp_path / "model.safetensors")
+    tokens = ["[PAD]", "the", "##s", "[UNK]"]
+    if kind == "wordpiece":
+        vocabulary = {"the": 1, "##s": 2, "[UNK]": 3}
+    else:
+        vocabulary = [["<none>", 0.0], ["the", -1.0], ["##s", -2.0], ["[UNK]", -3.0]]
+    added = [{"id": 0, "content": "[PAD]"}]
+    content = {"added_tokens": added, "model": {"vocab": vocabulary}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    source = open_vectors(tmp_path / "model.safetensors")
+    words, got = source.read()
+    assert words == tokens
+    assert (got == vectors).all()
+
+
+def test_bfloat16(tmp_path):
+    header = json.dumps({"e": {"dtype": "BF16", "shape": [1, 2], "data_offsets": [0, 4]}}).encode()
+    data = np.array([0x3F80, 0xC020], dtype="<u2").tobytes()
+    (tmp_path / "x.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
+    (tmp_path / "x.words.txt").write_text("a\n")
+    assert open_vectors(tmp_path / "x.safetensors").to_array().tolist() == [[1.0, -2.5]]
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "0 matrices"),
+        ({"a": {"dtype": "I8", "shape": [2, 4], "data_offsets": [0, 8]}}, "float vectors"),
+        ({"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 8]}}, "contradicts"),
+        ({"a": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}}, "contradicts"),
+        ({"a": {"dtype": "F32", "shape": [1, 2], "data_offsets": [-8, 0]}}, "contradicts"),
+        ({"a": 5}, "float vectors"),
+        (
+            {n: {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]} for n in "ab"},
+            "2 matrices",
+        ),
+    ],
+)
+def test_safetensors_that_cannot_be_read(header, said, tmp_path):
+    raw = json.dumps(header).encode()
+    (tmp_path / "x.safetensors").write_bytes(len(raw).to_bytes(8, "little") + raw + b"\0" * 8)
+    with pytest.raises(InvalidInputError, match=said):
+        open_vectors(tmp_path / "x.safetensors")
+
+
+def test_tables_as_pandas_writes_them(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        np.arange(6.0).reshape(2, 3), index=["a", "b"], columns=["0", "1", "2"]
+    )
+    frame.to_parquet(tmp_path / "x.parquet")
+    source = open_vectors(tmp_path / "x.parquet")
+    assert source.read()[0] == ["a", "b"]
+    assert source.to_array().tolist() == frame.to_numpy().tolist()
+    lists = pandas.DataFrame(
+        {"token": ["a", "b"], "v": [[1.0, 2.0], [3.0, 4.0]], "note": ["x", "y"]}
+    )
+    lists.to_feather(tmp_path / "y.feather")
+    source = open_vectors(tmp_path / "y.feather")
+    assert (source.words, source.to_array().tolist()) == (["a", "b"], [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"word": ["a", "b"], "v": [[1.0, 2.0], [3.0]]}, "row 2: a vector of 1 numbers"),
+        ({"word": ["a", None], "v": [[1.0], [3.0]]}, "missing words"),
+        ({"word": ["a", "b"], "v": [[1.0], None]}, "missing vectors"),
+        ({"word": ["a", "b"], "v": [[1.0], [None]]}, "missing numbers"),
+        ({"word": ["a", "b"]}, "needs one column of words"),
+        ({"v": [[1.0], [3.0]]}, "needs one column of words"),
+        ({"p": ["a", "b"], "q": ["a", "b"], "v": [[1.0], [3.0]]}, "needs one column of words"),
+        ({"word": ["a", "b"], "v": [["x"], ["y"]]}, "needs one column of words"),
+    ],
+)
+def test_tables_that_cannot_be_read(columns, said, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = arrow.table(columns)
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "x.feather")
+    for name in ("x.parquet", "x.feather"):
+        with pytest.raises(InvalidInputError, match=said):
+            open_vectors(tmp_path / name).read()
+
+
+@pytest.mark.parametrize("binary_file", [True, False])
+def test_gensim_reads_what_we_write_and_we_what_it_writes(binary_file, tmp_path):
+    models = pytest.importorskip("gensim.models")
+    rng = np.random.default_rng(5)
+    words = ["the", "café", "x\u00a0y", "😀", "1"] + [f"w{i}" for i in range(500)]
+    vectors = rng.standard_normal((len(words), 20)).astype(np.float32)
+    ours = tmp_path / ("ours.bin" if binary_file else "ours.vec")
+    write_vectors(ours, [(words, vectors)])
+    theirs = models.KeyedVectors.load_word2vec_format(str(ours), binary=binary_file)
+    assert theirs.index_to_key == words
+    assert (theirs.vectors == vectors).all()
+    theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary_file)
+    source = open_vectors(tmp_path / "theirs")
+    assert source.words == words
+    assert (source.to_array() == vectors).all()
+
+
+def test_gensim_agrees_on_google_news(tmp_path):
+    models = pytest.importorskip("gensim.models")
+    data = os.environ.get("CONCEPTOR_DATA")
+    if not data:
+        pytest.skip("set CONCEPTOR_DATA to the folder that holds vectors/googlenews-13k.bin")
+    path = os.path.join(data, "vectors", "googlenews-13k.bin")
+    theirs = models.KeyedVectors.load_word2vec_format(path, binary=True)
+    words, vectors = open_vectors(path).read()
+    assert words == theirs.index_to_key
+    assert (vectors == theirs.vectors).all()

@@ -1,0 +1,220 @@
+"""What is written is read back: every format, every compression, hostile words."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conceptor.errors import InvalidInputError
+from conceptor.vectors import FORMATS, open_vectors, write_vectors
+
+NAMES = {
+    "word2vec-binary": "x.bin",
+    "word2vec-text": "x.vec",
+    "glove-text": "x.txt",
+    "npy": "x.npy",
+    "parquet": "x.parquet",
+    "feather": "x.feather",
+    "safetensors": "x.safetensors",
+}
+HOSTILE = [
+    "the", "a\u00a0b", "\u2028", "\u0085", "x\u3000y", "café", "cafe\u0301", "😀",
+    "\U0001f469\u200d\U0001f469", '"', "'", ",", "1", "300", "0.5", "nan", "-inf", "1e5", "\x00",
+    "\x1c", "\x1f", "#", "\ufeff", "\ufeffthe", "\\n", "<s>", "ﬀ", "ß", "ẞ", "İ", "\u200b",
+    "\U0010ffff", "e" * 1000,
+]  # fmt: skip
+COMPRESSIONS = ["", ".gz", ".bz2", ".xz", ".zst", ".zip"]
+
+
+def saved(path, words, vectors, **options):
+    write_vectors(path, [(words, vectors)], count=len(words), **options)
+    return open_vectors(path)
+
+
+def assert_holds(source, words, vectors):
+    got_words, got = source.read()
+    assert got_words == list(words)
+    assert (got.view(np.int32) == np.asarray(vectors, dtype=np.float32).view(np.int32)).all()
+    assert source.count == len(words)
+    assert source.dimension == np.shape(vectors)[1]
+    assert source.findings.lines() == []
+
+
+def test_every_format_has_a_name():
+    assert set(NAMES) == set(FORMATS)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(FORMATS, FORMATS)))
+def test_every_pair_of_formats(first, second, tmp_path):
+    vectors = np.random.default_rng(0).standard_normal((len(HOSTILE), 7)).astype(np.float32)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one = saved(tmp_path / "a" / NAMES[first], HOSTILE, vectors)
+    assert one.format == first
+    write_vectors(tmp_path / "b" / NAMES[second], one.chunks(5))
+    two = open_vectors(tmp_path / "b" / NAMES[second])
+    assert two.format == second
+    assert_holds(two, HOSTILE, vectors)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("file_format", ["word2vec-binary", "word2vec-text", "glove-text"])
+def test_every_compression(file_format, compression, tmp_path):
+    vectors = np.random.default_rng(1).standard_normal((len(HOSTILE), 3)).astype(np.float32)
+    source = saved(tmp_path / (NAMES[file_format] + compression), HOSTILE, vectors)
+    assert source.format == file_format
+    assert_holds(source, HOSTILE, vectors)
+
+
+@pytest.mark.parametrize("file_format", ["npy", "parquet", "feather", "safetensors"])
+def test_containers_are_not_compressed_again(file_format, tmp_path):
+    with pytest.raises(InvalidInputError, match="not written inside gzip"):
+        saved(tmp_path / (NAMES[file_format] + ".gz"), ["a"], [[1.0]])
+    assert list(tmp_path.iterdir()) == []
+
+
+words_and_vectors = st.integers(1, 4).flatmap(
+    lambda dimension: st.tuples(
+        st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12, unique=True),
+        st.just(dimension),
+        st.randoms(use_true_random=False),
+    )
+)
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@given(data=words_and_vectors)
+@settings(max_examples=60, deadline=None)
+def test_any_words_survive_or_are_refused(file_format, data, tmp_path_factory):
+    """Either the same comes back, or an error names a word and nothing was written."""
+    words, dimension, random = data
+    bits = [random.getrandbits(32) for _ in range(len(words) * dimension)]
+    vectors = np.array(bits, dtype=np.uint32).view(np.float32).reshape(len(words), dimension)
+    vectors = np.where(np.isfinite(vectors), vectors, np.float32(0.5))
+    folder = tmp_path_factory.mktemp("words")
+    refusal = ""
+    try:
+        source = saved(folder / NAMES[file_format], words, vectors)
+    except InvalidInputError as error:
+        refusal = str(error)
+    if not refusal:
+        assert_holds(source, words, vectors)
+        return
+    assert list(folder.iterdir()) == []
+    assert file_format not in ("parquet", "feather")
+    assert any(repr(word) in refusal for word in words)
+    assert any(set(word) & set(" \t\r\n") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "word"),
+    [
+        ("word2vec-binary", "new york"),
+        ("word2vec-binary", "line\nbreak"),
+        ("word2vec-text", "line\nbreak"),
+        ("word2vec-text", " front"),
+        ("glove-text", "back\t"),
+        ("glove-text", "windows 95"),
+        ("npy", "line\nbreak"),
+        ("safetensors", "return\r"),
+    ],
+)
+def test_words_a_format_cannot_carry_are_named(file_format, word, tmp_path):
+    with pytest.raises(InvalidInputError) as caught:
+        saved(tmp_path / NAMES[file_format], ["fine", word], [[1.0], [2.0]])
+    assert repr(word) in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "file_format", ["word2vec-text", "glove-text", "npy", "parquet", "feather"]
+)
+def test_words_with_spaces_where_they_can_be_carried(file_format, tmp_path):
+    words = [". . .", "at name@domain.com", "tab\tinside", "", "plain"]
+    vectors = np.arange(10, dtype=np.float32).reshape(5, 2)
+    assert_holds(saved(tmp_path / NAMES[file_format], words, vectors), words, vectors)
+
+
+def test_numbers_inside_words_survive_where_a_header_gives_the_dimension(tmp_path):
+    words = ["1 2", "3 4 5", "windows 95"]
+    assert_holds(saved(tmp_path / "x.vec", words, np.ones((3, 2))), words, np.ones((3, 2)))
+
+
+def test_spaces_can_be_replaced_and_then_duplicates_show(tmp_path):
+    write_vectors(tmp_path / "x.txt", [(["new york", "new_york", "a"], np.eye(3))])
+    source = open_vectors(tmp_path / "x.txt", replace_spaces="_")
+    assert source.words == ["new_york", "a"]
+    assert source.findings.duplicates == 1
+
+
+@pytest.mark.parametrize("file_format", ["npy", "safetensors", "parquet", "feather"])
+def test_half_precision(file_format, tmp_path):
+    vectors = np.random.default_rng(2).standard_normal((9, 4)).astype(np.float16)
+    source = saved(tmp_path / NAMES[file_format], list("abcdefghi"), vectors, dtype="float16")
+    assert source.dtype == np.float16
+    assert_holds(source, list("abcdefghi"), vectors.astype(np.float32))
+    with pytest.raises(InvalidInputError, match=r"'a'.*float16"):
+        saved(tmp_path / NAMES[file_format], ["a"], [[1e6]], dtype="float16", force=True)
+
+
+@pytest.mark.parametrize("file_format", ["word2vec-binary", "word2vec-text", "glove-text"])
+def test_half_precision_is_refused_where_it_cannot_be_stored(file_format, tmp_path):
+    with pytest.raises(InvalidInputError, match="float16"):
+        saved(tmp_path / NAMES[file_format], ["a"], [[1.0]], dtype="float16")
+
+
+def test_count_is_filled_in_afterwards(tmp_path):
+    chunks = [(["a", "b"], np.ones((2, 3))), (["c"], np.ones((1, 3)))]
+    for name in ("x.bin", "x.vec", "x.npy", "x.safetensors"):
+        assert write_vectors(tmp_path / name, iter(chunks), force=True) == 3
+        assert open_vectors(tmp_path / name).words == ["a", "b", "c"]
+    with pytest.raises(InvalidInputError, match="count"):
+        write_vectors(tmp_path / "x.vec.gz", iter(chunks))
+    with pytest.raises(InvalidInputError, match="promised"):
+        write_vectors(tmp_path / "x.vec.gz", iter(chunks), count=5)
+    assert not (tmp_path / "x.vec.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "said"),
+    [
+        ([], "nothing to write"),
+        ([(["a"], [[1.0, 2.0]]), (["b"], [[1.0]])], "vectors of 1 numbers after vectors of 2"),
+        ([(["a", "b"], [[1.0]])], "2 words"),
+        ([(["a"], [1.0])], "cannot go with"),
+        ([(["a"], [[float("nan")]])], "NaN"),
+        ([(["a"], [[1e39]])], "too large"),
+        ([(["\ud800"], [[1.0]])], "not valid Unicode"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy", "x.parquet"])
+def test_what_cannot_be_written_leaves_nothing(chunks, said, name, tmp_path):
+    with pytest.raises(InvalidInputError, match=said):
+        write_vectors(tmp_path / name, chunks)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_existing_files_are_replaced_only_by_force(tmp_path):
+    target = tmp_path / "x.txt"
+    target.write_text("precious")
+    with pytest.raises(InvalidInputError, match="exists"):
+        write_vectors(target, [(["a"], [[1.0]])])
+    assert target.read_text() == "precious"
+    write_vectors(target, [(["a"], [[1.0]])], force=True)
+    assert open_vectors(target).words == ["a"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 1000])
+def test_chunks_of_a_given_size_say_the_same(rows, tmp_path):
+    words = [f"w{i}" for i in range(10)]
+    vectors = np.arange(20, dtype=np.float32).reshape(10, 2)
+    source = saved(tmp_path / "x.bin", words, vectors)
+    chunks = list(source.chunks(rows))
+    assert [word for chunk in chunks for word in chunk.words] == words
+    assert (np.concatenate([chunk.vectors for chunk in chunks]) == vectors).all()
+    assert all(len(chunk.words) == rows for chunk in chunks[:-1])
+    assert all(chunk.vectors.flags.c_contiguous for chunk in chunks)
