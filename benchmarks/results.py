@@ -1,0 +1,75 @@
+"""Write docs/results.md: every method on every task, with intervals, for two sets of vectors.
+
+    python benchmarks/results.py docs/results.md
+
+Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and vectors/googlenews-13k.bin.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conceptor import datasets
+from conceptor.atomic import replacing
+from conceptor.comparison import METHODS, ORIGINAL, Comparison, compare, settings_for
+from conceptor.evaluation import FAMILIES, load
+from conceptor.report import comparison_tables, markdown
+
+INTRODUCTION = """# Results
+
+Written by `python benchmarks/results.py docs/results.md`; not edited by hand. `conceptor compare`
+prints the same tables for vectors of your own. What the tasks and figures mean: evaluation.md.
+
+`gain` is the difference of the means from the original vectors, with the {resamples:,}-resample
+paired bootstrap 95% interval below it. The best of each row is in bold.
+"""
+
+
+def main(target: str) -> None:
+    battery = load(FAMILIES)
+    if battery.missing:
+        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
+    news = datasets.fetch("vectors/googlenews-13k.bin")
+    parts = []
+    for title, vectors in (
+        ("GloVe 6B 50d", datasets.demo_vectors()),
+        ("Google News, 13,013-word subset (300d)", news),
+    ):
+        comparison = compare(
+            vectors, battery, [ORIGINAL, *METHODS], settings_for(vectors), name=title
+        )
+        parts.append(section(comparison))
+    introduction = INTRODUCTION.format(resamples=comparison.resamples)
+    with replacing(target) as beside:
+        beside.write_text("\n".join([introduction, *parts]), encoding="utf-8")
+
+
+def section(comparison: Comparison) -> str:
+    lines = [f"## {comparison.vectors}\n", *(f"- {note}" for note in comparison.notes), ""]
+    lines += [markdown(table) for table in comparison_tables(comparison, by_task=True)]
+    lines.append("### Where conceptor negation wins and where it loses\n")
+    lines.append(
+        "Gain over the original by dataset, with its interval; `=` where the interval holds zero.\n"
+    )
+    lines.append("| | cn | | cn-zipf | |\n|---|---:|---|---:|---|")
+    counts = {"cn": {"wins": 0, "=": 0, "loses": 0}, "cn-zipf": {"wins": 0, "=": 0, "loses": 0}}
+    for outcome in comparison.evaluations[ORIGINAL].outcomes:
+        cells = [outcome.dataset]
+        for method, tally in counts.items():
+            gain = comparison.interval(method, [outcome.dataset])
+            verdict = "wins" if gain.low > 0 else "loses" if gain.high < 0 else "="
+            tally[verdict] += 1
+            cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", verdict]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines.append("")
+    for method, tally in counts.items():
+        lines.append(
+            f"- {method}: wins on {tally['wins']}, undecided on {tally['=']}, "
+            f"loses on {tally['loses']} of {sum(tally.values())} datasets."
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else str(Path("docs", "results.md")))
