@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from conceptor.errors import InvalidInputError
 from conceptor.moments import Moments
 from conceptor.progress import silent
-from conceptor.usage import Usage
+from conceptor.usage import Tally, Usage
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, VectorSource
@@ -50,6 +50,8 @@ class Report:
         ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
     quota
         ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    aperture
+        The α that was used, where there is one.
     seconds, megabytes_per_second
         Time taken, and the input's bytes on disk over it.
     remarks
@@ -61,6 +63,7 @@ class Report:
     estimated_on: int | None = None
     variance_removed: float | None = None
     quota: float | None = None
+    aperture: float | None = None
     seconds: float = 0.0
     megabytes_per_second: float = 0.0
     remarks: list[str] = field(default_factory=list)
@@ -109,8 +112,9 @@ def postprocess(
     budget = _default_memory() if memory is None else memory
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
-    moments = moments_of(kept.keeping(chunks), weights or Usage())
-    estimator.fit_moments(moments)
+    tally = Tally(weights or Usage())
+    moments = moments_of(kept.keeping(chunks), tally)
+    estimator.fit_moments(moments, tally.squared_weight)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
     words = write_mapped(chunks, goal, estimator.map_, opened.count)
@@ -131,8 +135,9 @@ def fit(
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     usage = weights or Usage()
     chunks = watched(opened, "moments", progress)
-    moments = moments_of(until(chunks, usage.top), usage)
-    estimator.fit_moments(moments)
+    tally = Tally(usage)
+    moments = moments_of(until(chunks, usage.top), tally)
+    estimator.fit_moments(moments, tally.squared_weight)
     return finished_report(opened, started, opened.count or moments.count, estimator)
 
 
@@ -162,7 +167,9 @@ def apply(
     return finished_report(opened, started, words, None)
 
 
-def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None) -> Moments:
+def moments_of(
+    chunks: Iterable[Chunk], usage: Usage | Tally, threads: int | None = None
+) -> Moments:
     """Gather the moments of chunks, several at a time; the sum is in file order."""
 
     def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
@@ -298,6 +305,7 @@ def finished_report(
     report.remarks = source.findings.lines()
     if estimator is not None:
         report.estimated_on = estimator.moments_.count
+        report.aperture = getattr(estimator, "aperture_", None)
         gate, values = estimator.gate_, estimator.spectrum_.values
         if (gate <= 1).all() and values.sum() > 0:
             report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())

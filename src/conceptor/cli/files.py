@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -54,7 +54,22 @@ MethodOption = Annotated[
         "the function words given by --vocabulary."
     ),
 ]
-Aperture = Annotated[float | None, typer.Option(help="Aperture α of cn.  \\[default: 2]")]
+Aperture = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|auto",
+        help="Aperture α of cn, on the scale of the vectors, or chosen from the spectrum.  "
+        "\\[default: auto]",
+    ),
+]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="The paper's own settings of cn: words of its list (where at hand) count the same, "
+        "α = 2.",
+    ),
+]
 Directions = Annotated[
     int | None,
     typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
@@ -62,11 +77,12 @@ Directions = Annotated[
 Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
 Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="uniform|zipf|FILE",
-        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; or a file "
-        "of 'word count' lines.",
+        metavar="uniform|zipf|wordfreq:LANG|FILE",
+        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; their "
+        "frequency in a language; or a file of 'word count' lines.  \\[default: zipf for cn in a "
+        "file sorted by frequency, else uniform]",
     ),
 ]
 Vocabulary = Annotated[
@@ -109,8 +125,9 @@ def postprocess(
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
-    weights: Weights = "uniform",
+    weights: Weights = None,
     vocabulary: Vocabulary = None,
+    paper: Paper = False,
     save_map: SaveMap = None,
     memory: Memory = None,
     format: Format = None,
@@ -130,7 +147,9 @@ def postprocess(
 
       conceptor postprocess GoogleNews-vectors-negative300.bin.gz better.bin
 
-      conceptor postprocess glove.840B.300d.txt better.txt --weights zipf --save-map cn.safetensors
+      conceptor postprocess glove.840B.300d.txt better.txt --save-map cn.safetensors
+
+      conceptor postprocess GoogleNews-vectors-negative300.bin.gz as-in-the-paper.bin --paper
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
     """
@@ -138,12 +157,16 @@ def postprocess(
     from conceptor.postprocess import postprocess as run
     from conceptor.progress import on_terminal
 
+    if paper:
+        _check_paper(method, aperture, weights)
+        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
     estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
-    usage = _usage(weights, vocabulary)
+    opened = _opened(source, on_error, replace_spaces)
+    usage = _usage(opened, method, weights, vocabulary)
     budget = _bytes(memory)
     with on_terminal() as progress:
         report = run(
-            _opened(source, on_error, replace_spaces),
+            opened,
             target,
             estimator,
             weights=usage,
@@ -166,8 +189,9 @@ def fit(
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
-    weights: Weights = "uniform",
+    weights: Weights = None,
     vocabulary: Vocabulary = None,
+    paper: Paper = False,
     force: Force = False,
     on_error: OnErrorOption = OnError.error,
     as_json: Json = False,
@@ -184,9 +208,12 @@ def fit(
     from conceptor.progress import on_terminal
     from conceptor.vectors.target import check_new_file
 
+    if paper:
+        _check_paper(method, aperture, weights)
+        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
     estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
-    usage = _usage(weights, vocabulary)
     opened = _opened(source, on_error, None)
+    usage = _usage(opened, method, weights, vocabulary)
     check_new_file(Path(target), opened.files(), force=force)
     with on_terminal() as progress:
         report = run(opened, estimator, weights=usage, progress=progress)
@@ -276,15 +303,62 @@ def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> Vecto
     )
 
 
-def _usage(weights: str, vocabulary: str | None) -> Usage:
-    from conceptor.usage import usage
+def _usage(
+    source: VectorSource, method: Method, weights: str | None, vocabulary: str | None
+) -> Usage:
+    """Return what words weigh; ranks are used only where they mean something."""
+    from conceptor.usage import alphabetical, unsorted, usage
 
-    return usage(weights, vocabulary)
+    offer = "--weights enwiki_vocab_min200.txt (any file of counts) or --weights wordfreq:en"
+    if weights is None and method is Method.cn:
+        reason = unsorted(_first_words(source))
+        if reason is None:
+            return usage("zipf", vocabulary)
+        typer.echo(
+            f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency "
+            f"and all words count the same; better: {offer}",
+            err=True,
+        )
+    elif weights == "zipf":
+        words = _first_words(source)
+        reason = unsorted(words)
+        said = f"{source.path}: {reason}, so ranks say nothing about frequency; use {offer}"
+        if alphabetical(words):
+            raise InvalidInputError(said)
+        if reason is not None:
+            typer.echo(f"conceptor: warning: {said}", err=True)
+    return usage(weights or "uniform", vocabulary)
+
+
+def _first_words(source: VectorSource) -> list[str]:
+    return list(next(source.chunks(2000)).words)
+
+
+def _check_paper(method: Method, aperture: str | None, weights: str | None) -> None:
+    if method is not Method.cn or aperture is not None or weights is not None:
+        raise InvalidInputError(
+            "--paper sets method, aperture and weights; leave --method, --aperture, --weights out"
+        )
+
+
+def _paper_vocabulary() -> str | None:
+    from conceptor.datasets import data_file, find
+
+    file = data_file("enwiki_vocab_min200.txt")
+    found = find(file)
+    if found is None:
+        typer.echo(
+            f"conceptor: warning: {file.name} is not at hand, so all words take part; "
+            "`conceptor data fetch` gets it",
+            err=True,
+        )
+        return None
+    return str(found[0])
 
 
 def _estimator(
     method: Method,
-    aperture: float | None,
+    aperture: str | None,
     directions: int | None,
     power: float | None,
     ridge: float | None,
@@ -303,18 +377,33 @@ def _estimator(
         Method.hsr: (estimators.HalfSiblingRegression, "ridge"),
     }[method]
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name != takes:
             raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
     if method is Method.hsr and vocabulary is None:
         raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
+    if method is Method.cn:
+        given["aperture"] = read_aperture(aperture or "auto")
     estimator: SpectralPostprocessor = kind(**given)
     try:  # now, not after the first pass
         estimator._validate_params()
     except ValueError as error:
         raise InvalidInputError(str(error)) from None
     return estimator
+
+
+def read_aperture(text: str) -> float | Literal["auto"]:
+    """Read a number, or `auto`."""
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise InvalidInputError(f"--aperture is a number from 0 to inf, or auto, not {text}")
+    return value
 
 
 def _bytes(size: str | None) -> int | None:
@@ -351,4 +440,6 @@ def _close(report: Report, *, as_json: bool) -> None:
         line += f", estimated on {report.estimated_on:,}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
+    if report.aperture is not None:
+        line += f", aperture {report.aperture:.4g}"
     typer.echo(line, err=True)
