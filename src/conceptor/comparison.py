@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from conceptor import datasets, estimation
 from conceptor.errors import InvalidInputError
@@ -13,7 +13,7 @@ from conceptor.estimation import Weighting
 from conceptor.evaluation import Missing
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.progress import Progress, silent
-from conceptor.usage import Usage, read_counts, usage
+from conceptor.usage import Usage, alphabetical, read_counts, usage
 
 if TYPE_CHECKING:
     import os
@@ -36,15 +36,17 @@ __all__ = [
 ORIGINAL = "original"
 FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
 RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
-# So many words in alphabetical order are no accident.
-_SAMPLE = 100
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the methods are fitted with: the paper's choices unless told otherwise."""
+    """What the methods are fitted with: their authors' choices unless told otherwise.
+
+    `aperture` is that of the paper's CN, `usage_aperture` that of CN weighted by usage.
+    """
 
     aperture: float = 2.0
+    usage_aperture: float | Literal["auto"] = "auto"
     directions: int = 2
     ridge: float = 50.0
     vocabulary: Weighting = FIRST_WORDS
@@ -86,6 +88,12 @@ def _cn(settings: Settings) -> SpectralPostprocessor:
     return ConceptorNegation(aperture=settings.aperture)
 
 
+def _cn_usage(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import ConceptorNegation
+
+    return ConceptorNegation(aperture=settings.usage_aperture)
+
+
 def _abtt(settings: Settings) -> SpectralPostprocessor:
     from conceptor.estimators import AllButTheTop
 
@@ -115,7 +123,7 @@ METHODS = {
     for method in (
         Method("abtt", "All-But-The-Top", _abtt, _vocabulary),
         Method("cn", "Conceptor Negation", _cn, _vocabulary),
-        Method("cn-zipf", "Conceptor Negation weighted by usage", _cn, _usage),
+        Method("cn-zipf", "Conceptor Negation weighted by usage", _cn_usage, _usage),
         Method("whitening", "ZCA whitening", _whitening, _vocabulary),
         Method("zipf-whitening", "whitening weighted by usage", _whitening, _usage),
         Method("pvn", "Principal Variance Normalization", _pvn, _vocabulary),
@@ -145,6 +153,7 @@ class Comparison:
     resamples: int = RESAMPLES
     seed: int = 0
     estimators: Mapping[str, SpectralPostprocessor] = field(default_factory=dict, repr=False)
+    baseline: str = ORIGINAL
 
     @property
     def methods(self) -> list[str]:
@@ -159,32 +168,44 @@ class Comparison:
     @cached_property
     def _differences(self) -> dict[str, Differences]:
         """Gains over the original by dataset, for the methods after it."""
-        if ORIGINAL not in self.evaluations or self.resamples == 0:
+        if self.baseline not in self.evaluations or self.resamples == 0:
             return {}
         statistics = {
             name: {o.dataset: o.statistic for o in evaluation.outcomes}
             for name, evaluation in self.evaluations.items()
         }
-        baseline = statistics.pop(ORIGINAL)
+        baseline = statistics.pop(self.baseline)
         if not statistics:
             return {}
         return paired_differences(
             baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
         )
 
-    def interval(self, method: str, datasets: Sequence[str]) -> Interval | None:
-        """Return the interval of a method's mean gain over the original on these datasets."""
-        others = [name for name in self.methods if name != ORIGINAL]
+    def interval(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Interval | None:
+        """Return the interval of a method's mean gain on these datasets, over the baseline.
+
+        `against` names another method to compare with; the draws are the same for all.
+        """
+        others = [name for name in self.methods if name != self.baseline]
         parts = [self._differences[name] for name in datasets if name in self._differences]
         if method not in others or not parts:
             return None
-        return Differences.mean(parts).interval(others.index(method))
+        mean = Differences.mean(parts)
+        if against is None or against == self.baseline:
+            return mean.interval(others.index(method))
+        mine, theirs = others.index(method), others.index(against)
+        return Differences(
+            mean.measured[[mine]] - mean.measured[[theirs]],
+            mean.resampled[[mine]] - mean.resampled[[theirs]],
+        ).interval(0)
 
     def gains(self, family: str) -> dict[str, Interval]:
-        """Return each method's gain over the original on a family's mean, with its interval."""
-        if ORIGINAL not in self.evaluations:
+        """Return each method's gain over the baseline on a family's mean, with its interval."""
+        if self.baseline not in self.evaluations:
             return {}
-        over = [o.dataset for o in self.evaluations[ORIGINAL].mean_outcomes(family)]
+        over = [o.dataset for o in self.evaluations[self.baseline].mean_outcomes(family)]
         intervals = {name: self.interval(name, over) for name in self.methods}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
@@ -253,10 +274,13 @@ def compare(
         estimation.chunks_of(vectors, progress), weightings, battery.words, first=battery.first
     )
     moments = dict(zip(weightings, gathered.moments, strict=True))
-    estimators = {
-        method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
-        for method in chosen
-    }
+    squares = dict(zip(weightings, gathered.squared_weights, strict=True))
+    estimators = {}
+    for method in chosen:
+        over = method.weighting(settings)
+        estimators[method.name] = method.estimator(settings).fit_moments(
+            moments[over], squares[over]
+        )
     evaluations = {}
     for method in dict.fromkeys(methods):
         rows = gathered.vectors
@@ -291,6 +315,7 @@ def settings_for(
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
     aperture: float = 2.0,
+    usage_aperture: float | Literal["auto"] = "auto",
     directions: int = 2,
     ridge: float = 50.0,
 ) -> Settings:
@@ -302,13 +327,13 @@ def settings_for(
         Only their first words are looked at.
     vocabulary : `top:N`, a file of words, or None
         None is the paper's list where it can be had, else the first 50,000 words.
-    usage : `zipf`, a file of "word count" lines, or None
+    usage : `zipf`, `wordfreq:LANG`, a file of "word count" lines, or None
         None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
         of the paper's list if that can be had.
     data, offline
         Where the paper's list is looked for.
-    aperture, directions, ridge
-        Of CN, ABTT and PVN, HSR.
+    aperture, usage_aperture, directions, ridge
+        Of CN, CN weighted by usage, ABTT and PVN, HSR.
     """
     listed: Path | None = None
     if vocabulary is None or usage is None:
@@ -316,6 +341,7 @@ def settings_for(
             listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
     return Settings(
         aperture=aperture,
+        usage_aperture=usage_aperture,
         directions=directions,
         ridge=ridge,
         vocabulary=_choose_vocabulary(vocabulary, listed),
@@ -342,7 +368,4 @@ def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> W
 
 def _alphabetical(vectors: object) -> bool:
     words, _ = next(estimation.chunks_of(vectors))
-    first = list(words[:_SAMPLE])
-    return len(first) == _SAMPLE and (
-        first == sorted(first) or first == sorted(first, key=str.lower)
-    )
+    return alphabetical(list(words[:1000]))

@@ -16,7 +16,7 @@ from conceptor.evaluation import WordVectors
 from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.moments import Moments
 from conceptor.progress import Progress, silent
-from conceptor.usage import Usage, read_words
+from conceptor.usage import Tally, Usage, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -53,6 +53,7 @@ class Gathered:
     """What one pass found: moments under each weighting, rows to evaluate, how many vectors."""
 
     moments: list[Moments]
+    squared_weights: list[float]
     vectors: WordVectors
     count: int
 
@@ -69,13 +70,14 @@ def gather(
     The first `first` rows are kept as well, as candidates for analogies.
     """
     totals: list[Moments | None] = [None] * len(weightings)
+    tallies = [Tally(weighting.usage) for weighting in weightings]
     words: list[str] = []
     parts: list[NDArray[Any]] = []
     start = 0
     for packed, vectors in chunks:
         names = list(packed)
-        for i, weighting in enumerate(weightings):
-            rows, weights = weighting.usage.of(names, start)
+        for i, tally in enumerate(tallies):
+            rows, weights = tally.of(names, start)
             if rows is None or len(rows):
                 more = Moments.of(vectors if rows is None else vectors[rows], weights)
                 known = totals[i]
@@ -88,7 +90,8 @@ def gather(
         if total is None:
             raise InvalidInputError(f"the vectors hold none of {weighting.description}")
     moments = [total for total in totals if total is not None]
-    return Gathered(moments, WordVectors(words, np.concatenate(parts)), start)
+    squared = [tally.squared_weight for tally in tallies]
+    return Gathered(moments, squared, WordVectors(words, np.concatenate(parts)), start)
 
 
 def chunks_of(vectors: object, progress: Progress = silent) -> Iterator[tuple[Sequence[str], Any]]:

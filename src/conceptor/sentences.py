@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -46,18 +47,18 @@ def sif_weights(probabilities: Float64, a: float = SIF_A) -> Float64:
     return a / (a + probabilities)
 
 
-def usif_weights(probabilities: Float64, words_in_a_sentence: float) -> Float64:
-    """Return ``a / (a/2 + p)`` with the a that Ethayarajh (2018) derives; nothing is tuned.
+def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
+    """Return the a of uSIF's ``a / (a/2 + p)`` as Ethayarajh (2018) derives it; nothing is tuned.
 
     With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
     walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``.
     """
     count = len(probabilities)
     threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
-    alpha = max(np.count_nonzero(probabilities > threshold), 1) / count
-    a = (1 - alpha) / (alpha * count / 2)
-    # One word that is the whole vocabulary has α = 1: it weighs what it weighs.
-    return a / (a / 2 + probabilities) if a > 0 else np.ones(count)
+    # At least one word above the threshold and one below, so that a is neither ∞ nor 0.
+    above = min(max(np.count_nonzero(probabilities > threshold), 1), max(count - 1, 1))
+    alpha = above / (count if count > 1 else 2)
+    return float((1 - alpha) / (alpha * count / 2))
 
 
 class SentenceEncoder(TransformerMixin, BaseEstimator):
@@ -107,11 +108,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "weights": [StrOptions({"average", "sif", "usif"})],
         "removal": [StrOptions({"none", "first", "conceptor"})],
-        "aperture": [
-            Interval(float, 0, None, closed="left"),
-            Interval(int, 0, None, closed="left"),
-        ],
-        "a": [Interval(float, 0, None, closed="neither")],
+        "aperture": [Interval(Real, 0, None, closed="left")],
+        "a": [Interval(Real, 0, None, closed="neither")],
         "vectors": "no_validation",  # type: ignore[dict-item]
         "frequencies": "no_validation",  # type: ignore[dict-item]
     }
@@ -180,14 +178,21 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self.probabilities_ = self._probabilities()
 
     def _probabilities(self) -> Float64:
-        """Return each word's share of running text."""
-        rows, weights = usage(self.frequencies).of(list(self._words.words), 0)
-        shares = np.zeros(len(self._words))
-        shares[slice(None) if rows is None else rows] = 1.0 if weights is None else weights
-        if not shares.any():
-            raise InvalidInputError("no word of the vectors has a frequency")
-        shares[shares == 0] = shares[shares > 0].min()
-        return shares / shares.sum()
+        """Return each word's share of running text; a counts file may know more of its words."""
+        chosen = usage(self.frequencies)
+        words = list(self._words.words)
+        if chosen.counts is None:
+            weights = chosen.of(words, 0).weights
+            shares = np.ones(len(words)) if weights is None else weights
+            self._text = shares / shares.sum()
+            return self._text
+        every = np.fromiter(chosen.counts.values(), dtype=np.float64)
+        every = every[every > 0]
+        if not len(every):
+            raise InvalidInputError("no word has a frequency above zero")
+        shares = np.array([chosen.counts.get(word, 0.0) for word in words])
+        self._text = every / every.sum()
+        return np.where(shares > 0, shares, every.min()) / every.sum()
 
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
         if self.weights == "average":
@@ -197,7 +202,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         else:
             lengths = [sum(token in self._words for token in sentence) for sentence in tokens]
             mean_length = float(np.mean(lengths)) if lengths else 0.0
-            self.word_weights_ = usif_weights(self.probabilities_, max(mean_length, 1.0))
+            a = usif_a(self._text, max(mean_length, 1.0))
+            self.word_weights_ = a / (a / 2 + self.probabilities_)
 
     def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
         """Return weighted averages of the known tokens: one sparse product over distinct words."""
