@@ -188,18 +188,26 @@ class Comparison:
 
         `against` names another method to compare with; the draws are the same for all.
         """
+        found = self.differences(method, datasets, against)
+        return None if found is None else found.interval(0)
+
+    def differences(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Differences | None:
+        """Return a method's mean gain on these datasets, as measured and in each resample."""
         others = [name for name in self.methods if name != self.baseline]
         parts = [self._differences[name] for name in datasets if name in self._differences]
         if method not in others or not parts:
             return None
         mean = Differences.mean(parts)
+        mine = [others.index(method)]
         if against is None or against == self.baseline:
-            return mean.interval(others.index(method))
-        mine, theirs = others.index(method), others.index(against)
+            return Differences(mean.measured[mine], mean.resampled[mine])
+        theirs = [others.index(against)]
         return Differences(
-            mean.measured[[mine]] - mean.measured[[theirs]],
-            mean.resampled[[mine]] - mean.resampled[[theirs]],
-        ).interval(0)
+            mean.measured[mine] - mean.measured[theirs],
+            mean.resampled[mine] - mean.resampled[theirs],
+        )
 
     def gains(self, family: str) -> dict[str, Interval]:
         """Return each method's gain over the baseline on a family's mean, with its interval."""
