@@ -10,9 +10,9 @@ vectors/googlenews-13k.bin.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 from held_out import PARTS
@@ -28,6 +28,9 @@ from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
 from conceptor.usage import Usage, usage
 from conceptor.vectors import open_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 GRID = np.exp(np.linspace(np.log(0.15), np.log(6), 17))
 # Spearman's ρ of fewer pairs says nothing about half a point.
@@ -50,6 +53,7 @@ class Case:
         return aperture.scale_free_aperture(self.spectrum.values, 1.0)
 
     def scores(self, battery: Battery, alpha: float) -> Evaluation:
+        """Score the vectors after negation at this aperture."""
         gate = negated_conceptor(self.spectrum.values, alpha)
         vectors = self.rows.vectors.astype(np.float64) @ self.spectrum.matrix(gate)
         return battery.run(self.rows.with_vectors(vectors))
