@@ -124,7 +124,7 @@ def isotropy_aperture(values: Float64) -> float:
 
 def scale_free_aperture(values: Float64, aperture: float) -> float:
     """Return α for R divided by its mean eigenvalue, on the scale of the vectors."""
-    return _scale_free(values, lambda _: float(np.log(aperture)))
+    return aperture * _scale_free(values, lambda _: 0.0)
 
 
 def _scale_free(values: Float64, choose: Callable[[Float64], float]) -> float:

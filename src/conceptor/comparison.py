@@ -284,11 +284,9 @@ def compare(
     moments = dict(zip(weightings, gathered.moments, strict=True))
     squares = dict(zip(weightings, gathered.squared_weights, strict=True))
     estimators = {}
-    for method in chosen:
-        over = method.weighting(settings)
-        estimators[method.name] = method.estimator(settings).fit_moments(
-            moments[over], squares[over]
-        )
+    for each in chosen:
+        over = each.weighting(settings)
+        estimators[each.name] = each.estimator(settings).fit_moments(moments[over], squares[over])
     evaluations = {}
     for method in dict.fromkeys(methods):
         rows = gathered.vectors

@@ -64,6 +64,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # Sum of the squared weights of what was seen; None where moments came without it.
+    _squared_weight: float | None
 
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from conceptor.aperture import scale_free_aperture
+from conceptor.aperture import scale_free_aperture, suggested_aperture
 from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import as_word_vectors
@@ -56,7 +56,7 @@ def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
     count = len(probabilities)
     threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
     # At least one word above the threshold and one below, so that a is neither ∞ nor 0.
-    above = min(max(np.count_nonzero(probabilities > threshold), 1), max(count - 1, 1))
+    above = min(max(int((probabilities > threshold).sum()), 1), max(count - 1, 1))
     alpha = above / (count if count > 1 else 2)
     return float((1 - alpha) / (alpha * count / 2))
 
@@ -78,8 +78,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         The words' use: `zipf` for `vectors` in order of falling frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; as in `conceptor.usage.usage`. Words without a frequency
         are taken to be as rare as the rarest with one.
-    aperture : float, default=0.5
-        Of the sentence conceptor, for R scaled to mean eigenvalue 1.
+    aperture : float or "auto", default="auto"
+        Of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth of the
+        strongest direction (``α² λ_1 = 4``, `conceptor.aperture.suggested_aperture`).
     a : float, default=1e-3
         Of SIF.
 
@@ -105,13 +106,17 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     Ethayarajh (2018), Unsupervised Random Walk Sentence Embeddings, RepL4NLP.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    moments_: Moments
+    word_weights_: Float64
+    _text: Float64
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [StrOptions({"average", "sif", "usif"})],
         "removal": [StrOptions({"none", "first", "conceptor"})],
-        "aperture": [Interval(Real, 0, None, closed="left")],
+        "aperture": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "a": [Interval(Real, 0, None, closed="neither")],
-        "vectors": "no_validation",  # type: ignore[dict-item]
-        "frequencies": "no_validation",  # type: ignore[dict-item]
+        "vectors": "no_validation",
+        "frequencies": "no_validation",
     }
 
     def __init__(
@@ -121,7 +126,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weights: Literal["average", "sif", "usif"] = "sif",
         removal: Literal["none", "first", "conceptor"] = "conceptor",
         frequencies: str | Mapping[str, float] = "zipf",
-        aperture: float = 0.5,
+        aperture: float | Literal["auto"] = "auto",
         a: float = SIF_A,
     ) -> None:
         self.vectors = vectors
@@ -183,7 +188,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         words = list(self._words.words)
         if chosen.counts is None:
             weights = chosen.of(words, 0).weights
-            shares = np.ones(len(words)) if weights is None else weights
+            shares: Float64 = np.ones(len(words)) if weights is None else weights
             self._text = shares / shares.sum()
             return self._text
         every = np.fromiter(chosen.counts.values(), dtype=np.float64)
@@ -192,7 +197,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             raise InvalidInputError("no word has a frequency above zero")
         shares = np.array([chosen.counts.get(word, 0.0) for word in words])
         self._text = every / every.sum()
-        return np.where(shares > 0, shares, every.min()) / every.sum()
+        known: Float64 = np.where(shares > 0, shares, every.min())
+        return known / float(every.sum())
 
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
         if self.weights == "average":
@@ -221,7 +227,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def _removal(self) -> LinearMap:
         n = self.moments_.dimension
-        provenance = {
+        provenance: dict[str, Any] = {
             "method": "SentenceEncoder",
             "weights": self.weights,
             "removal": self.removal,
@@ -233,7 +239,10 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         if self.removal == "first":
             gate = np.where(np.arange(n) < 1, 0.0, 1.0)
         else:
-            aperture = scale_free_aperture(spectrum.values, self.aperture)
+            if self.aperture == "auto":
+                aperture = suggested_aperture(spectrum.values, self.moments_.count)
+            else:
+                aperture = scale_free_aperture(spectrum.values, self.aperture)
             gate = negated_conceptor(spectrum.values, aperture)
             provenance["aperture"] = aperture
         return LinearMap(spectrum.matrix(gate), provenance=provenance)
