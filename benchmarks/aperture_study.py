@@ -20,9 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from conceptor import aperture, datasets
 from conceptor.atomic import replacing
-from conceptor.estimation import Weighting, chunks_of, gather
+from conceptor.estimation import Weighting, gather
 from conceptor.evaluation import Battery, Evaluation, WordVectors, load
 from conceptor.evaluation.lookup import as_word_vectors
+from conceptor.evaluation.rows import chunks_of
 from conceptor.gates import negated_conceptor
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum

@@ -21,12 +21,14 @@ from threadpoolctl import threadpool_limits
 from conceptor import datasets
 from conceptor.aperture import suggested_aperture
 from conceptor.atomic import replacing
-from conceptor.comparison import METHODS, ORIGINAL, Comparison, Settings, compare, settings_for
-from conceptor.estimation import Weighting, chunks_of, gather
+from conceptor.comparison import Comparison, compare
+from conceptor.estimation import Weighting, gather
 from conceptor.evaluation import Battery, load
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import Differences, Interval
 from conceptor.gates import negated_conceptor
 from conceptor.linear_map import LinearMap
+from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
 from conceptor.sentence_comparison import compare_sentences
 from conceptor.spectrum import Spectrum
 from conceptor.usage import Usage

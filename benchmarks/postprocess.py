@@ -156,10 +156,10 @@ def compare(folder: Path, rows: int, dimension: int, repeat: int, text_peers: bo
     print(f"of which start-up (imports, compiled code): {ours.seconds - inside:.1f} s")
 
 
-def scaling(folder: Path, sizes: list[int], dimension: int) -> None:
+def scaling(folder: Path, sizes: list[int], dimension: int, suffixes: list[str]) -> None:
     print("| rows | format | seconds | µs a row | peak MB (--memory 100MB) |")
     print("|---|---|---|---|---|")
-    for suffix in ("bin", "vec"):
+    for suffix in suffixes:
         for rows in sizes:
             source = folder / f"s.{suffix}"
             make(source, rows, dimension)
@@ -181,12 +181,13 @@ def main() -> None:
     parser.add_argument("--skip-text-peers", action="store_true")
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500_000, 3_000_000])
+    parser.add_argument("--formats", nargs="+", default=["bin", "vec"])
     parser.add_argument("--folder", help="where the files go (a dozen GB)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.scaling:
-            scaling(folder, options.sizes, options.dimension)
+            scaling(folder, options.sizes, options.dimension, options.formats)
         else:
             compare(
                 folder, options.rows, options.dimension, options.repeat, not options.skip_text_peers

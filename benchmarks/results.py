@@ -12,8 +12,9 @@ from pathlib import Path
 
 from conceptor import datasets
 from conceptor.atomic import replacing
-from conceptor.comparison import METHODS, ORIGINAL, Comparison, compare, settings_for
+from conceptor.comparison import Comparison, compare
 from conceptor.evaluation import FAMILIES, load
+from conceptor.methods import METHODS, ORIGINAL, settings_for
 from conceptor.report import comparison_tables, markdown
 
 INTRODUCTION = """# Results

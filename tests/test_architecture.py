@@ -16,13 +16,31 @@ FLOW = [
     "errors",
     "arrays",
     "atomic",
+    "progress",
     "moments",
     "spectrum",
     "gates",
+    "aperture",
     "conceptors",
     "linear_map",
+    "usage",
     "estimators",
+    "vectors",
+    "passes",
+    "postprocess",
+    "downloads",
+    "datasets",
+    "evaluation",
+    "estimation",
+    "sentences",
+    "methods",
+    "comparison",
+    "sentence_comparison",
+    "inspection",
     "plots",
+    "report",
+    "report_page",
+    "reproduction",
     "cli",
     "__main__",
 ]
@@ -58,6 +76,11 @@ def test_every_module_has_its_place() -> None:
 def test_imports_follow_the_flow(path) -> None:
     before = FLOW[: FLOW.index(room(path)) + 1]
     assert rooms_imported(path) <= set(before)
+
+
+def test_evaluation_knows_nothing_of_how_vectors_are_made() -> None:
+    rooms = set().union(*(rooms_imported(path) for path in FILES if room(path) == "evaluation"))
+    assert rooms == {"errors", "progress", "vectors", "datasets", "evaluation"}
 
 
 def test_the_rule_can_be_broken(tmp_path) -> None:

@@ -3,18 +3,21 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, datasets
-from conceptor.comparison import METHODS, Settings, compare, settings_for
+from conceptor.comparison import compare
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Weighting, chunks_of, gather
+from conceptor.estimation import Weighting, gather
 from conceptor.evaluation import Battery, WordVectors, load
 from conceptor.evaluation.analogy import Analogy
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.methods import METHODS, Settings, settings_for
 from conceptor.moments import Moments
 from conceptor.report import comma_separated, comparison_tables, evaluation_tables, markdown
 from conceptor.report_page import page
@@ -121,6 +124,23 @@ def test_comparing_twice_prints_the_same(words, vectors, battery, settings):
         for _ in range(2)
     }
     assert len(printed) == 1
+
+
+def test_a_method_that_leaves_nothing_is_undefined_in_every_format(
+    words, vectors, battery, settings
+):
+    nothing = replace(settings, aperture=np.inf, vocabulary=settings.usage)
+    found = compare((words, vectors), battery, ["original", "cn"], nothing, resamples=20)
+    assert np.isnan(found.gains("similarity")["cn"].difference)
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["methods"][1]["gains"]["similarity"]["difference"] is None
+    assert "—" in markdown(comparison_tables(found)[0])
+    assert "nan" not in re.sub(r"<title>.*?</title>", "", page(found))
+
+
+def test_a_parameter_out_of_range_is_an_input_error(words, vectors, battery, settings):
+    with pytest.raises(InvalidInputError, match="ridge"):
+        compare((words, vectors), battery, ["hsr"], replace(settings, ridge=0.0))
 
 
 def test_methods_must_exist(words, vectors, battery):

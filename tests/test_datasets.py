@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conceptor import datasets
+from conceptor import datasets, downloads
 from conceptor.datasets import DataFile, MissingDataError, Origin, Packaged
 from conceptor.errors import InvalidInputError, MissingExtraError
 
@@ -104,7 +104,8 @@ def serving():
 def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(datasets, "_reached", {})
+    monkeypatch.setattr(downloads, "_reached", set())
+    monkeypatch.setattr(downloads, "_unreachable_since", {})
     return datasets.cache_directory()
 
 
@@ -145,10 +146,28 @@ def test_a_cut_connection_starts_again(server, cache):
 
 
 def test_a_connection_that_keeps_breaking_is_an_error_that_leaves_nothing(server, cache):
-    server.misbehaviour = ["cut"] * datasets.ATTEMPTS
+    server.misbehaviour = ["cut"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match=r"connection to 127\.0\.0\.1:\d+ broke"):
         datasets.fetch_file(FILE)
     assert leftovers(cache) == []
+
+
+def test_a_host_that_broke_is_left_alone_for_a_while_only(server, cache, monkeypatch):
+    server.misbehaviour = ["cut"] * downloads.ATTEMPTS
+    other = replace(FILE, name="toys/other.txt")
+    for file in (FILE, other):
+        with pytest.raises(MissingDataError):
+            datasets.fetch_file(file)
+    assert len(server.requests) == downloads.ATTEMPTS
+    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 0.0)
+    assert datasets.fetch_file(other).read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(MissingDataError, match=r"pairs\.txt cannot be written"):
+        datasets.fetch_file(FILE)
 
 
 def test_404_is_final_and_500_is_tried_again(server, cache):
@@ -160,7 +179,7 @@ def test_404_is_final_and_500_is_tried_again(server, cache):
     assert datasets.fetch_file(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 3
     (cache / FILE.name).unlink()
-    server.misbehaviour = ["503"] * datasets.ATTEMPTS
+    server.misbehaviour = ["503"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match="HTTP 503"):
         datasets.fetch_file(FILE)
     assert leftovers(cache) == []
@@ -202,8 +221,8 @@ def test_without_a_network_every_file_is_missing_and_the_network_is_asked_once(c
         monkeypatch.setenv("CONCEPTOR_DATA_URL", f"http://127.0.0.1:{gone.server_port}")
     names = [name for name, file in datasets.registry().items() if file.url and not file.packaged]
     asked = []
-    ask = datasets._ask
-    monkeypatch.setattr(datasets, "_ask", lambda *args: (asked.append(args), ask(*args)))
+    ask = downloads._ask
+    monkeypatch.setattr(downloads, "_ask", lambda *args: (asked.append(args), ask(*args)))
     paths, missing = datasets.gather(names)
     assert paths == {}
     assert set(missing) == set(names)

@@ -66,9 +66,9 @@ def test_the_same_moments_in_any_chunks(rows, threads, source):
 def test_weights_and_vocabulary_decide_where_the_map_comes_from_not_what_it_maps(source, tmp_path):
     chosen = np.arange(10, 500)
     words = [WORDS[i] for i in chosen]
-    postprocess(source, tmp_path / "o.bin", ConceptorNegation(), weights=usage("zipf", words))
+    postprocess(source, tmp_path / "o.bin", ConceptorNegation(), weights="zipf", vocabulary=words)
     weights = np.zeros(3000)
-    weights[chosen] = 1 / (chosen + 1 + 2.7)
+    weights[chosen] = 1 / (chosen + 2.7)
     got_words, got = open_vectors(tmp_path / "o.bin").read()
     assert got_words == WORDS
     np.testing.assert_allclose(got, conceptor_negation(VECTORS, weights), atol=1e-6)

@@ -15,10 +15,10 @@ def test_uniform_takes_everything():
     assert usage().of(WORDS, 0) == (None, None)
 
 
-def test_zipf_counts_ranks_from_one_through_the_file():
+def test_zipf_counts_ranks_from_zero_through_the_file():
     rows, weights = usage("zipf").of(WORDS, 0)
     assert rows is None
-    np.testing.assert_allclose(weights, [1 / 3.7, 1 / 4.7, 1 / 5.7, 1 / 6.7])
+    np.testing.assert_allclose(weights, [1 / 2.7, 1 / 3.7, 1 / 4.7, 1 / 5.7])
     np.testing.assert_allclose(usage("zipf").of(WORDS[2:], 2)[1], weights[2:])
 
 
@@ -40,7 +40,7 @@ def test_vocabulary_with_and_without_counts(tmp_path):
     file.write_text("and\nrare\nmissing\n")
     rows, weights = usage("zipf", file).of(WORDS, 10)
     assert rows.tolist() == [2, 3]
-    np.testing.assert_allclose(weights, [1 / 15.7, 1 / 16.7])
+    np.testing.assert_allclose(weights, [1 / 14.7, 1 / 15.7])
     assert usage("uniform", ["of"]).of(WORDS, 0)[0].tolist() == [1]
 
 

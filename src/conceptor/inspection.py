@@ -9,8 +9,8 @@ import numpy as np
 
 from conceptor.aperture import isotropy
 from conceptor.errors import InvalidInputError, MissingExtraError
-from conceptor.estimation import chunks_of
 from conceptor.estimators import ConceptorNegation
+from conceptor.evaluation.rows import chunks_of
 from conceptor.moments import Moments
 from conceptor.progress import Progress, silent
 from conceptor.spectrum import Spectrum

@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from conceptor.errors import InvalidInputError
 from conceptor.moments import Moments
+from conceptor.passes import Kept, shown, until, watched
 from conceptor.progress import silent
-from conceptor.usage import Tally, Usage
+from conceptor.usage import Tally, Usage, usage
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, VectorSource
@@ -26,7 +27,7 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import open_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from conceptor.estimators import SpectralPostprocessor
     from conceptor.linear_map import LinearMap
@@ -72,9 +73,10 @@ class Report:
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    estimator: SpectralPostprocessor,
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
     *,
-    weights: Usage | None = None,
+    weights: Usage | str | Mapping[str, float] = "uniform",
+    vocabulary: object = None,
     memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
@@ -91,9 +93,11 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     estimator
-        Any spectral post-processor; it comes back fitted.
-    weights
-        Which words count how much for the moments (`usage(...)`); all the same by default.
+        Any spectral post-processor, fitted when this returns; or a function that makes one,
+        called after the first pass (scikit-learn takes a second to import).
+    weights, vocabulary
+        What words weigh where the map is estimated, and which take part, as for `usage`; all, and
+        the same, by default. `weights` may also be a `Usage`.
     memory
         Bytes within which decoded vectors are kept between the passes, where that saves decoding
         them again; by default a quarter of the machine's memory.
@@ -112,33 +116,50 @@ def postprocess(
     budget = _default_memory() if memory is None else memory
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
-    tally = Tally(weights or Usage())
+    tally = Tally(_usage(weights, vocabulary))
     moments = moments_of(kept.keeping(chunks), tally)
-    estimator.fit_moments(moments, tally.squared_weight)
+    fitted = _fitted(estimator, moments, tally.squared_weight)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
-    words = write_mapped(chunks, goal, estimator.map_, opened.count)
+    words = write_mapped(chunks, goal, fitted.map_, opened.count)
     if save_map is not None:
-        estimator.map_.save(save_map)
-    return finished_report(opened, started, words, estimator)
+        fitted.map_.save(save_map)
+    return finished_report(opened, started, words, fitted)
 
 
 def fit(
     source: Source,
     estimator: SpectralPostprocessor,
     *,
-    weights: Usage | None = None,
+    weights: Usage | str | Mapping[str, float] = "uniform",
+    vocabulary: object = None,
     progress: Progress = silent,
 ) -> Report:
     """Fit `estimator` on the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    usage = weights or Usage()
+    chosen = _usage(weights, vocabulary)
     chunks = watched(opened, "moments", progress)
-    tally = Tally(usage)
-    moments = moments_of(until(chunks, usage.top), tally)
-    estimator.fit_moments(moments, tally.squared_weight)
+    tally = Tally(chosen)
+    moments = moments_of(until(chunks, chosen.top), tally)
+    _fitted(estimator, moments, tally.squared_weight)
     return finished_report(opened, started, opened.count or moments.count, estimator)
+
+
+def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Usage:
+    return weights if isinstance(weights, Usage) else usage(weights, vocabulary)
+
+
+def _fitted(
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
+    moments: Moments,
+    squared_weight: float,
+) -> SpectralPostprocessor:
+    made = estimator() if callable(estimator) else estimator
+    # An eigendecomposition of this size is quicker on one processor: several mostly wait for
+    # each other, and on a busy machine for a second.
+    with threadpool_limits(1):
+        return made.fit_moments(moments, squared_weight)
 
 
 def apply(
@@ -168,13 +189,13 @@ def apply(
 
 
 def moments_of(
-    chunks: Iterable[Chunk], usage: Usage | Tally, threads: int | None = None
+    chunks: Iterable[Chunk], shares: Usage | Tally, threads: int | None = None
 ) -> Moments:
     """Gather the moments of chunks, several at a time; the sum is in file order."""
 
     def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
         before, chunk = numbered
-        rows, weights = usage.of(chunk.words, before)
+        rows, weights = shares.of(chunk.words, before)
         vectors = chunk.vectors if rows is None else chunk.vectors[rows]
         return Moments.of(vectors, weights) if len(vectors) else None
 
@@ -235,61 +256,6 @@ def write_mapped(
             written += rows
         writer.finish(written)
     return written
-
-
-class Kept:
-    """Chunks kept between the passes, as long as they fit a number of bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._chunks: list[Chunk] | None = []
-        self._size = 0
-
-    def keeping(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """Pass chunks on, keeping them; give all up once they exceed the limit."""
-        for chunk in chunks:
-            self._size += chunk.vectors.nbytes + chunk.words.nbytes
-            if self._size > self._limit:
-                self._chunks = None
-            elif self._chunks is not None:
-                self._chunks.append(chunk)
-            yield chunk
-
-    def release(self) -> list[Chunk] | None:
-        """Return everything, if everything was kept."""
-        chunks, self._chunks = self._chunks, None
-        return chunks
-
-
-def shown(chunks: list[Chunk], progress: Progress) -> Iterator[Chunk]:
-    """Hand out kept chunks, freeing each as it goes."""
-    total = len(chunks)
-    chunks.reverse()
-    words = 0
-    while chunks:
-        chunk = chunks.pop()
-        words += len(chunk.words)
-        progress("writing", 1 - len(chunks) / total, words)
-        yield chunk
-
-
-def watched(source: VectorSource, label: str, progress: Progress) -> Iterator[Chunk]:
-    """Read a source's chunks, telling how far it is."""
-    words = 0
-    for chunk in source.chunks():
-        words += len(chunk.words)
-        progress(label, source.fraction_read(), words)
-        yield chunk
-
-
-def until(chunks: Iterator[Chunk], top: int | None) -> Iterator[Chunk]:
-    """Stop reading where no further word takes part."""
-    words = 0
-    for chunk in chunks:
-        yield chunk
-        words += len(chunk.words)
-        if top is not None and words >= top:
-            return
 
 
 def finished_report(

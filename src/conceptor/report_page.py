@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ def _table(table: Table) -> str:
 def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
     """Draw each method's gain over the original with its interval, on one axis through zero."""
     ends = [0.0, *(end for i in gains.values() for end in (i.low, i.high, i.difference))]
-    ends = [end for end in ends if end == end]  # an undefined end is not drawn
+    ends = [end for end in ends if not math.isnan(end)]
     low, high = min(ends), max(ends)
     margin = 0.06 * (high - low) or 1.0
     low, high = low - margin, high + margin
@@ -97,12 +98,11 @@ def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
         y = top + row * position + row / 2
         colour = "--gain" if interval.low > 0 else "--loss" if interval.high < 0 else "--faint"
         shapes.append(f'<text x="0" y="{y + 4}">{escape(method)}</text>')
-        if interval.low == interval.low:
-            shapes.append(
-                f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{y}" y2="{y}" '
-                f'stroke="var({colour})" stroke-width="2"/>'
-            )
+        if math.isnan(interval.low) or math.isnan(interval.difference):
+            continue
         shapes.append(
+            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{y}" y2="{y}" '
+            f'stroke="var({colour})" stroke-width="2"/>'
             f'<circle cx="{x(interval.difference)}" cy="{y}" r="4.5" fill="var({colour})">'
             f"<title>{escape(method)}: {interval.difference:+.2f} "
             f"[{interval.low:+.2f}, {interval.high:+.2f}]</title></circle>"
@@ -117,13 +117,7 @@ def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
 def _ticks(low: float, high: float) -> list[float]:
     """Return round numbers between the ends, about six, zero among them."""
     rough = (high - low) / 6
-    power = 10.0 ** _floor_log10(rough)
+    power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
     first = int(low // step) + 1
     return [round(step * k, 10) for k in range(first, int(high // step) + 1)]
-
-
-def _floor_log10(number: float) -> int:
-    import math
-
-    return math.floor(math.log10(number))

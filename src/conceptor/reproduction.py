@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
 from conceptor.atomic import replacing
-from conceptor.comparison import ORIGINAL, Settings, compare
+from conceptor.comparison import compare
 from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.methods import ORIGINAL, Settings
 from conceptor.progress import Progress, silent
 from conceptor.report import Cell, Line, Table
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from threadpoolctl import threadpool_limits
 
-from conceptor import estimation
-from conceptor.comparison import ORIGINAL, Comparison, Settings
+from conceptor.comparison import Comparison
 from conceptor.errors import InvalidInputError
+from conceptor.estimation import gather
 from conceptor.estimators import ConceptorNegation
 from conceptor.evaluation.result import Evaluation
+from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.sts import SentenceSimilarity
+from conceptor.methods import ORIGINAL, Settings
 from conceptor.progress import Progress, silent
 from conceptor.sentences import SentenceEncoder
 from conceptor.usage import Tally
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from conceptor.evaluation import Battery, WordVectors
+    from conceptor.evaluation.rows import Chunks
     from conceptor.evaluation.task import Outcome
 
 __all__ = ["ENCODERS", "REGIMES", "Recipe", "checked_encoders", "compare_sentences"]
@@ -121,9 +124,9 @@ def _gathered(
     wanted = frozenset().union(*(task.words for task in tasks))
     frequencies: dict[str, float] = {}
 
-    def noted() -> estimation.Chunks:
+    def noted() -> Chunks:
         before = 0
-        for packed, rows in estimation.chunks_of(vectors, progress):
+        for packed, rows in chunks_of(vectors, progress):
             names = list(packed)
             taken, weights = tally.of(names, before)
             if weights is not None:
@@ -132,7 +135,7 @@ def _gathered(
             before += len(names)
             yield names, rows
 
-    gathered = estimation.gather(noted(), [settings.usage], wanted)
+    gathered = gather(noted(), [settings.usage], wanted)
     negation = ConceptorNegation(aperture=settings.usage_aperture)
     negation.fit_moments(gathered.moments[0], gathered.squared_weights[0])
     return gathered.vectors, frequencies, negation

@@ -157,8 +157,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         if not hasattr(self, "word_weights_"):
             self._set_weights(tokens)
         averages, known = self._averages(tokens)
-        if not known.any():
-            averages, known = np.zeros((1, self._words.dimension)), np.zeros(1, dtype=np.bool_)
         more = Moments.of(averages, known.astype(np.float64))
         self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
         self.map_ = self._removal()

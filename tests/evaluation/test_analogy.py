@@ -7,6 +7,7 @@ from conceptor import datasets
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation import Missing, WordVectors
 from conceptor.evaluation.analogy import FILE, Analogy, read_analogies
+from conceptor.evaluation.rows import chunks_of, collect
 
 
 def brute_force(vectors, questions, limit):
@@ -57,7 +58,7 @@ def test_google_analogies_on_glove(glove):
     pytest.importorskip("gensim")
     semantic, syntactic = read_analogies(datasets.fetch(FILE, offline=True))
     assert (len(semantic.questions), len(syntactic.questions)) == (8869, 10675)
-    part = glove.restricted(semantic.words, first=semantic.candidates)
+    part = collect(chunks_of(glove), semantic.words, semantic.candidates)
     few = Analogy("few", semantic.questions[::40])
     known = [q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))]
     lower = WordVectors(part.words, part.vectors.astype(float))

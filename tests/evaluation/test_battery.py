@@ -8,8 +8,10 @@ import pytest
 
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation import FAMILIES, Battery, Evaluation, WordVectors, evaluate, load
+from conceptor.evaluation.rows import chunks_of, collect
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
+from conceptor.vectors import write_vectors
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def test_a_year_is_the_mean_of_its_tasks(result):
 
 
 def test_the_restricted_vocabulary_gives_the_same_figures_to_the_last_bit(battery, glove, result):
-    part = glove.restricted(battery.words, first=battery.first)
+    part = collect(chunks_of(glove), battery.words, battery.first)
     assert len(part) < len(glove) / 5
     again = battery.run(part)
     assert [row.score for row in again.rows()] == [row.score for row in result.rows()]
@@ -85,6 +87,17 @@ def test_undefined_scores_become_null_and_leave_the_mean():
     assert nothing.means() == {}
 
 
+def test_a_file_gives_what_its_vectors_give(tmp_path, rng):
+    words = [f"w{i}" for i in range(50)]
+    vectors = rng.normal(size=(50, 4)).astype(np.float32)
+    pairs = [(f"w{i}", f"w{j}") for i, j in rng.integers(0, 60, (80, 2))]
+    battery = Battery([WordSimilarity("toy", pairs, rng.normal(size=80))])
+    write_vectors(tmp_path / "v.txt", [(words, vectors)])
+    result = evaluate(tmp_path / "v.txt", battery)
+    assert result.vectors == str(tmp_path / "v.txt")
+    assert result["toy"] == evaluate((words, vectors), battery)["toy"]
+
+
 def test_html_escapes_names():
     task = SentenceSimilarity("<b>", [SentencePair("a", "b", 1.0)])
     page = evaluate({"a": [1.0], "b": [2.0]}, Battery([task]), name="<i>")._repr_html_()
@@ -97,7 +110,7 @@ def test_unknown_tasks_are_refused():
         load(["spelling"])
     with pytest.raises(InvalidInputError, match="no task was named"):
         load([])
-    with pytest.raises(ValueError, match="guess"):
+    with pytest.raises(InvalidInputError, match="skip, lowercase, zero, not 'guess'"):
         evaluate(WordVectors(["a"], np.ones((1, 1))), Battery([]), missing="guess")
 
 

@@ -17,12 +17,15 @@ def test_keys_keep_their_case_and_the_first_of_two_equal_words_wins():
     assert vectors.rows(["APPLE", "Pear", "Apple"], lowercase=True).tolist() == [1, 2, 0]
 
 
-def test_restriction_keeps_order_and_leading_words():
-    words = [f"w{i}" for i in range(10)]
-    vectors = WordVectors(words, np.arange(20.0).reshape(10, 2))
-    part = vectors.restricted({"w7", "w1", "elsewhere"}, first=3)
-    assert list(part.words) == ["w0", "w1", "w2", "w7"]
-    np.testing.assert_array_equal(part.vectors, vectors.vectors[[0, 1, 2, 7]])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_vectors_that_are_not_finite_are_refused(bad):
+    matrix = np.ones((3, 2))
+    matrix[1, 1] = bad
+    matrix[2, 0] = -bad
+    with pytest.raises(InvalidInputError, match="NaN or infinity"):
+        WordVectors(["a", "b", "c"], matrix)
+    # Finite numbers whose sum is not are fine.
+    WordVectors(["a", "b"], np.full((2, 2), 1e308))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ Directory = Annotated[
     typer.Option("--data", help="Look here first; default $CONCEPTOR_DATA.", metavar="DIR"),
 ]
 Names = Annotated[
-    list[str] | None, typer.Argument(help="Files by name; all without one.", metavar="[NAME]...")
+    list[str] | None, typer.Argument(help="Files by name; all without one.", metavar="NAME")
 ]
 
 

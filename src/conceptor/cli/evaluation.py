@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -12,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.files import read_aperture
+from conceptor.cli.file_options import read_aperture
+from conceptor.cli.output import as_json_text, one_format, show, write
 from conceptor.cli.progress import download_progress
 from conceptor.errors import ConceptorError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from conceptor.evaluation import Battery
-    from conceptor.report import Table
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -59,7 +54,7 @@ KmeansOption = Annotated[
 
 @app.command()
 def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS...")],
+    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
     tasks: Annotated[
         str | None,
         typer.Option(
@@ -80,30 +75,29 @@ def evaluate(
 
     Example: [b]conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json[/b]
     """
-    from conceptor.estimation import chunks_of, gather
     from conceptor.evaluation import Missing
+    from conceptor.evaluation.rows import chunks_of, collect
     from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, evaluation_tables
 
-    _one_format(as_json, as_markdown, as_csv)
+    one_format(as_json, as_markdown, as_csv)
     policy = _choice(Missing, missing, "--missing")
     sources = [_opened(path) for path in vectors]
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
-            chunks = chunks_of(source, progress)
-            rows = gather(chunks, [], battery.words, first=battery.first).vectors
+            rows = collect(chunks_of(source, progress), battery.words, battery.first)
         evaluations.append(battery.run(rows, str(path), policy))
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
-        text = _json(found[0] if len(found) == 1 else found)
+        text = as_json_text(found[0] if len(found) == 1 else found)
     elif as_csv:
         text = comma_separated({evaluation.vectors: evaluation for evaluation in evaluations})
     else:
-        _show(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
+        show(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
         return
-    _write(text, output)
+    write(text, output)
 
 
 @app.command()
@@ -184,16 +178,16 @@ def compare(
 
     [b]conceptor compare --tasks sts --sentences average,sif,usif,conceptor[/b]
     """
-    from conceptor.comparison import METHODS, ORIGINAL, checked, settings_for
     from conceptor.comparison import compare as run
     from conceptor.datasets import demo_vectors
     from conceptor.evaluation import Missing
+    from conceptor.methods import METHODS, ORIGINAL, checked, settings_for
     from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, comparison_tables, sentence_tables
     from conceptor.report_page import page
     from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
-    _one_format(as_json, as_markdown, as_csv, as_html)
+    one_format(as_json, as_markdown, as_csv, as_html)
     policy = _choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
     encoders = checked_encoders(_split(sentences)) if sentences is not None else []
@@ -242,19 +236,19 @@ def compare(
         found = comparison.to_dict()
         if by_sentence is not None:
             found["sentences"] = by_sentence.to_dict()
-        _write(_json(found), output)
+        write(as_json_text(found), output)
     elif as_csv:
         more = {} if by_sentence is None else by_sentence.evaluations
-        _write(comma_separated({**comparison.evaluations, **more}), output)
+        write(comma_separated({**comparison.evaluations, **more}), output)
     elif as_html:
-        _write(page(comparison, by_task=by_task), output)
+        write(page(comparison, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = list(comparison.notes)
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
-        _show(tables, [title, *notes], as_markdown, output)
+        show(tables, [title, *notes], as_markdown, output)
 
 
 @app.command()
@@ -283,7 +277,7 @@ def reproduce(
     from conceptor import reproduction
     from conceptor.progress import on_terminal
 
-    _one_format(as_json, as_markdown)
+    one_format(as_json, as_markdown)
     given = {"word2vec": word2vec, "glove": glove}
     sources = {name: _opened(path) for name, path in given.items() if path is not None}
     if not sources:
@@ -296,9 +290,9 @@ def reproduce(
     if figure is not None:
         found.draw_gates(figure)
     if as_json:
-        _write(_json(found.to_dict()), output)
+        write(as_json_text(found.to_dict()), output)
     else:
-        _show(found.tables(), found.notes, as_markdown, output, after=found.gates_text())
+        show(found.tables(), found.notes, as_markdown, output, after=found.gates_text())
 
 
 def _battery(
@@ -350,54 +344,3 @@ def _choice(kind: type[_Choice], value: str, option: str) -> _Choice:
     except ValueError:
         known = ", ".join(kind)
         raise InvalidInputError(f"{option} is one of {known}, not {value!r}") from None
-
-
-def _one_format(*chosen: bool) -> None:
-    if sum(chosen) > 1:
-        raise InvalidInputError("choose one output format")
-
-
-def _json(found: object) -> str:
-    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.write(text)
-        return
-    from conceptor.atomic import replacing
-
-    with replacing(output) as beside:
-        beside.write_text(text, encoding="utf-8")
-
-
-def _show(
-    tables: Sequence[Table],
-    notes: Sequence[str],
-    as_markdown: bool,
-    output: Path | None,
-    after: str = "",
-) -> None:
-    """Show tables in the terminal, or write them as Markdown or as plain text."""
-    from conceptor.report import markdown, rich_table
-
-    if as_markdown:
-        parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
-        _write("\n".join([*parts, after]).rstrip() + "\n", output)
-        return
-    from rich.console import Console
-
-    stream = None if output is None else io.StringIO()
-    # Only a terminal has an edge; in a file or a pipe nothing is folded.
-    on_screen = output is None and sys.stdout.isatty()
-    console = Console(
-        file=stream, width=None if on_screen else 200, highlight=False, soft_wrap=not on_screen
-    )
-    for position, note in enumerate(notes):
-        console.print(note, style="bold" if position == 0 else "dim", markup=False)
-    for table in tables:
-        console.print(rich_table(table))
-    if after:
-        console.print(after, markup=False)
-    if stream is not None:
-        _write(stream.getvalue(), output)

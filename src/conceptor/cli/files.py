@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.file_options import (
+    Aperture,
+    Directions,
+    Dtype,
+    DtypeOption,
+    Force,
+    Format,
+    In,
+    Json,
+    Memory,
+    Method,
+    MethodOption,
+    OnError,
+    OnErrorOption,
+    Out,
+    Paper,
+    Power,
+    ReplaceSpaces,
+    Ridge,
+    SaveMap,
+    Vocabulary,
+    Weights,
+    read_aperture,
+)
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -17,103 +41,6 @@ if TYPE_CHECKING:
     from conceptor.postprocess import Report
     from conceptor.usage import Usage
     from conceptor.vectors import VectorSource
-
-
-class Method(StrEnum):
-    """How vectors are post-processed."""
-
-    cn = "cn"
-    abtt = "abtt"
-    ew = "ew"
-    whiten = "whiten"
-    pvn = "pvn"
-    hsr = "hsr"
-
-
-class OnError(StrEnum):
-    """What happens to bad rows."""
-
-    error = "error"
-    skip = "skip"
-
-
-class Dtype(StrEnum):
-    """How numbers are stored."""
-
-    float32 = "float32"
-    float16 = "float16"
-
-
-In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
-Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
-MethodOption = Annotated[
-    Method,
-    typer.Option(
-        help="cn: conceptor negation; abtt: all-but-the-top; ew: eigenvalue weighting; "
-        "whiten: ZCA whitening; pvn: variance normalisation; hsr: half-sibling regression on "
-        "the function words given by --vocabulary."
-    ),
-]
-Aperture = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER|auto",
-        help="Aperture α of cn, on the scale of the vectors, or chosen from the spectrum.  "
-        "\\[default: auto]",
-    ),
-]
-Paper = Annotated[
-    bool,
-    typer.Option(
-        "--paper",
-        help="The paper's own settings of cn: words of its list (where at hand) count the same, "
-        "α = 2.",
-    ),
-]
-Directions = Annotated[
-    int | None,
-    typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
-]
-Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
-Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        metavar="uniform|zipf|wordfreq:LANG|FILE",
-        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; their "
-        "frequency in a language; or a file of 'word count' lines.  \\[default: zipf for cn in a "
-        "file sorted by frequency, else uniform]",
-    ),
-]
-Vocabulary = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|top:N",
-        help="Estimate on these words only: a file, one word a line, or the first N of the "
-        "vectors. All vectors are transformed all the same.",
-    ),
-]
-SaveMap = Annotated[str | None, typer.Option(metavar="MAP", help="Also save the map here.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Keep decoded vectors between the passes if they fit, e.g. 100MB or 8GB.  "
-        "\\[default: a quarter of the machine's]",
-    ),
-]
-Format = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Format of OUT, where its name does not say.")
-]
-DtypeOption = Annotated[Dtype, typer.Option(help="How OUT stores numbers.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-OnErrorOption = Annotated[
-    OnError, typer.Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip.")
-]
-ReplaceSpaces = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Put CHAR for each space inside a word.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the closing figures as JSON on stdout.")]
 
 
 @app.command()
@@ -160,15 +87,17 @@ def postprocess(
     if paper:
         _check_paper(method, aperture, weights)
         aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
-    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
+    budget = _bytes(memory)
     opened = _opened(source, on_error, replace_spaces)
     usage = _usage(opened, method, weights, vocabulary)
-    budget = _bytes(memory)
-    with on_terminal() as progress:
+    with ThreadPoolExecutor(1) as imports, on_terminal() as progress:
+        # Importing scikit-learn takes a second that the first pass can use.
+        estimator = imports.submit(_estimator, method, given)
         report = run(
             opened,
             target,
-            estimator,
+            estimator.result,
             weights=usage,
             memory=budget,
             save_map=save_map,
@@ -211,7 +140,8 @@ def fit(
     if paper:
         _check_paper(method, aperture, weights)
         aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
-    estimator = _estimator(method, aperture, directions, power, ridge, vocabulary)
+    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
+    estimator = _estimator(method, given)
     opened = _opened(source, on_error, None)
     usage = _usage(opened, method, weights, vocabulary)
     check_new_file(Path(target), opened.files(), force=force)
@@ -311,9 +241,10 @@ def _usage(
 
     offer = "--weights enwiki_vocab_min200.txt (any file of counts) or --weights wordfreq:en"
     if weights is None and method is Method.cn:
+        chosen = usage("zipf", vocabulary)
         reason = unsorted(_first_words(source))
         if reason is None:
-            return usage("zipf", vocabulary)
+            return chosen
         typer.echo(
             f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency "
             f"and all words count the same; better: {offer}",
@@ -356,54 +287,56 @@ def _paper_vocabulary() -> str | None:
     return str(found[0])
 
 
-def _estimator(
+_TAKES = {
+    Method.cn: "aperture",
+    Method.abtt: "directions",
+    Method.ew: "power",
+    Method.whiten: None,
+    Method.pvn: "directions",
+    Method.hsr: "ridge",
+}
+
+
+def _checked_options(
     method: Method,
     aperture: str | None,
     directions: int | None,
     power: float | None,
     ridge: float | None,
     vocabulary: str | None,
-) -> SpectralPostprocessor:
-    """Make the estimator; an option of another method is a mistake, not a wish to be ignored."""
-    from conceptor import estimators
-
-    kind: Any
-    kind, takes = {
-        Method.cn: (estimators.ConceptorNegation, "aperture"),
-        Method.abtt: (estimators.AllButTheTop, "directions"),
-        Method.ew: (estimators.EigenvalueWeighting, "power"),
-        Method.whiten: (estimators.Whitening, None),
-        Method.pvn: (estimators.PrincipalVarianceNormalization, "directions"),
-        Method.hsr: (estimators.HalfSiblingRegression, "ridge"),
-    }[method]
+) -> dict[str, Any]:
+    """Return the method's options; one of another method is a mistake, not to be ignored."""
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name != takes:
+    for name, value in given.items():
+        if name != _TAKES[method]:
             raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
-    if method is Method.hsr and vocabulary is None:
-        raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
+        if name not in ("aperture", "power") and not value >= 0:
+            raise InvalidInputError(f"--{name} must not be negative; it is {value}")
     if method is Method.cn:
         given["aperture"] = read_aperture(aperture or "auto")
-    estimator: SpectralPostprocessor = kind(**given)
-    try:  # now, not after the first pass
+    if method is Method.hsr and vocabulary is None:
+        raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
+    return given
+
+
+def _estimator(method: Method, given: dict[str, Any]) -> SpectralPostprocessor:
+    from conceptor import estimators
+
+    kinds: dict[Method, Any] = {
+        Method.cn: estimators.ConceptorNegation,
+        Method.abtt: estimators.AllButTheTop,
+        Method.ew: estimators.EigenvalueWeighting,
+        Method.whiten: estimators.Whitening,
+        Method.pvn: estimators.PrincipalVarianceNormalization,
+        Method.hsr: estimators.HalfSiblingRegression,
+    }
+    estimator: SpectralPostprocessor = kinds[method](**given)
+    try:
         estimator._validate_params()
     except ValueError as error:
         raise InvalidInputError(str(error)) from None
     return estimator
-
-
-def read_aperture(text: str) -> float | Literal["auto"]:
-    """Read a number, or `auto`."""
-    if text == "auto":
-        return "auto"
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise InvalidInputError(f"--aperture is a number from 0 to inf, or auto, not {text}")
-    return value
 
 
 def _bytes(size: str | None) -> int | None:

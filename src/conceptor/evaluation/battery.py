@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor import datasets
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation import analogy, categorization, similarity, sts
-from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.evaluation.result import Evaluation
+from conceptor.evaluation.rows import chunks_of, collect
 from conceptor.evaluation.task import Missing
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from conceptor.evaluation.lookup import WordVectors
     from conceptor.evaluation.task import Task
@@ -54,7 +54,7 @@ def evaluate(
     vectors: object,
     tasks: Iterable[str] | Battery = PAPER_FAMILIES,
     *,
-    name: str = "vectors",
+    name: str | None = None,
     missing: Missing | str = Missing.SKIP,
     data: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
@@ -62,12 +62,12 @@ def evaluate(
 
     Parameters
     ----------
-    vectors : WordVectors, (words, array), mapping or gensim KeyedVectors
-        What is scored; it is read only.
+    vectors : path, WordVectors, (words, array), mapping or gensim KeyedVectors
+        What is scored; it is read only, and of a file only the words that are asked for are kept.
     tasks : names out of `FAMILIES`, or a Battery
         A battery loaded once can score many sets of vectors.
     name : str
-        How the result calls the vectors.
+        How the result calls the vectors; by default the path.
     missing : Missing
         What becomes of words that the vectors lack.
     data : path, optional
@@ -78,8 +78,16 @@ def evaluate(
     Evaluation
         Prints well, converts `to_frame()` and `to_dict()`.
     """
+    if missing not in tuple(Missing):
+        known = ", ".join(Missing)
+        raise InvalidInputError(f"missing words: choose one of {known}, not {missing!r}")
     battery = tasks if isinstance(tasks, Battery) else load(tasks, data)
-    return battery.run(as_word_vectors(vectors), name, Missing(missing))
+    rows = collect(chunks_of(vectors), battery.words, battery.first)
+    return battery.run(rows, name or _name_of(vectors), Missing(missing))
+
+
+def _name_of(vectors: object) -> str:
+    return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
 
 
 def load(
@@ -88,7 +96,7 @@ def load(
     *,
     start: categorization.Start = categorization.Start.CATEGORIES,
     offline: bool = False,
-    progress: Callable[[datasets.DataFile], datasets.Progress] | None = None,
+    progress: datasets.Bars | None = None,
 ) -> Battery:
     """Read the benchmarks of these families, fetching their files where need be."""
     wanted = list(dict.fromkeys(families))

@@ -10,7 +10,7 @@ import numpy as np
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,13 @@ class WordVectors:
             raise InvalidInputError(f"{len(words)} words but {matrix.shape[0]} vectors")
         if not np.issubdtype(matrix.dtype, np.floating):
             matrix = matrix.astype(np.float64)
+        with np.errstate(all="ignore"):
+            # A finite sum has finite terms, and needs no second matrix to find out.
+            suspect = not np.isfinite(matrix.sum(dtype=np.float64))
+        if suspect and not np.isfinite(matrix).all():
+            raise InvalidInputError(
+                "the vectors contain NaN or infinity; drop or repair them first"
+            )
         self.words = words
         self.vectors: NDArray[Any] = matrix
         # Filled backwards, so that the first of two equal words stays.
@@ -55,11 +62,6 @@ class WordVectors:
     def __repr__(self) -> str:
         count, dimension = self.vectors.shape
         return f"WordVectors({count} words × {dimension})"
-
-    @property
-    def dimension(self) -> int:
-        """Number of components of each vector."""
-        return int(self.vectors.shape[1])
 
     def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
         """Return the row of each word, `MISSING` where there is none.
@@ -80,14 +82,6 @@ class WordVectors:
         other = object.__new__(WordVectors)
         other.words, other.vectors, other._rows = self.words, vectors, self._rows
         return other
-
-    def restricted(self, wanted: Collection[str], *, first: int = 0) -> WordVectors:
-        """Return the first `first` words and those in `wanted`: all that a benchmark can ask for.
-
-        Evaluation then maps some ten thousand rows for each method instead of millions.
-        """
-        keep = [i for i, word in enumerate(self.words) if i < first or word in wanted]
-        return WordVectors([self.words[i] for i in keep], self.vectors[keep])
 
 
 def as_word_vectors(vectors: object) -> WordVectors:

@@ -195,11 +195,6 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def decided(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low > 0 or self.high < 0
-
 
 @dataclass(frozen=True, eq=False)
 class Differences:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from conceptor.evaluation.statistics import value
@@ -28,7 +29,7 @@ class Missing(StrEnum):
     ZERO = "zero"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """One dataset's score with what it rests on.
 
@@ -43,7 +44,7 @@ class Outcome:
     total: int
     statistic: Statistic = field(repr=False)
 
-    @property
+    @cached_property
     def score(self) -> float:
         """The score × 100."""
         return 100 * value(self.statistic)

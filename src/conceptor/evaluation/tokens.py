@@ -24,8 +24,7 @@ def tokenize(sentence: str) -> list[str]:
     """Return the lower-cased tokens that hold a letter; punctuation and numbers are dropped.
 
     The paper's notebook takes NLTK's `word_tokenize` and keeps tokens where `str.islower()`
-    holds; this expression does the same without NLTK (docs/evaluation.md says how closely), and
-    splits "and/or" where NLTK does not.
+    holds; this expression does the same without NLTK (docs/evaluation.md says how closely).
     """
     tokens = _TOKEN.findall(sentence.lower().translate(_APOSTROPHES))
     return [token for token in tokens if token.islower()]

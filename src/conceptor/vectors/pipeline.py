@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,7 +24,7 @@ def processors() -> int:
 
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, Any, None]:
     """Yield `function(item)` in order, computed by `threads` threads that run a little ahead.
 
     At most `threads + 1` items are in flight. The first exception stops everything.
@@ -43,7 +43,7 @@ def ordered_map(
                 future.cancel()
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
+def ahead(items: Iterable[Item]) -> Generator[Item, Any, None]:
     """Fetch the next item in a thread while the caller works on this one."""
     iterator = iter(items)
     end = object()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,13 +48,14 @@ class TextSource(VectorSource):
         return self._reader.fraction_read() if self._reader else None
 
     def _decoded(self) -> Iterator[Located]:
-        with ByteReader(self.path) as self._reader:
-            rows = 0
-            line = 1
-            blocks = ahead(_line_blocks(self._reader, skip_first=self.header_count is not None))
-            if self.header_count is not None:
-                line += 1
-            parsed = ordered_map(self._parse, blocks, processors())
+        has_header = self.header_count is not None
+        rows = 0
+        line = 2 if has_header else 1
+        with (
+            ByteReader(self.path) as self._reader,
+            closing(ahead(_line_blocks(self._reader, skip_first=has_header))) as blocks,
+            closing(ordered_map(self._parse, blocks, processors())) as parsed,
+        ):
             for part in parsed:
                 for bad in part.bad:
                     self._bad(line + bad.line, bad.found)
@@ -108,7 +110,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
     """Parse whole lines; the numbers are the float32s nearest to the text."""
-    from conceptor.vectors.text_kernels import parse_rows
+    from conceptor.vectors.parse_kernels import parse_rows
 
     text = np.frombuffer(block, dtype=np.uint8)
     most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
@@ -135,7 +137,7 @@ def parse_block(block: bytearray, dimension: int) -> _Parsed:
 
 
 def _describe(line: bytearray, kind: int, dimension: int) -> str:
-    from conceptor.vectors.text_kernels import RAGGED
+    from conceptor.vectors.parse_kernels import RAGGED
 
     fields = line.split()
     if kind == RAGGED:
@@ -174,7 +176,7 @@ def nearest_float32(text: str) -> np.float32:
 
 def encode(chunk: Chunk) -> NDArray[np.uint8]:
     """Return a chunk's lines as bytes; each number reads back as the same float32."""
-    from conceptor.vectors.text_kernels import NUMBER_WIDTH, format_rows
+    from conceptor.vectors.format_kernels import NUMBER_WIDTH, format_rows
 
     words, vectors = chunk
     rows, dimension = vectors.shape

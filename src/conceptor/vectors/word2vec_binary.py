@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,16 +44,19 @@ class Word2VecBinarySource(VectorSource):
         return self._reader.fraction_read() if self._reader else None
 
     def _decoded(self) -> Iterator[Located]:
-        with ByteReader(self.path) as self._reader:
-            self._reader.read(self._header_bytes)
-            row = 0
-            for chunk in ahead(self._rows(self._reader)):
+        row = 0
+        with (
+            ByteReader(self.path) as self._reader,
+            closing(ahead(self._rows(self._reader))) as chunks,
+        ):
+            for chunk in chunks:
                 rows = len(chunk.words)
                 yield Located(chunk, np.arange(row + 1, row + rows + 1))
                 row += rows
         check_header_count(self, row)
 
     def _rows(self, reader: ByteReader) -> Iterator[Chunk]:
+        reader.read(self._header_bytes)
         width = 4 * self.dimension
         buffer = np.empty(max(BLOCK_BYTES, 2 * (width + _LONGEST_WORD)), dtype=np.uint8)
         filled = 0

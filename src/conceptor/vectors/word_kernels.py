@@ -41,7 +41,7 @@ def insert_hashes(
 ) -> int:
     """Put hashes into an open-addressing table (size a power of two); mark those not there before.
 
-    Returns how many were new. The caller keeps the table at most half full.
+    Returns how many were new. The caller keeps the table from filling up.
     """
     mask = np.uint64(table.size - 1)
     inserted = 0

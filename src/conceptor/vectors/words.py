@@ -134,7 +134,7 @@ def _is_utf8(word: bytes) -> bool:
 
 
 class SeenWords:
-    """Which words have come by, in 16 to 32 bytes a word: a set of 64-bit hashes.
+    """Which words have come by, in 11 to 21 bytes a word: a set of 64-bit hashes.
 
     Two different words are taken for one with a chance of n²/2⁶⁵: 2·10⁻⁷ for three million words.
     """
@@ -149,16 +149,16 @@ class SeenWords:
 
         hashes = np.empty(len(words), dtype=np.uint64)
         hash_words(words.blob, words.offsets, hashes)
-        if 2 * (self._count + len(hashes)) > len(self._table):
-            self._grow(len(hashes))
+        while 4 * (self._count + len(hashes)) > 3 * len(self._table):
+            self._grow()
         new = np.empty(len(hashes), dtype=np.bool_)
         self._count += insert_hashes(self._table, hashes, new)
         return new
 
-    def _grow(self, coming: int) -> None:
+    def _grow(self) -> None:
         from conceptor.vectors.word_kernels import insert_hashes
 
-        kept = self._table[self._table != 0]
-        size = 1 << int(2 * (self._count + coming)).bit_length()
-        self._table = np.zeros(size, dtype=np.uint64)
-        insert_hashes(self._table, kept, np.empty(len(kept), dtype=np.bool_))
+        old, self._table = self._table, np.zeros(2 * len(self._table), dtype=np.uint64)
+        for part in np.array_split(old, max(1, len(old) >> 20)):  # no second copy of them all
+            hashes = part[part != 0]
+            insert_hashes(self._table, hashes, np.empty(len(hashes), dtype=np.bool_))

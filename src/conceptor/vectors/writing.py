@@ -150,7 +150,7 @@ def _check_words(words: PackedWords, file_format: str) -> None:
     if row >= 0:
         raise InvalidInputError(
             f"the word {words[row]!r} holds {problem}, which {file_format} cannot carry; "
-            "write .parquet or .feather, or use --replace-spaces _"
+            f"write .parquet or .feather{', or use --replace-spaces _' * (' ' in words[row])}"
         )
 
 

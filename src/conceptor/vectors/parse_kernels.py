@@ -1,12 +1,9 @@
-"""Compiled loops between decimal text and float32: exact in both directions.
+"""Compiled loops from decimal text to float32, exact.
 
-Reading: `digits × 10^q` is computed in float64, whose error is below 4e-16 here, and both ends of
-that error are rounded to float32. Where they agree, as all but about one number in 10^8 do, the
-result is the float32 nearest to the text; where they differ the place is handed back and settled
-with exact decimals. So no number is rounded twice.
-
-Writing: the fewest of at most nine significant digits that lie safely inside the interval of
-reals which round to the same float32 (nine always do), found by dropping digits one at a time.
+`digits × 10^q` is computed in float64, whose error is below 4e-16 here, and both ends of that error
+are rounded to float32. Where they agree, as for all but about one number in 10^8, the result is the
+float32 nearest to the text; where they differ the place is handed back, to be settled with exact
+decimals. So no number is rounded twice.
 """
 
 from __future__ import annotations
@@ -27,13 +24,9 @@ E_LETTER = 101
 
 OK, NOT_A_NUMBER, UNSURE = 0, 1, 2
 RAGGED, NOT_NUMERIC, BLANK = 1, 2, 3
-# The longest written number, "-0.0000123456789", and the separator before it.
-NUMBER_WIDTH = 17
 
 ORIGIN = 70  # TENS[ORIGIN + q] is 10^q
 TENS = np.array([float(f"1e{q}") for q in range(-ORIGIN, ORIGIN + 1)])
-PAIRS = np.frombuffer(bytearray("".join(f"{i:02d}" for i in range(100)).encode()), dtype=np.uint8)
-HALF_ULP = np.array([2.0 ** (max(e, 1) - 127 - 24) for e in range(256)])
 
 
 @inlined
@@ -302,125 +295,3 @@ def _parse_spaced(
     while numbers > start and _is_blank(text[numbers - 1]):
         numbers -= 1
     return OK, numbers, after
-
-
-@inlined
-def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> None:
-    """Write `count` decimal digits, two at a time from the right."""
-    rest = np.uint64(digits)
-    i = at + count
-    while i > at + 1:
-        left = rest // np.uint64(100)
-        pair = np.int64(rest - left * np.uint64(100))
-        rest = left
-        i -= 2
-        out[i] = PAIRS[2 * pair]
-        out[i + 1] = PAIRS[2 * pair + 1]
-    if i > at:
-        out[at] = ZERO + np.int64(rest)
-
-
-@inlined
-def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int) -> int:
-    """Write one finite number at `out[at:]` so that it is never a bare integer; return its end."""
-    if bits < 0:
-        out[at] = MINUS
-        at += 1
-    magnitude = abs(np.float64(value))
-    biased = (bits >> 23) & 255
-    exponent = ((biased - 127) * 77) >> 8  # about log10(2) × the binary exponent
-    while magnitude >= TENS[ORIGIN + exponent + 1]:
-        exponent += 1
-    while magnitude < TENS[ORIGIN + exponent] and exponent > -46:
-        exponent -= 1
-    scale = TENS[ORIGIN + 8 - exponent]
-    scaled = magnitude * scale  # nine digits before the point
-    # Below a power of two the neighbours are twice as near; and a little is kept off the
-    # boundary itself for the rounding of `scaled`.
-    reach = HALF_ULP[biased] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
-    count = 9
-    digits = np.int64(scaled + 0.5)
-    while count > 1:
-        scaled *= 0.1
-        reach *= 0.1
-        shorter = np.int64(scaled + 0.5)
-        if abs(np.float64(shorter) - scaled) >= reach:
-            break
-        digits = shorter
-        count -= 1
-    if digits >= TENS[ORIGIN + count]:  # 9.99… rounded up to 10
-        digits = np.int64(TENS[ORIGIN + count - 1])
-        exponent += 1
-    if magnitude == 0:
-        digits, exponent = 0, 0
-    if -6 < exponent < 0:
-        out[at], out[at + 1] = ZERO, POINT
-        at += 2
-        for _ in range(-exponent - 1):
-            out[at] = ZERO
-            at += 1
-        _write_digits(digits, count, out, at)
-        at += count
-    elif 0 <= exponent < 9:
-        at = _write_above_one(digits, count, exponent, out, at)
-    else:
-        at = _write_scientific(digits, count, exponent, out, at)
-    return at
-
-
-@compiled
-def _write_above_one(
-    digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
-) -> int:
-    whole = exponent + 1  # digits before the point; at least one comes after it
-    _write_digits(digits, count, out, at)
-    for i in range(count, whole + 1):
-        out[at + i] = ZERO
-    length = max(count, whole + 1)
-    for i in range(length, whole, -1):
-        out[at + i] = out[at + i - 1]
-    out[at + whole] = POINT
-    return at + length + 1
-
-
-@compiled
-def _write_scientific(
-    digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
-) -> int:
-    _write_digits(digits, count, out, at + 1)
-    out[at] = out[at + 1]
-    at += 1
-    if count > 1:
-        out[at] = POINT
-        at += count
-    out[at] = E_LETTER
-    out[at + 1] = MINUS if exponent < 0 else PLUS
-    _write_digits(abs(exponent), 2, out, at + 2)
-    return at + 4
-
-
-@compiled
-def format_rows(
-    blob: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    values: NDArray[np.float32],
-    bits: NDArray[np.int32],
-    out: NDArray[np.uint8],
-) -> int:
-    """Write `word number ... number NEWLINE` lines into `out`; return the bytes used.
-
-    `bits` is `values` seen as int32. `out` must hold the words, `NUMBER_WIDTH` bytes for each
-    number and one for each line.
-    """
-    rows, dimension = values.shape
-    at = 0
-    for row in range(rows):
-        for i in range(offsets[row], offsets[row + 1]):
-            out[at] = blob[i]
-            at += 1
-        for column in range(dimension):
-            out[at] = SPACE
-            at = _write_number(values[row, column], bits[row, column], out, at + 1)
-        out[at] = NEWLINE
-        at += 1
-    return at

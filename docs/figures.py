@@ -1,0 +1,37 @@
+"""Draw the README's figure from GloVe 6B 50d: python docs/figures.py docs/gates.svg."""
+
+from __future__ import annotations
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot
+
+from conceptor import AllButTheTop, ConceptorNegation
+from conceptor.datasets import demo_vectors
+from conceptor.plots import plot_gates, plot_spectrum
+
+# Drawn without a screen, small, and the same bytes each time.
+mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
+
+
+def main(target: str) -> None:
+    """Fit three post-processors and draw what each keeps of which direction."""
+    _, X = demo_vectors()
+    common = X[:50_000]
+    usage = 1 / (np.arange(len(X)) + 2.7)
+    estimators = {
+        "ABTT, d = 2": AllButTheTop(2).fit(common),
+        "CN, α = 2": ConceptorNegation(2.0).fit(common),
+        "CN, α = 2, weighted by usage": ConceptorNegation(2.0).fit(X, sample_weight=usage),
+    }
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    plot_spectrum(estimators, left).set_title("what the vectors share", loc="left", fontsize=10)
+    plot_gates(estimators, right).set_title("how much of it is kept", loc="left", fontsize=10)
+    right.get_legend().remove()
+    figure.savefig(target, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,72 @@
+"""Where figures go: a terminal, standard output or a file that appears whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from conceptor.report import Table
+
+__all__ = ["as_json_text", "one_format", "show", "write"]
+
+
+def one_format(*chosen: bool) -> None:
+    """Refuse two formats at once."""
+    if sum(chosen) > 1:
+        raise InvalidInputError("choose one output format")
+
+
+def as_json_text(found: object) -> str:
+    """Return JSON that every reader takes: no NaN."""
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write to a file, or to standard output."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    from conceptor.atomic import replacing
+
+    with replacing(output) as beside:
+        beside.write_text(text, encoding="utf-8")
+
+
+def show(
+    tables: Sequence[Table],
+    notes: Sequence[str],
+    as_markdown: bool,
+    output: Path | None,
+    after: str = "",
+) -> None:
+    """Show tables in the terminal, or write them as Markdown or as plain text."""
+    from conceptor.report import markdown, rich_table
+
+    if as_markdown:
+        parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
+        write("\n".join([*parts, after]).rstrip() + "\n", output)
+        return
+    from rich.console import Console
+
+    stream = None if output is None else io.StringIO()
+    # Only a terminal has an edge; in a file or a pipe nothing is folded.
+    on_screen = output is None and sys.stdout.isatty()
+    console = Console(
+        file=stream, width=None if on_screen else 200, highlight=False, soft_wrap=not on_screen
+    )
+    for position, note in enumerate(notes):
+        console.print(note, style="bold" if position == 0 else "dim", markup=False)
+    for table in tables:
+        console.print(rich_table(table))
+    if after:
+        console.print(after, markup=False)
+    if stream is not None:
+        write(stream.getvalue(), output)

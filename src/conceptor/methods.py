@@ -1,0 +1,207 @@
+"""The table of methods that can be compared, and the settings they are fitted with.
+
+A new method is one more row of `METHODS`: its estimator, and what it is fitted on.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from conceptor import datasets, estimation
+from conceptor.errors import InvalidInputError
+from conceptor.estimation import Weighting
+from conceptor.evaluation.rows import chunks_of
+from conceptor.usage import Usage, alphabetical, read_counts, usage
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from conceptor.estimators import SpectralPostprocessor
+
+__all__ = [
+    "DEFAULT_METHODS",
+    "METHODS",
+    "ORIGINAL",
+    "Method",
+    "Settings",
+    "checked",
+    "settings_for",
+]
+
+ORIGINAL = "original"
+FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
+RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the methods are fitted with: their authors' choices unless told otherwise.
+
+    `aperture` is that of the paper's CN, `usage_aperture` that of CN weighted by usage.
+    """
+
+    aperture: float = 2.0
+    usage_aperture: float | Literal["auto"] = "auto"
+    directions: int = 2
+    ridge: float = 50.0
+    vocabulary: Weighting = FIRST_WORDS
+    usage: Weighting = RANKS
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table of methods: its estimator, and what it is fitted on."""
+
+    name: str
+    estimator: Callable[[Settings], SpectralPostprocessor]
+    weighting: Callable[[Settings], Weighting]
+
+
+def _vocabulary(settings: Settings) -> Weighting:
+    return settings.vocabulary
+
+
+def _usage(settings: Settings) -> Weighting:
+    return settings.usage
+
+
+def _function_words(_: Settings) -> Weighting:
+    return _english_function_words()
+
+
+@cache
+def _english_function_words() -> Weighting:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return Weighting(Usage(vocabulary=ENGLISH_STOP_WORDS), "scikit-learn's English function words")
+
+
+def _cn(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import ConceptorNegation
+
+    return ConceptorNegation(aperture=settings.aperture)
+
+
+def _cn_usage(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import ConceptorNegation
+
+    return ConceptorNegation(aperture=settings.usage_aperture)
+
+
+def _abtt(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import AllButTheTop
+
+    return AllButTheTop(directions=settings.directions)
+
+
+def _pvn(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import PrincipalVarianceNormalization
+
+    return PrincipalVarianceNormalization(directions=settings.directions)
+
+
+def _whitening(_: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import Whitening
+
+    return Whitening()
+
+
+def _hsr(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import HalfSiblingRegression
+
+    return HalfSiblingRegression(ridge=settings.ridge)
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("abtt", _abtt, _vocabulary),
+        Method("cn", _cn, _vocabulary),
+        Method("cn-zipf", _cn_usage, _usage),
+        Method("whitening", _whitening, _vocabulary),
+        Method("zipf-whitening", _whitening, _usage),
+        Method("pvn", _pvn, _vocabulary),
+        Method("hsr", _hsr, _function_words),
+    )
+}
+DEFAULT_METHODS = (ORIGINAL, "abtt", "cn", "cn-zipf")
+
+
+def checked(methods: Sequence[str]) -> list[str]:
+    """Return the methods, each once; an error for a name that is none."""
+    for method in methods:
+        if method != ORIGINAL and method not in METHODS:
+            known = ", ".join([ORIGINAL, *METHODS])
+            raise InvalidInputError(f"no method is called {method!r}; the methods are {known}")
+    if not methods:
+        raise InvalidInputError("no method was named")
+    return list(dict.fromkeys(methods))
+
+
+def settings_for(
+    vectors: object,
+    *,
+    vocabulary: str | None = None,
+    usage: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    aperture: float = 2.0,
+    usage_aperture: float | Literal["auto"] = "auto",
+    directions: int = 2,
+    ridge: float = 50.0,
+) -> Settings:
+    """Return the settings for some vectors from what users write.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, ...
+        Only their first words are looked at.
+    vocabulary : `top:N`, a file of words, or None
+        None is the paper's list where it can be had, else the first 50,000 words.
+    usage : `zipf`, `wordfreq:LANG`, a file of "word count" lines, or None
+        None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
+        of the paper's list if that can be had.
+    data, offline
+        Where the paper's list is looked for.
+    aperture, usage_aperture, directions, ridge
+        Of CN, CN weighted by usage, ABTT and PVN, HSR.
+    """
+    listed: Path | None = None
+    if vocabulary is None or usage is None:
+        with suppress(datasets.MissingDataError):
+            listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
+    return Settings(
+        aperture=aperture,
+        usage_aperture=usage_aperture,
+        directions=directions,
+        ridge=ridge,
+        vocabulary=_choose_vocabulary(vocabulary, listed),
+        usage=_choose_usage(usage, listed, vectors),
+    )
+
+
+def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
+    if choice is None:
+        return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
+    chosen = usage(vocabulary=choice)
+    top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
+    return Weighting(chosen, top)
+
+
+def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
+    if choice is None and listed is not None and _alphabetical(vectors):
+        counts = usage(read_counts(listed))
+        return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")
+    if choice is None or choice == "zipf":
+        return RANKS
+    return Weighting(usage(choice), f"words weighted by {choice}")
+
+
+def _alphabetical(vectors: object) -> bool:
+    words, _ = next(chunks_of(vectors))
+    return alphabetical(list(words[:1000]))
