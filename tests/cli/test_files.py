@@ -86,10 +86,38 @@ def test_pipes(folder):
     assert (run.returncode, run.stdout) == (0, text)
     run = conceptor("convert", "-", "-", "--format", "word2vec-text", stdin=text)
     assert run.stdout == b"200 8\n" + text
-    run = conceptor("postprocess", "-", "-", stdin=text)
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    run = conceptor("postprocess", "-", "-", stdin=text, env={**os.environ, "TMPDIR": str(scratch)})
     lines = run.stdout.splitlines()
     assert (run.returncode, len(lines)) == (0, 200)
-    assert not [name for name in os.listdir("/tmp") if name.startswith("conceptor-stdin-")]
+    assert list(scratch.iterdir()) == []
+
+
+def test_progress_on_a_terminal(folder):
+    """Both passes with rate and time left, and the closing line alone at the end."""
+    reader, terminal = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "conceptor", "postprocess", folder / "in.txt", folder / "o.txt"],
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while part := os.read(reader, 65536):
+            shown += part
+    except OSError:  # how Linux says that the terminal was closed
+        pass
+    finally:
+        os.close(reader)
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "moments" in text
+    assert "writing" in text
+    assert "words/s" in text
+    assert "200 words × 8 in" in text
 
 
 def test_warnings_name_duplicates_and_skipped_rows(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +54,10 @@ class ArrowSource(VectorSource):
 
     def __init__(self, path: Path, file_format: str) -> None:
         self.format = file_format
-        self._read_rows = 0
-        with _damage_reported(path), _opened(path, file_format) as (schema, self._rows, batches):
+        self._fraction = 0.0
+        with _damage_reported(path), _opened(path, file_format) as (schema, batches):
             self._word_column, self._vector_columns = _columns(path, schema)
-            first = next(iter(batches(1)), None)
+            _, first = next(iter(batches(1)), (0.0, None))
             dimension, dtype = self._shape(path, schema, first)
         if dimension == 0:
             raise InvalidInputError(f"{path}: vectors of no dimension")
@@ -64,7 +65,7 @@ class ArrowSource(VectorSource):
 
     def fraction_read(self) -> float | None:
         """Return how far the running pass is."""
-        return self._read_rows / max(self._rows, 1)
+        return self._fraction
 
     def _shape(
         self,
@@ -87,15 +88,13 @@ class ArrowSource(VectorSource):
         return 1, np.dtype(kind.to_pandas_dtype())
 
     def _decoded(self) -> Iterator[Located]:
-        self._read_rows = 0
+        start = 0
         rows = max(1, BLOCK_BYTES // (4 * self.dimension))
-        with _damage_reported(self.path), _opened(self.path, self.format) as (_, _, batches):
-            for batch in batches(rows):
-                batch.validate(full=True)
-                start = self._read_rows
-                self._read_rows += batch.num_rows
+        with _damage_reported(self.path), _opened(self.path, self.format) as (_, batches):
+            for self._fraction, batch in batches(rows):
                 chunk = Chunk(self._words(batch, start), self._vectors(batch, start))
-                yield Located(chunk, np.arange(start + 1, self._read_rows + 1))
+                yield Located(chunk, np.arange(start + 1, start + batch.num_rows + 1))
+                start += batch.num_rows
 
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
         arrow = pyarrow()
@@ -163,25 +162,35 @@ def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
     return words[0], vectors
 
 
+Batches = Callable[[int], "Iterator[tuple[float, Any]]"]
+
+
 @contextmanager
-def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, int, Any]]:
-    """Yield the schema, the number of rows, and a function that iterates over batches."""
+def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
+    """Yield the schema, and a function that yields how far it is and batches of so many rows."""
     arrow = pyarrow()
     if file_format == PARQUET:
-        with arrow.parquet.ParquetFile(path) as file:
-            yield file.schema_arrow, file.metadata.num_rows, file.iter_batches
+        with arrow.parquet.ParquetFile(path, buffer_size=BLOCK_BYTES) as table:
+
+            def of_parquet(rows: int) -> Iterator[tuple[float, Any]]:
+                done = 0
+                for batch in table.iter_batches(rows):
+                    batch.validate(full=True)
+                    done += batch.num_rows
+                    yield done / max(table.metadata.num_rows, 1), batch
+
+            yield table.schema_arrow, of_parquet
         return
     with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
-        counts = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
 
-        def batches(rows: int) -> Iterator[Any]:
+        def of_feather(rows: int) -> Iterator[tuple[float, Any]]:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 batch.validate(full=True)
                 for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+                    yield (i + 1) / file.num_record_batches, batch.slice(start, rows)
 
-        yield file.schema, sum(counts), batches
+        yield file.schema, of_feather
 
 
 class ArrowWriter:

@@ -82,30 +82,29 @@ class _Parsed(NamedTuple):
 
 def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]:
     """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
-    rest = bytearray(reader.read(len(BOM)).removeprefix(BOM))
-    while data := reader.read(BLOCK_BYTES):
-        cut = data.rfind(b"\n") + 1
-        if not cut:
-            rest += data
-            if len(rest) > _LONGEST_LINE:
-                raise InvalidInputError(
-                    f"{reader.path}, byte {reader.position - len(rest)}: "
-                    f"a line longer than {_LONGEST_LINE} bytes; not a vectors file"
-                )
-            continue
-        block = rest + data[:cut]
-        rest = bytearray(data[cut:])
-        if skip_first:
+    rest = reader.read(len(BOM)).removeprefix(BOM)
+    at_end = False
+    while not at_end:
+        block = bytearray(len(rest) + BLOCK_BYTES)
+        block[: len(rest)] = rest
+        filled = len(rest) + reader.readinto(memoryview(block)[len(rest) :])
+        at_end = filled < len(block)
+        del block[filled:]
+        if at_end and block and not block.endswith(b"\n"):
+            block += b"\n"
+        cut = block.rfind(b"\n") + 1
+        rest = bytes(block[cut:])
+        if len(rest) > _LONGEST_LINE:
+            raise InvalidInputError(
+                f"{reader.path}, byte {reader.position - len(rest)}: "
+                f"a line longer than {_LONGEST_LINE} bytes; not a vectors file"
+            )
+        del block[cut:]
+        if skip_first and block:
             del block[: block.index(b"\n") + 1]
             skip_first = False
         if block:
             yield block
-    if skip_first:
-        del rest[: rest.find(b"\n") + 1 or len(rest)]
-    if rest:
-        if not rest.endswith(b"\n"):
-            rest += b"\n"
-        yield rest
 
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
