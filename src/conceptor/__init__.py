@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from conceptor.linear_map import LinearMap
     from conceptor.moments import Moments
+    from conceptor.sentences import SentenceEncoder
     from conceptor.spectrum import Spectrum
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
@@ -35,6 +36,7 @@ _HOMES = {
     "Moments": "moments",
     "PPA": "estimators",
     "PrincipalVarianceNormalization": "estimators",
+    "SentenceEncoder": "sentences",
     "Spectrum": "spectrum",
     "Whitening": "estimators",
 }
@@ -54,6 +56,7 @@ __all__ = [
     "MissingExtraError",
     "Moments",
     "PrincipalVarianceNormalization",
+    "SentenceEncoder",
     "Spectrum",
     "Whitening",
 ]

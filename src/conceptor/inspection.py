@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.aperture import isotropy
+from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError, MissingExtraError
 from conceptor.estimators import ConceptorNegation
 from conceptor.evaluation.rows import chunks_of
@@ -122,7 +124,8 @@ class Inspection:
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
         try:
-            figure.savefig(path)
+            with replacing(path) as beside:
+                figure.savefig(beside, format=Path(path).suffix.removeprefix(".") or "png")
         except ValueError as error:
             raise InvalidInputError(f"{path}: {error}") from None
 

@@ -190,6 +190,7 @@ def compare(
     one_format(as_json, as_markdown, as_csv, as_html)
     policy = _choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
+    chosen_aperture = read_aperture(usage_aperture)
     encoders = checked_encoders(_split(sentences)) if sentences is not None else []
     if encoders and as_html:
         raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
@@ -203,7 +204,7 @@ def compare(
         data=data,
         offline=offline,
         aperture=aperture,
-        usage_aperture=read_aperture(usage_aperture),
+        usage_aperture=chosen_aperture,
         directions=directions,
         ridge=ridge,
     )
