@@ -94,11 +94,7 @@ def word_table(words: dict[str, Comparison]) -> list[str]:
             for comparison in words.values()
         ]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    used = [
-        f"{name}: aperture of {OURS} {comparison.estimators[OURS].aperture_:.3g}; "
-        + "; ".join(comparison.notes)
-        for name, comparison in words.items()
-    ]
+    used = [f"{name}: " + "; ".join(comparison.notes) for name, comparison in words.items()]
     return [*lines, "", *(f"- {each}." for each in used), ""]
 
 

@@ -195,6 +195,11 @@ def compare(
         f"{gathered.count:,} vectors)"
         for weighting in weightings
     ]
+    notes += [
+        f"{method}: aperture {estimator.aperture_:.4g}"
+        for method, estimator in estimators.items()
+        if hasattr(estimator, "aperture_")
+    ]
     return Comparison(name, evaluations, notes, resamples, seed, estimators)
 
 

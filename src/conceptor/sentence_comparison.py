@@ -18,7 +18,6 @@ from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.methods import ORIGINAL, Settings
 from conceptor.progress import Progress, silent
 from conceptor.sentences import SentenceEncoder
-from conceptor.usage import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +119,7 @@ def _gathered(
     vectors: object, tasks: Sequence[SentenceSimilarity], settings: Settings, progress: Progress
 ) -> tuple[WordVectors, dict[str, float], ConceptorNegation]:
     """Read the vectors once: the tasks' words, every word's use, and the usage-weighted CN."""
-    tally = Tally(settings.usage.usage)
+    usage = settings.usage.usage
     wanted = frozenset().union(*(task.words for task in tasks))
     frequencies: dict[str, float] = {}
 
@@ -128,7 +127,7 @@ def _gathered(
         before = 0
         for packed, rows in chunks_of(vectors, progress):
             names = list(packed)
-            taken, weights = tally.of(names, before)
+            taken, weights = usage.of(names, before)
             if weights is not None:
                 of = names if taken is None else [names[i] for i in taken]
                 frequencies.update(zip(of, weights.tolist(), strict=True))
