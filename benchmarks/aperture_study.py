@@ -47,6 +47,16 @@ class Case:
     count: int
     effective: float
     rows: WordVectors
+    variances: np.ndarray
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """Eigenvalues at mean 1."""
+        return self.spectrum.values / self.spectrum.values.mean()
+
+    def at_quota(self, quota: float) -> float:
+        """α of a quota, held below the largest that "auto" allows."""
+        return aperture.quota_aperture(self.spectrum.values, min(quota, aperture.LARGEST_QUOTA))
 
     @property
     def unit(self) -> float:
@@ -72,11 +82,41 @@ CRITERIA: dict[str, Callable[[Case], float]] = {
     "1/5 of λ₁ kept": lambda case: aperture.leading_aperture(case.spectrum.values, 0.2),
     "1/7 of λ₂ kept": lambda case: aperture.leading_aperture(case.spectrum.values[1:], 1 / 7),
     "quota = bulk": lambda case: aperture.bulk_aperture(case.spectrum.values),
+    # Tried and dropped on the way; kept so that the search can be seen whole.
+    "quota 0.15": lambda case: case.at_quota(0.15),
+    "quota 0.25": lambda case: case.at_quota(0.25),
+    "quota 0.3": lambda case: case.at_quota(0.3),
+    "α = 0.7 at mean λ 1": lambda case: 0.7 * case.unit,
+    "1/3 of λ₂ kept": lambda case: aperture.leading_aperture(case.spectrum.values[1:], 1 / 3),
+    "1/5 of λ₂ kept": lambda case: aperture.leading_aperture(case.spectrum.values[1:], 1 / 5),
+    "1/9 of λ₂ kept": lambda case: aperture.leading_aperture(case.spectrum.values[1:], 1 / 9),
+    "α² mean(λ₂..λ₄) = 4": lambda case: 2 / case.scaled[1:4].mean() ** 0.5 * case.unit,
+    "α = 3.5 λ₂^−¾": lambda case: 3.5 / case.scaled[1] ** 0.75 * case.unit,
+    "α² rms(bulk) = 2": lambda case: (2 / _rms(case.scaled[1:])) ** 0.5 * case.unit,
+    "α² Σλ²/Σλ of bulk = 1": lambda case: _contraharmonic(case.scaled[1:]) ** -0.5 * case.unit,
+    "quota = bulk / 2": lambda case: case.at_quota(aperture.isotropy(case.scaled[1:]) / 2),
+    "quota = bulk^1.5": lambda case: case.at_quota(aperture.isotropy(case.scaled[1:]) ** 1.5),
+    "quota = isotropy of covariance": lambda case: case.at_quota(aperture.isotropy(case.variances)),
+    "quota = entropy": lambda case: case.at_quota(_entropy_rank(case.scaled)),
+    "2 tr R / N": lambda case: aperture.noise_aperture(case.spectrum.values, case.effective / 2),
     "tr R / N": lambda case: aperture.noise_aperture(case.spectrum.values, case.effective),
     "auto": lambda case: aperture.suggested_aperture(
         case.spectrum.values, case.count, case.effective
     ),
 }
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _contraharmonic(values: np.ndarray) -> float:
+    return float((values**2).sum() / values.sum())
+
+
+def _entropy_rank(values: np.ndarray) -> float:
+    shares = values[values > 0] / values.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()) / len(shares))
 
 
 def cases(battery: Battery, more: list[str]) -> Iterator[Case]:
@@ -120,7 +160,8 @@ def _case(name: str, vectors: WordVectors, weights: Usage, battery: Battery) -> 
     moments = found.moments[0]
     effective = moments.weight**2 / found.squared_weights[0]
     spectrum = Spectrum.of(moments.second_moment)
-    return Case(name, spectrum, moments.count, effective, found.vectors)
+    variances = Spectrum.of(moments.covariance).values
+    return Case(name, spectrum, moments.count, effective, found.vectors, variances)
 
 
 def means(evaluation: Evaluation, part: Callable[[str], bool]) -> np.ndarray:
