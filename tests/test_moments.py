@@ -67,6 +67,7 @@ def test_parts_add_up_to_the_whole_in_any_order(seed, cuts, centre, weighted, or
     whole, merged = Moments.of(X, w), sum(parts)
     assert merged.count == whole.count
     assert merged.weight == pytest.approx(whole.weight, rel=1e-12)
+    assert merged.effective_count == pytest.approx(whole.effective_count, rel=1e-12)
     assert relative(merged.mean, whole.mean) < 1e-10
     assert relative(merged.covariance, whole.covariance) < 1e-10
     assert relative(merged.second_moment, whole.second_moment) < 1e-10
@@ -99,6 +100,16 @@ def test_only_ratios_of_weights_matter_for_the_averages(vectors, rng) -> None:
     assert relative(
         Moments.of(vectors, 1e6 * w).second_moment, Moments.of(vectors, w).second_moment
     ) < (1e-12)
+
+
+def test_the_effective_count_is_kish_s(vectors, rng) -> None:
+    w = rng.random(len(vectors))
+    assert Moments.of(vectors, w).effective_count == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    assert Moments.of(vectors, 7 * w).effective_count == pytest.approx(
+        Moments.of(vectors, w).effective_count
+    )
+    assert Moments.of(vectors).effective_count == 500
+    assert Moments.of(vectors, np.zeros(500)).effective_count == 0
 
 
 def test_a_memory_map_is_read_like_an_array(tmp_path, vectors) -> None:

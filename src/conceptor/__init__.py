@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.linear_map import LinearMap
     from conceptor.moments import Moments
+    from conceptor.sentences import SentenceEncoder
     from conceptor.spectrum import Spectrum
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
@@ -40,6 +41,7 @@ _HOMES = {
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
     "Retrofitting": "lexicon",
+    "SentenceEncoder": "sentences",
     "Spectrum": "spectrum",
     "Whitening": "estimators",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "PPMIVectors",
     "PrincipalVarianceNormalization",
     "Retrofitting",
+    "SentenceEncoder",
     "Spectrum",
     "Whitening",
 ]

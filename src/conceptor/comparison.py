@@ -47,6 +47,7 @@ class Comparison:
     resamples: int = RESAMPLES
     seed: int = 0
     estimators: Mapping[str, SpectralPostprocessor] = field(default_factory=dict, repr=False)
+    baseline: str = ORIGINAL
 
     @property
     def methods(self) -> list[str]:
@@ -60,33 +61,53 @@ class Comparison:
 
     @cached_property
     def _differences(self) -> dict[str, Differences]:
-        """Gains over the original by dataset, for the methods after it."""
-        if ORIGINAL not in self.evaluations or self.resamples == 0:
+        """Gains over the baseline by dataset, for the methods besides it."""
+        if self.baseline not in self.evaluations or self.resamples == 0:
             return {}
         statistics = {
             name: {o.dataset: o.statistic for o in evaluation.outcomes}
             for name, evaluation in self.evaluations.items()
         }
-        baseline = statistics.pop(ORIGINAL)
+        baseline = statistics.pop(self.baseline)
         if not statistics:
             return {}
         return paired_differences(
             baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
         )
 
-    def interval(self, method: str, datasets: Sequence[str]) -> Interval | None:
-        """Return the interval of a method's mean gain over the original on these datasets."""
-        others = [name for name in self.methods if name != ORIGINAL]
+    def interval(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Interval | None:
+        """Return the interval of a method's mean gain on these datasets, over the baseline.
+
+        `against` names another method to compare with; the draws are the same for all.
+        """
+        found = self.differences(method, datasets, against)
+        return None if found is None else found.interval(0)
+
+    def differences(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Differences | None:
+        """Return a method's mean gain on these datasets, as measured and in each resample."""
+        others = [name for name in self.methods if name != self.baseline]
         parts = [self._differences[name] for name in datasets if name in self._differences]
         if method not in others or not parts:
             return None
-        return Differences.mean(parts).interval(others.index(method))
+        mean = Differences.mean(parts)
+        mine = [others.index(method)]
+        if against is None or against == self.baseline:
+            return Differences(mean.measured[mine], mean.resampled[mine])
+        theirs = [others.index(against)]
+        return Differences(
+            mean.measured[mine] - mean.measured[theirs],
+            mean.resampled[mine] - mean.resampled[theirs],
+        )
 
     def gains(self, family: str) -> dict[str, Interval]:
-        """Return each method's gain over the original on a family's mean, with its interval."""
-        if ORIGINAL not in self.evaluations:
+        """Return each method's gain over the baseline on a family's mean, with its interval."""
+        if self.baseline not in self.evaluations:
             return {}
-        over = [o.dataset for o in self.evaluations[ORIGINAL].mean_outcomes(family)]
+        over = [o.dataset for o in self.evaluations[self.baseline].mean_outcomes(family)]
         intervals = {name: self.interval(name, over) for name in self.methods}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
@@ -179,6 +200,11 @@ def compare(
         f"fitted on {weighting.description} ({moments[weighting].count:,} of "
         f"{gathered.count:,} vectors)"
         for weighting in weightings
+    ]
+    notes += [
+        f"{method}: aperture {estimator.aperture_:.4g}"
+        for method, estimator in estimators.items()
+        if hasattr(estimator, "aperture_")
     ]
     return Comparison(name, evaluations, notes, resamples, seed, estimators)
 

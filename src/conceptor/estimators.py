@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import (
@@ -18,22 +18,24 @@ from sklearn.base import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from conceptor import __version__, gates
+from conceptor.aperture import suggested_aperture
 from conceptor.conceptors import Conceptor
 from conceptor.errors import InvalidInputError
 from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
+from conceptor.usage import rank_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from conceptor.arrays import Array, Float64
 
-_APERTURE = [Interval(Real, 0, np.inf, closed="both")]
+_APERTURE = [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})]
 _DIRECTIONS = [Interval(Integral, 0, None, closed="left"), None]
 
 
@@ -154,7 +156,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
         return self
 
     def _forget(self) -> None:
-        for name in ("moments_", "spectrum_", "gate_", "map_"):
+        for name in ("moments_", "spectrum_", "aperture_", "gate_", "map_"):
             self.__dict__.pop(name, None)
 
     def _provenance(self) -> dict[str, Any]:
@@ -194,13 +196,23 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
 
     Parameters
     ----------
-    aperture : float, default=2.0
+    aperture : float or "auto", default=2.0
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ nulls every direction in use.
+        "auto" chooses it from the spectrum alone (`conceptor.aperture.suggested_aperture`).
+    weights : {"uniform", "zipf"}, default="uniform"
+        Whether each row counts once, as in the paper, or by its share of running text: "zipf" is
+        for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). Where counts
+        are known, pass them as `sample_weight` instead.
+
+    Attributes
+    ----------
+    aperture_ : float
+        The aperture that was used.
 
     Notes
     -----
     The paper estimates R on common words only and applies the map to all; fit on those rows and
-    transform the rest. Weighting by word frequency (`sample_weight`) is beyond the paper.
+    transform the rest. Weighting by usage is beyond the paper: docs/method.md.
 
     References
     ----------
@@ -217,21 +229,55 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
            [ 0.3, -0.5]])
     """
 
-    _parameter_constraints: ClassVar = {"aperture": _APERTURE}
+    _parameter_constraints: ClassVar = {
+        "aperture": _APERTURE,
+        "weights": [StrOptions({"uniform", "zipf"})],
+    }
 
-    def __init__(self, aperture: float = 2.0) -> None:
+    def __init__(
+        self,
+        aperture: float | Literal["auto"] = 2.0,
+        weights: Literal["uniform", "zipf"] = "uniform",
+    ) -> None:
         self.aperture = aperture
+        self.weights = weights
+
+    def partial_fit(
+        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from one more chunk of a stream; the result is that of one `fit` on all of it.
+
+        With `weights="zipf"` ranks go on from chunk to chunk.
+        """
+        if self.weights == "zipf":
+            if sample_weight is not None:
+                raise InvalidInputError('weights="zipf" and sample_weight exclude each other')
+            before = self.moments_.count if hasattr(self, "moments_") else 0
+            sample_weight = rank_weights(before, _num_samples(X))
+        return super().partial_fit(X, y, sample_weight)
+
+    @cached_property
+    def aperture_(self) -> float:
+        """The aperture that was used."""
+        check_is_fitted(self, "moments_")
+        if not isinstance(self.aperture, str):
+            return float(self.aperture)
+        moments = self.moments_
+        return suggested_aperture(self.spectrum_.values, moments.count, moments.effective_count)
 
     def _moment(self, moments: Moments) -> Float64:
         return moments.second_moment
 
     def _gate(self, values: Float64) -> Float64:
-        return gates.negated_conceptor(values, self.aperture)
+        return gates.negated_conceptor(values, self.aperture_)
+
+    def _provenance(self) -> dict[str, Any]:
+        return super()._provenance() | {"aperture": self.aperture_}
 
     @property
     def conceptor_(self) -> Conceptor:
         """The conceptor C that is negated, for its algebra."""
-        return Conceptor.of_spectrum(self.spectrum_, self.map_.provenance["parameters"]["aperture"])
+        return Conceptor.of_spectrum(self.spectrum_, self.map_.provenance["aperture"])
 
 
 class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):

@@ -8,14 +8,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from conceptor import datasets, estimation
 from conceptor.chains import LEXICON_METHODS, Lexicon
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting
 from conceptor.evaluation.rows import chunks_of
-from conceptor.usage import Usage, read_counts, usage
+from conceptor.usage import Usage, alphabetical, read_counts, usage
 
 if TYPE_CHECKING:
     import os
@@ -37,15 +37,17 @@ __all__ = [
 ORIGINAL = "original"
 FIRST_WORDS = Weighting(Usage(top=50_000), "the first 50,000 words")
 RANKS = Weighting(Usage("zipf"), "all words, weighted by rank in the file")
-# So many words in alphabetical order are no accident.
-_SAMPLE = 100
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the methods are fitted with: the paper's choices unless told otherwise."""
+    """What the methods are fitted with: their authors' choices unless told otherwise.
+
+    `aperture` is that of the paper's CN, `usage_aperture` that of CN weighted by usage.
+    """
 
     aperture: float = 2.0
+    usage_aperture: float | Literal["auto"] = "auto"
     directions: int = 2
     ridge: float = 50.0
     vocabulary: Weighting = FIRST_WORDS
@@ -87,6 +89,12 @@ def _cn(settings: Settings) -> SpectralPostprocessor:
     return ConceptorNegation(aperture=settings.aperture)
 
 
+def _cn_usage(settings: Settings) -> SpectralPostprocessor:
+    from conceptor.estimators import ConceptorNegation
+
+    return ConceptorNegation(aperture=settings.usage_aperture)
+
+
 def _abtt(settings: Settings) -> SpectralPostprocessor:
     from conceptor.estimators import AllButTheTop
 
@@ -116,7 +124,7 @@ METHODS = {
     for method in (
         Method("abtt", _abtt, _vocabulary),
         Method("cn", _cn, _vocabulary),
-        Method("cn-zipf", _cn, _usage),
+        Method("cn-zipf", _cn_usage, _usage),
         Method("whitening", _whitening, _vocabulary),
         Method("zipf-whitening", _whitening, _usage),
         Method("pvn", _pvn, _vocabulary),
@@ -146,6 +154,7 @@ def settings_for(
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
     aperture: float = 2.0,
+    usage_aperture: float | Literal["auto"] = "auto",
     directions: int = 2,
     ridge: float = 50.0,
     synonyms: Sequence[str | os.PathLike[str]] = (),
@@ -159,13 +168,13 @@ def settings_for(
         Only their first words are looked at.
     vocabulary : `top:N`, a file of words, or None
         None is the paper's list where it can be had, else the first 50,000 words.
-    usage : `zipf`, a file of "word count" lines, or None
+    usage : `zipf`, `wordfreq:LANG`, a file of "word count" lines, or None
         None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
         of the paper's list if that can be had.
     data, offline
         Where the paper's list is looked for.
-    aperture, directions, ridge
-        Of CN, ABTT and PVN, HSR.
+    aperture, usage_aperture, directions, ridge
+        Of CN, CN weighted by usage, ABTT and PVN, HSR.
     synonyms, antonyms : files
         Of the lexicon methods; those of the paper are looked for when none are given.
     """
@@ -175,6 +184,7 @@ def settings_for(
             listed = datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
     return Settings(
         aperture=aperture,
+        usage_aperture=usage_aperture,
         directions=directions,
         ridge=ridge,
         vocabulary=_choose_vocabulary(vocabulary, listed),
@@ -202,7 +212,4 @@ def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> W
 
 def _alphabetical(vectors: object) -> bool:
     words, _ = next(chunks_of(vectors))
-    first = list(words[:_SAMPLE])
-    return len(first) == _SAMPLE and (
-        first == sorted(first) or first == sorted(first, key=str.lower)
-    )
+    return alphabetical(list(words[:1000]))

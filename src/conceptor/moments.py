@@ -39,6 +39,8 @@ class Moments:
         ``Σ w (x − mean)(x − mean)ᵀ``.
     count : int
         Number of vectors seen, whatever their weight.
+    squared_weight : float
+        Sum of the squared weights, ``Σ w²``; see `effective_count`.
 
     Notes
     -----
@@ -51,6 +53,7 @@ class Moments:
     mean: Float64
     scatter: Float64
     count: int
+    squared_weight: float
     # Let NumPy leave the operators to this class instead of going through its elements.
     __array_ufunc__: ClassVar[None] = None
 
@@ -80,17 +83,24 @@ class Moments:
         return total
 
     @classmethod
-    def _about(cls, shift: Float64, product: Float64, weight: float, count: int) -> Self:
+    def _about(
+        cls, shift: Float64, product: Float64, weight: float, count: int, squared_weight: float
+    ) -> Self:
         """Return the moments whose sums about `shift` are ``product = Σ w [x 1]ᵀ [x 1]``."""
         sums = product[-1, :-1]
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
         scatter = product[:-1, :-1] - np.outer(root, root)
-        return cls(weight, shift + sums / (weight or 1.0), scatter, count)
+        return cls(weight, shift + sums / (weight or 1.0), scatter, count, squared_weight)
 
     @property
     def dimension(self) -> int:
         """Number of components of each vector, n."""
         return len(self.mean)
+
+    @property
+    def effective_count(self) -> float:
+        """``(Σ w)² / Σ w²``: how many equally weighted vectors would tell as much (Kish 1965)."""
+        return self.weight**2 / self.squared_weight if self.squared_weight else 0.0
 
     @property
     def covariance(self) -> Float64:
@@ -123,7 +133,13 @@ class Moments:
         scatter = self.scatter + other.scatter
         root = np.sqrt(self.weight * share) * step
         scatter += np.outer(root, root)
-        return type(self)(weight, self.mean + share * step, scatter, self.count + other.count)
+        return type(self)(
+            weight,
+            self.mean + share * step,
+            scatter,
+            self.count + other.count,
+            self.squared_weight + other.squared_weight,
+        )
 
     def __radd__(self, other: object) -> Self:
         # The 0 with which sum() starts.
@@ -135,8 +151,10 @@ class Moments:
         )
 
 
-def _sums(matrix: Array, weights: Float64 | None) -> Iterator[tuple[Float64, Float64, float, int]]:
-    """Yield shifts, ``Σ w [x 1]ᵀ [x 1]`` of x less the shift, and the weight and count of those x.
+def _sums(
+    matrix: Array, weights: Float64 | None
+) -> Iterator[tuple[Float64, Float64, float, int, float]]:
+    """Yield shifts, ``Σ w [x 1]ᵀ [x 1]`` of x less the shift, and Σ w, count and Σ w² of those x.
 
     The column of ones has the one BLAS product yield the sums too. As a rule there is one yield:
     blocks are added up while they lie around the shift, which starts at the origin. A block that
@@ -147,21 +165,22 @@ def _sums(matrix: Array, weights: Float64 | None) -> Iterator[tuple[Float64, Flo
     parts = list(block_slices(rows, columns))
     scratch = np.empty((parts[0].stop, columns + 1))
     shift = np.zeros(columns)
-    total, weight, count = np.zeros((columns + 1, columns + 1)), 0.0, 0
+    total, weight, count, squared = np.zeros((columns + 1, columns + 1)), 0.0, 0, 0.0
     for part in parts:
         block, each = matrix[part], None if weights is None else weights[part]
         product = _product(block, each, shift, scratch)
         sums, mass = product[-1, :-1], product[-1, -1]
         if 2 * (sums @ sums) > mass * np.trace(product[:-1, :-1]):
             if count:
-                yield shift, total, weight, count
-            shift, weight, count = shift + sums / mass, 0.0, 0
+                yield shift, total, weight, count, squared
+            shift, weight, count, squared = shift + sums / mass, 0.0, 0, 0.0
             total = _product(block, each, shift, scratch)
         else:
             total += product
         weight += len(block) if each is None else float(each.sum())
+        squared += len(block) if each is None else float(each @ each)
         count += len(block)
-    yield shift, total, weight, count
+    yield shift, total, weight, count, squared
 
 
 def _product(block: Array, weights: Float64 | None, shift: Float64, scratch: Float64) -> Float64:

@@ -51,6 +51,8 @@ class Report:
         ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
     quota
         ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    aperture
+        The α that was used, where there is one.
     seconds, megabytes_per_second
         Time taken, and the input's bytes on disk over it.
     remarks
@@ -62,6 +64,7 @@ class Report:
     estimated_on: int | None = None
     variance_removed: float | None = None
     quota: float | None = None
+    aperture: float | None = None
     seconds: float = 0.0
     megabytes_per_second: float = 0.0
     remarks: list[str] = field(default_factory=list)
@@ -146,7 +149,8 @@ def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Us
 
 
 def _fitted(
-    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor], moments: Moments
+    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
+    moments: Moments,
 ) -> SpectralPostprocessor:
     made = estimator() if callable(estimator) else estimator
     # An eigendecomposition of this size is quicker on one processor: several mostly wait for
@@ -181,12 +185,12 @@ def apply(
     return finished_report(opened, started, words, None)
 
 
-def moments_of(chunks: Iterable[Chunk], shares: Usage, threads: int | None = None) -> Moments:
+def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None) -> Moments:
     """Gather the moments of chunks, several at a time; the sum is in file order."""
 
     def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
         before, chunk = numbered
-        rows, weights = shares.of(chunk.words, before)
+        rows, weights = usage.of(chunk.words, before)
         vectors = chunk.vectors if rows is None else chunk.vectors[rows]
         return Moments.of(vectors, weights) if len(vectors) else None
 
@@ -262,6 +266,7 @@ def finished_report(
     report.remarks = source.findings.lines()
     if estimator is not None:
         report.estimated_on = estimator.moments_.count
+        report.aperture = getattr(estimator, "aperture_", None)
         gate, values = estimator.gate_, estimator.spectrum_.values
         if (gate <= 1).all() and values.sum() > 0:
             report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())

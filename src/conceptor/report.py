@@ -85,6 +85,14 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
     return tables
 
 
+def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
+    """Return the table of sentence vectors; its columns tell what each was fitted on."""
+    return [
+        Table("Sentence vectors on STS and SICK (Pearson × 100)", table.columns, table.lines)
+        for table in comparison_tables(comparison, by_task=by_task)
+    ]
+
+
 def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:
     """Return a table for each task, a column for each set of vectors."""
     by_name = {evaluation.vectors: evaluation for evaluation in evaluations}

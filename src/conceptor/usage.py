@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 # Zipf–Mandelbrot: the share of the word at rank r = 0, 1, … of running text goes as 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
+WORDFREQ = "wordfreq:"
+# So many words in alphabetical order are no accident.
+_ALPHABETICAL_SAMPLE = 100
+_LENGTH_SAMPLE = 2000
+
+
+def rank_weights(before: int, count: int) -> NDArray[np.float64]:
+    """Return ``1 / (r + 2.7)`` for the ranks r = before, before + 1, … (Zipf, Mandelbrot)."""
+    return 1.0 / (before + np.arange(count, dtype=np.float64) + MANDELBROT_SHIFT)
 
 
 class Share(NamedTuple):
@@ -57,8 +66,7 @@ class Usage:
             rows = None
         weights: NDArray[np.float64] | None = None
         if self.name == "zipf":
-            ranks = before + np.arange(len(words), dtype=np.float64)
-            weights = 1.0 / (ranks + MANDELBROT_SHIFT)
+            weights = rank_weights(before, len(words))
         elif self.counts is not None:
             weights = np.array([self.counts.get(word, 0.0) for word in words], dtype=np.float64)
         taken = None
@@ -79,7 +87,8 @@ def usage(weights: str | Mapping[str, float] = "uniform", vocabulary: object = N
     Parameters
     ----------
     weights
-        `uniform`; `zipf`, by the rank in the file; a file of `word count` lines; or a mapping.
+        `uniform`; `zipf`, by the rank in the file; `wordfreq:LANG`, by the frequencies that the
+        wordfreq package knows for a language; a file of `word count` lines; or a mapping.
     vocabulary
         None for all words; `top:N` for the first N of the file; a file with one word a line, a
         count after it or not; or a collection of words.
@@ -89,7 +98,56 @@ def usage(weights: str | Mapping[str, float] = "uniform", vocabulary: object = N
         return Usage("counts", dict(weights), words, top)
     if weights in ("uniform", "zipf"):
         return Usage(weights, None, words, top)
+    if weights.startswith(WORDFREQ):
+        return Usage("counts", known_frequencies(weights.removeprefix(WORDFREQ)), words, top)
     return Usage("counts", read_counts(weights), words, top)
+
+
+def known_frequencies(language: str) -> Mapping[str, float]:
+    """Return how often words occur in a language, as the wordfreq package knows it."""
+    try:
+        import wordfreq
+    except ImportError:
+        raise MissingExtraError(f"weights {WORDFREQ}{language}", "wordfreq") from None
+    try:
+        frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
+    except (LookupError, ValueError):
+        known = ", ".join(sorted(wordfreq.available_languages()))
+        raise InvalidInputError(
+            f"wordfreq knows no language {language!r}; it knows {known}"
+        ) from None
+    return frequencies
+
+
+def unsorted(words: Sequence[str]) -> str | None:
+    """Say why words, the first of a file, are not sorted by frequency; None if they may be.
+
+    Alphabetical order shows in a hundred words. Another order shows in two thousand, by Zipf's
+    law of abbreviation, which every language keeps: frequent words are short. Where length does
+    not rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
+    """
+    if alphabetical(words):
+        return "its words are in alphabetical order"
+    sample = list(words[:_LENGTH_SAMPLE])
+    if len(sample) == _LENGTH_SAMPLE:
+        # Average ranks by hand: importing scipy.stats takes longer than all the rest.
+        _, group, sizes = np.unique(
+            [len(word) for word in sample], return_inverse=True, return_counts=True
+        )
+        if len(sizes) > 1:
+            ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+            rho = float(np.corrcoef(np.arange(len(sample)), ranks)[0, 1])
+            if rho < 3 / np.sqrt(len(sample)):
+                return f"its first words are not the shorter ones (ρ = {rho:.2f})"
+    return None
+
+
+def alphabetical(words: Sequence[str]) -> bool:
+    """Tell whether a hundred words stand in alphabetical order; fewer may do so by chance."""
+    first = list(words[:_ALPHABETICAL_SAMPLE])
+    return len(first) == _ALPHABETICAL_SAMPLE and (
+        first == sorted(first) or first == sorted(first, key=str.lower)
+    )
 
 
 def _vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
@@ -140,7 +198,9 @@ def _lines(path: str | Path) -> list[tuple[int, str]]:
     try:
         text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
     except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file (neither uniform nor zipf)") from None
+        raise InvalidInputError(
+            f"{path}: no such file (nor is it uniform, zipf or wordfreq:LANG)"
+        ) from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a directory, not a file of words") from None
     except UnicodeDecodeError as error:

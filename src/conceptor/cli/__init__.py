@@ -5,6 +5,7 @@ from conceptor.cli import (  # noqa: F401 - registers their commands
     data,
     evaluation,
     files,
+    inspection,
     lexicon,
 )
 from conceptor.cli.app import main

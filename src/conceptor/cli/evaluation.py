@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.file_options import read_aperture
 from conceptor.cli.output import as_json_text, one_format, show, write
 from conceptor.cli.progress import download_progress
 from conceptor.errors import ConceptorError, InvalidInputError
@@ -139,12 +140,23 @@ def compare(
     weights: Annotated[
         str | None,
         typer.Option(
-            help="Usage for cn-zipf and zipf-whitening: [b]zipf[/b] (ranks in the file) or a file "
-            'of "word count" lines. Default: ranks; for an alphabetical file, Wikipedia counts.',
-            metavar="zipf|FILE",
+            help="Usage for cn-zipf and zipf-whitening: [b]zipf[/b] (ranks in the file), "
+            '[b]wordfreq:LANG[/b], or a file of "word count" lines. Default: ranks; for an '
+            "alphabetical file, Wikipedia counts.",
+            metavar="zipf|wordfreq:LANG|FILE",
         ),
     ] = None,
-    aperture: Annotated[float, typer.Option(min=0.0, help="Aperture of CN.")] = 2.0,
+    aperture: Annotated[float, typer.Option(min=0.0, help="Aperture of cn.")] = 2.0,
+    usage_aperture: Annotated[
+        str, typer.Option(help="Aperture of cn-zipf: a number or [b]auto[/b].")
+    ] = "auto",
+    sentences: Annotated[
+        str | None,
+        typer.Option(
+            help="Also compare sentence vectors on STS and SICK, out of average, sif, usif, "
+            "conceptor; each fitted on the test set's own sentences and on those of the other sets."
+        ),
+    ] = None,
     directions: Annotated[int, typer.Option(min=0, help="Directions of ABTT and PVN.")] = 2,
     ridge: Annotated[float, typer.Option(help="Ridge of HSR.")] = 50.0,
     synonyms: SynonymsOption = None,
@@ -175,18 +187,25 @@ def compare(
     [b]conceptor compare my-vectors.bin --methods original,abtt,cn --tasks similarity,sts[/b]
 
     [b]conceptor compare my-vectors.bin --methods all --html -o report.html[/b]
+
+    [b]conceptor compare --tasks sts --sentences average,sif,usif,conceptor[/b]
     """
     from conceptor.comparison import compare as run
     from conceptor.datasets import demo_vectors
     from conceptor.evaluation import Missing
     from conceptor.methods import METHODS, ORIGINAL, checked, settings_for
     from conceptor.progress import on_terminal
-    from conceptor.report import comma_separated, comparison_tables
+    from conceptor.report import comma_separated, comparison_tables, sentence_tables
     from conceptor.report_page import page
+    from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
     one_format(as_json, as_markdown, as_csv, as_html)
     policy = _choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
+    chosen_aperture = read_aperture(usage_aperture)
+    encoders = checked_encoders(_split(sentences)) if sentences is not None else []
+    if encoders and as_html:
+        raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
     source = demo_vectors() if vectors is None else _opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -197,6 +216,7 @@ def compare(
         data=data,
         offline=offline,
         aperture=aperture,
+        usage_aperture=chosen_aperture,
         directions=directions,
         ridge=ridge,
         synonyms=synonyms or (),
@@ -214,15 +234,36 @@ def compare(
             seed=seed,
             progress=progress,
         )
+    by_sentence = None
+    if encoders:
+        with on_terminal() as progress:
+            by_sentence = compare_sentences(
+                source,
+                battery,
+                encoders,
+                settings,
+                name=title,
+                resamples=resamples,
+                seed=seed,
+                progress=progress,
+            )
     if as_json:
-        write(as_json_text(comparison.to_dict()), output)
+        found = comparison.to_dict()
+        if by_sentence is not None:
+            found["sentences"] = by_sentence.to_dict()
+        write(as_json_text(found), output)
     elif as_csv:
-        write(comma_separated(comparison.evaluations), output)
+        more = {} if by_sentence is None else by_sentence.evaluations
+        write(comma_separated({**comparison.evaluations, **more}), output)
     elif as_html:
         write(page(comparison, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
-        show(tables, [title, *comparison.notes], as_markdown, output)
+        notes = list(comparison.notes)
+        if by_sentence is not None:
+            tables += sentence_tables(by_sentence, by_task=by_task)
+            notes += by_sentence.notes
+        show(tables, [title, *notes], as_markdown, output)
 
 
 @app.command()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+from conceptor.errors import InvalidInputError
 
 
 class Method(StrEnum):
@@ -43,7 +45,22 @@ MethodOption = Annotated[
         "the function words given by --vocabulary."
     ),
 ]
-Aperture = Annotated[float | None, typer.Option(help="Aperture α of cn.  \\[default: 2]")]
+Aperture = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|auto",
+        help="Aperture α of cn, on the scale of the vectors, or chosen from the spectrum.  "
+        "\\[default: auto]",
+    ),
+]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="The paper's own settings of cn: words of its list (where at hand) count the same, "
+        "α = 2.",
+    ),
+]
 Directions = Annotated[
     int | None,
     typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
@@ -51,11 +68,12 @@ Directions = Annotated[
 Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
 Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="uniform|zipf|FILE",
-        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; or a file "
-        "of 'word count' lines.",
+        metavar="uniform|zipf|wordfreq:LANG|FILE",
+        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; their "
+        "frequency in a language; or a file of 'word count' lines.  \\[default: zipf for cn in a "
+        "file sorted by frequency, else uniform]",
     ),
 ]
 Vocabulary = Annotated[
@@ -87,3 +105,16 @@ ReplaceSpaces = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Put CHAR for each space inside a word.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the closing figures as JSON on stdout.")]
+
+
+def read_aperture(text: str) -> float | Literal["auto"]:
+    """Read a number, or `auto`."""
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise InvalidInputError(f"--aperture is a number from 0 to inf, or auto, not {text}")
+    return value

@@ -25,12 +25,14 @@ from conceptor.cli.file_options import (
     OnError,
     OnErrorOption,
     Out,
+    Paper,
     Power,
     ReplaceSpaces,
     Ridge,
     SaveMap,
     Vocabulary,
     Weights,
+    read_aperture,
 )
 from conceptor.errors import InvalidInputError
 
@@ -50,8 +52,9 @@ def postprocess(
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
-    weights: Weights = "uniform",
+    weights: Weights = None,
     vocabulary: Vocabulary = None,
+    paper: Paper = False,
     save_map: SaveMap = None,
     memory: Memory = None,
     format: Format = None,
@@ -71,7 +74,9 @@ def postprocess(
 
       conceptor postprocess GoogleNews-vectors-negative300.bin.gz better.bin
 
-      conceptor postprocess glove.840B.300d.txt better.txt --weights zipf --save-map cn.safetensors
+      conceptor postprocess glove.840B.300d.txt better.txt --save-map cn.safetensors
+
+      conceptor postprocess GoogleNews-vectors-negative300.bin.gz as-in-the-paper.bin --paper
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
     """
@@ -79,10 +84,13 @@ def postprocess(
     from conceptor.postprocess import postprocess as run
     from conceptor.progress import on_terminal
 
+    if paper:
+        _check_paper(method, aperture, weights)
+        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
     given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
-    usage = _usage(weights, vocabulary)
     budget = _bytes(memory)
     opened = _opened(source, on_error, replace_spaces)
+    usage = _usage(opened, method, weights, vocabulary)
     with ThreadPoolExecutor(1) as imports, on_terminal() as progress:
         # Importing scikit-learn takes a second that the first pass can use.
         estimator = imports.submit(_estimator, method, given)
@@ -110,8 +118,9 @@ def fit(
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
-    weights: Weights = "uniform",
+    weights: Weights = None,
     vocabulary: Vocabulary = None,
+    paper: Paper = False,
     force: Force = False,
     on_error: OnErrorOption = OnError.error,
     as_json: Json = False,
@@ -128,10 +137,13 @@ def fit(
     from conceptor.progress import on_terminal
     from conceptor.vectors.target import check_new_file
 
+    if paper:
+        _check_paper(method, aperture, weights)
+        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
     given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
     estimator = _estimator(method, given)
-    usage = _usage(weights, vocabulary)
     opened = _opened(source, on_error, None)
+    usage = _usage(opened, method, weights, vocabulary)
     check_new_file(Path(target), opened.files(), force=force)
     with on_terminal() as progress:
         report = run(opened, estimator, weights=usage, progress=progress)
@@ -221,10 +233,58 @@ def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> Vecto
     )
 
 
-def _usage(weights: str, vocabulary: str | None) -> Usage:
-    from conceptor.usage import usage
+def _usage(
+    source: VectorSource, method: Method, weights: str | None, vocabulary: str | None
+) -> Usage:
+    """Return what words weigh; ranks are used only where they mean something."""
+    from conceptor.usage import alphabetical, unsorted, usage
 
-    return usage(weights, vocabulary)
+    offer = "--weights enwiki_vocab_min200.txt (any file of counts) or --weights wordfreq:en"
+    if weights is None and method is Method.cn:
+        chosen = usage("zipf", vocabulary)
+        reason = unsorted(_first_words(source))
+        if reason is None:
+            return chosen
+        typer.echo(
+            f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency "
+            f"and all words count the same; better: {offer}",
+            err=True,
+        )
+    elif weights == "zipf":
+        words = _first_words(source)
+        reason = unsorted(words)
+        said = f"{source.path}: {reason}, so ranks say nothing about frequency; use {offer}"
+        if alphabetical(words):
+            raise InvalidInputError(said)
+        if reason is not None:
+            typer.echo(f"conceptor: warning: {said}", err=True)
+    return usage(weights or "uniform", vocabulary)
+
+
+def _first_words(source: VectorSource) -> list[str]:
+    return list(next(source.chunks(2000)).words)
+
+
+def _check_paper(method: Method, aperture: str | None, weights: str | None) -> None:
+    if method is not Method.cn or aperture is not None or weights is not None:
+        raise InvalidInputError(
+            "--paper sets method, aperture and weights; leave --method, --aperture, --weights out"
+        )
+
+
+def _paper_vocabulary() -> str | None:
+    from conceptor.datasets import data_file, find
+
+    file = data_file("enwiki_vocab_min200.txt")
+    found = find(file)
+    if found is None:
+        typer.echo(
+            f"conceptor: warning: {file.name} is not at hand, so all words take part; "
+            "`conceptor data fetch` gets it",
+            err=True,
+        )
+        return None
+    return str(found[0])
 
 
 _TAKES = {
@@ -239,26 +299,28 @@ _TAKES = {
 
 def _checked_options(
     method: Method,
-    aperture: float | None,
+    aperture: str | None,
     directions: int | None,
     power: float | None,
     ridge: float | None,
     vocabulary: str | None,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Return the method's options; one of another method is a mistake, not to be ignored."""
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         if name != _TAKES[method]:
             raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
-        if name != "power" and not value >= 0:
+        if name not in ("aperture", "power") and not value >= 0:
             raise InvalidInputError(f"--{name} must not be negative; it is {value}")
+    if method is Method.cn:
+        given["aperture"] = read_aperture(aperture or "auto")
     if method is Method.hsr and vocabulary is None:
         raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
     return given
 
 
-def _estimator(method: Method, given: dict[str, float]) -> SpectralPostprocessor:
+def _estimator(method: Method, given: dict[str, Any]) -> SpectralPostprocessor:
     from conceptor import estimators
 
     kinds: dict[Method, Any] = {
@@ -311,4 +373,6 @@ def _close(report: Report, *, as_json: bool) -> None:
         line += f", estimated on {report.estimated_on:,}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
+    if report.aperture is not None:
+        line += f", aperture {report.aperture:.4g}"
     typer.echo(line, err=True)

@@ -1,0 +1,207 @@
+"""Measure every claim of docs/method.md and write its tables into it.
+
+    python benchmarks/flagship.py docs/method.md [NAME=FILE ...]
+
+What stands between the two markers of the page is replaced. NAME=FILE adds vectors, sorted by
+frequency. Needs the demo extra and $CONCEPTOR_DATA with the benchmark files
+and vectors/googlenews-13k.bin.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+from held_out import PARTS
+from threadpoolctl import threadpool_limits
+
+from conceptor import datasets
+from conceptor.aperture import suggested_aperture
+from conceptor.atomic import replacing
+from conceptor.comparison import Comparison, compare
+from conceptor.estimation import Weighting, gather
+from conceptor.evaluation import Battery, load
+from conceptor.evaluation.rows import chunks_of
+from conceptor.evaluation.statistics import Differences, Interval
+from conceptor.gates import negated_conceptor
+from conceptor.linear_map import LinearMap
+from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
+from conceptor.sentence_comparison import compare_sentences
+from conceptor.spectrum import Spectrum
+from conceptor.usage import Usage
+from conceptor.vectors import open_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+OURS, PAPER = "cn-zipf", "cn"
+FAMILIES = {"similarity": "similarity", "sts": "STS 2012–2015", "categorization": "categorisation"}
+
+
+def main(page: str, more: list[str]) -> None:
+    battery = load()
+    if battery.missing:
+        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
+    sources = {
+        "GloVe 6B 50d": datasets.demo_vectors(),
+        "Google News subset": open_vectors(datasets.fetch("googlenews-13k.bin")),
+    }
+    added = {name: open_vectors(file) for name, _, file in (each.partition("=") for each in more)}
+    words, sentences, text = {}, {}, []
+    for name, source in {**sources, **added}.items():
+        settings = settings_for(source)
+        words[name] = compare(source, battery, [ORIGINAL, *METHODS], settings, name=name)
+        print(name, "words", flush=True)
+        sentences[name] = compare_sentences(
+            source, battery, ("average", "sif", "usif", "conceptor"), settings, name=name
+        )
+        print(name, "sentences", flush=True)
+        if name in sources:
+            text += [f"### Choosing weights and centring: {name}\n"]
+            text += variants(source, battery, settings)
+    both = [words[name] for name in sources]
+    found = ["### Words\n", *word_table(words), "### Sentences\n", *sentence_table(sentences)]
+    found += ["### Claims\n", *claims(words, both, sentences), *text]
+    old = Path(page).read_text(encoding="utf-8")
+    before, _, rest = old.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    with replacing(page) as beside:
+        beside.write_text("\n".join([before + BEGIN, *found, END]) + after, encoding="utf-8")
+
+
+def over(comparison: Comparison, family: str, part: str) -> list[str]:
+    outcomes = comparison.evaluations[comparison.baseline].mean_outcomes(family)
+    return [outcome.dataset for outcome in outcomes if PARTS[part](outcome.dataset)]
+
+
+def mean(comparison: Comparison, method: str, family: str, part: str = "all") -> float:
+    names = set(over(comparison, family, part))
+    outcomes = comparison.evaluations[method].outcomes
+    return fmean(o.score for o in outcomes if o.dataset in names)
+
+
+def word_table(words: dict[str, Comparison]) -> list[str]:
+    """Means of similarity / STS / categorisation, by method."""
+    lines = ["Similarity (7 sets) / STS 2012–2015 (19 tasks) / categorisation (3 sets), × 100.\n"]
+    lines.append("| | " + " | ".join(words) + " |\n|---" + "|---:" * len(words) + "|")
+    for method in next(iter(words.values())).methods:
+        cells = [
+            " / ".join(f"{mean(comparison, method, family):.2f}" for family in FAMILIES)
+            for comparison in words.values()
+        ]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    used = [f"{name}: " + "; ".join(comparison.notes) for name, comparison in words.items()]
+    return [*lines, "", *(f"- {each}." for each in used), ""]
+
+
+def sentence_table(sentences: dict[str, Comparison]) -> list[str]:
+    lines = ["STS 2012–2015 mean / SICK, Pearson × 100. (own): the map after the average was"]
+    lines.append("fitted on the test set's own sentences; (other): on those of the other sets.\n")
+    lines.append("| | " + " | ".join(sentences) + " |\n|---" + "|---:" * len(sentences) + "|")
+    for method in next(iter(sentences.values())).methods:
+        cells = [
+            f"{mean(c, method, 'sts'):.2f} / {c.evaluations[method]['SICK'].score:.2f}"
+            for c in sentences.values()
+        ]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def claims(
+    words: dict[str, Comparison],
+    both: list[Comparison],
+    sentences: dict[str, Comparison],
+) -> list[str]:
+    lines = [
+        "Differences of means in points, with the 95% interval of the paired bootstrap (1,000",
+        "resamples). `yes`: the interval is above zero; `no`: it is below; `open`: it holds zero",
+        "and nothing is claimed.\n",
+        "| claim | all | | used to choose | | held out | |",
+        "|---|---:|---|---:|---|---:|---|",
+    ]
+
+    def add(label: str, difference: Callable[[str], Differences | None]) -> None:
+        cells = []
+        for part in PARTS:
+            found = difference(part)
+            cells += _cells(None if found is None else found.interval(0))
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+
+    def on(comparison: Comparison, family: str, ours: str, theirs: str) -> Callable:
+        return lambda part: comparison.differences(ours, over(comparison, family, part), theirs)
+
+    for name, comparison in words.items():
+        for family, title in FAMILIES.items():
+            label = f"{name}, {title}: {OURS} − {PAPER}"
+            add(label, on(comparison, family, OURS, PAPER))
+    others = [m for m in METHODS if m != OURS]
+    for other in [ORIGINAL, *others]:
+        add(
+            f"mean over GloVe and Google News, similarity: {OURS} − {other}",
+            lambda part, other=other: Differences.mean(
+                [c.differences(OURS, over(c, "similarity", part), other) for c in both]
+            ),
+        )
+    for name, comparison in words.items():
+        for other in [ORIGINAL, *others]:
+            if other != PAPER:
+                label = f"{name}, similarity: {OURS} − {other}"
+                add(label, on(comparison, "similarity", OURS, other))
+    for name, comparison in sentences.items():
+        for regime in ("own", "other"):
+            for other in ("sif", "usif"):
+                ours, theirs = f"conceptor ({regime})", f"{other} ({regime})"
+                add(f"{name}, STS: {ours} − {theirs}", on(comparison, "sts", ours, theirs))
+    return [*lines, ""]
+
+
+def _cells(interval: Interval | None) -> list[str]:
+    if interval is None:
+        return ["—", ""]
+    numbers = f"{interval.difference:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"
+    verdict = "yes" if interval.low > 0 else "no" if interval.high < 0 else "open"
+    return [numbers.replace("-", "−"), verdict]
+
+
+def variants(source: object, battery: Battery, settings: Settings) -> list[str]:
+    """Weights and centring of CN, each with the aperture of "auto"; benchmarks used to choose."""
+    kinds = {
+        "all words the same": Weighting(Usage(), "all words"),
+        "the paper's list": settings.vocabulary,
+        "usage": settings.usage,
+    }
+    gathered = gather(chunks_of(source), list(kinds.values()), battery.words)
+    lines = ["| weights | uncentred | centred |\n|---|---:|---:|"]
+    for kind, moments in zip(kinds, gathered.moments, strict=True):
+        cells = []
+        for matrix, offset in (
+            (moments.second_moment, None),
+            (moments.covariance, moments.mean),
+        ):
+            spectrum = Spectrum.of(matrix)
+            alpha = suggested_aperture(spectrum.values, moments.count, moments.effective_count)
+            map_ = LinearMap(spectrum.matrix(negated_conceptor(spectrum.values, alpha)), offset)
+            vectors = gathered.vectors.with_vectors(map_(gathered.vectors.vectors))
+            evaluation = battery.run(vectors)
+            scores = [
+                np.mean(
+                    [
+                        o.score
+                        for o in evaluation.mean_outcomes(family)
+                        if PARTS["used to choose"](o.dataset)
+                    ]
+                )
+                for family in FAMILIES
+            ]
+            cells.append(" / ".join(f"{score:.2f}" for score in scores))
+        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1, "blas"):
+        main(sys.argv[1], sys.argv[2:])

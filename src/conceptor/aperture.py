@@ -1,0 +1,167 @@
+"""The aperture without labels: criteria that look at a spectrum and nothing else.
+
+All of them see ``λ / mean(λ)``, so multiplying the vectors by a number changes nothing but the
+unit of α; and directions that no vector uses (λ = 0) have no say. The study that chose
+`suggested_aperture` among them is `benchmarks/aperture_study.py`, told in docs/method.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.errors import InvalidInputError
+from conceptor.gates import negated_conceptor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conceptor.arrays import Float64
+
+# A conceptor that takes up more of the space than this leaves little but noise.
+LARGEST_QUOTA = 0.7
+# What is kept of the first direction where words count the same: the paper's α = 2 at λ_1 = 1.
+_KEPT_OF_THE_FIRST = 0.2
+# log α, for λ of mean 1, between which an aperture is looked for.
+_LOWEST, _HIGHEST = -12.0, 12.0
+
+
+def suggested_aperture(
+    values: Float64, count: float, effective_count: float | None = None
+) -> float:
+    """Return the aperture that `aperture="auto"` means.
+
+    Where words weigh by their use, R rests on few of them: Kish's effective number of words
+    ``N = (Σ w)² / Σ w²`` is some hundreds. The ridge of a conceptor is then set to what R cannot
+    know, the squared standard error of a mean vector: ``α⁻² = tr(R) / N``. Where N is so large
+    that the conceptor would take up more than 0.7 of the space, its quota is 0.7.
+
+    Where all words count the same, R is made of the very words that matter, and the choice is
+    the cautious ``α² λ_1 = 4``: the paper's α = 2, once λ_1 is 1.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Eigenvalues of the second moment, in any order.
+    count, effective_count : float
+        How many words R was estimated on, and Kish's N; by default words count the same.
+
+    Returns
+    -------
+    float
+        α on the scale of the vectors; 0 where there is no variance at all.
+    """
+    if effective_count is None or effective_count > count / 2:
+        return leading_aperture(values, _KEPT_OF_THE_FIRST)
+    return min(noise_aperture(values, effective_count), quota_aperture(values, LARGEST_QUOTA))
+
+
+def noise_aperture(values: Float64, effective_count: float) -> float:
+    """Return α with ``α⁻² = tr(R) / N``: over m used directions ``α² = N / m`` at mean λ 1."""
+    return _scale_free(values, lambda scaled: 0.5 * np.log(effective_count / len(scaled)))
+
+
+def bulk_aperture(values: Float64) -> float:
+    """Return the aperture whose quota is the participation ratio of all λ but the first.
+
+    At most 0.7. The first direction is left out because in word vectors it is their common mean.
+    """
+    bulk = np.sort(_used(values))[::-1][1:]
+    return quota_aperture(values, min(isotropy(bulk), LARGEST_QUOTA) if len(bulk) else 0.5)
+
+
+def isotropy(values: Float64) -> float:
+    """Return the participation ratio of a spectrum over its length, between 1/n and 1."""
+    largest = values.max(initial=0.0)
+    if not largest > 0:
+        return 0.0
+    scaled = values / largest
+    return float(scaled.sum() ** 2 / (scaled @ scaled) / len(values))
+
+
+def quota_aperture(values: Float64, quota: float) -> float:
+    """Return the aperture at which ``Σ s_i / m`` over the m used directions is `quota`."""
+    if not 0 < quota < 1:
+        raise InvalidInputError(f"a quota lies between 0 and 1, not at {quota}")
+    return _scale_free(
+        values,
+        lambda scaled: _root(lambda log: float(np.mean(_singular(scaled, log))) - quota),
+    )
+
+
+def leading_aperture(values: Float64, kept: float) -> float:
+    """Return the aperture that keeps the share `kept` of the strongest direction."""
+    if not 0 < kept < 1:
+        raise InvalidInputError(f"the share that is kept lies between 0 and 1, not at {kept}")
+    return _scale_free(values, lambda scaled: 0.5 * np.log((1 / kept - 1) / scaled.max()))
+
+
+def nabla_aperture(values: Float64) -> float:
+    """Return Jaeger's choice, the maximiser of ``∇(α) = d‖C‖_F² / d log α = 4 Σ s_i² (1 − s_i)``.
+
+    References
+    ----------
+    Jaeger (2014), Controlling Recurrent Neural Networks by Conceptors, section 3.8.
+    """
+
+    def nabla(scaled: Float64, log: float) -> float:
+        s = _singular(scaled, log)
+        return float(4 * np.sum(s**2 * (1 - s)))
+
+    return _scale_free(values, lambda scaled: _maximiser(lambda log: nabla(scaled, log)))
+
+
+def isotropy_aperture(values: Float64) -> float:
+    """Return the aperture after which the spectrum ``g² λ`` is as flat as it gets."""
+
+    def after(scaled: Float64, log: float) -> float:
+        gate = 1 - _singular(scaled, log)
+        return isotropy(gate**2 * scaled)
+
+    return _scale_free(values, lambda scaled: _maximiser(lambda log: after(scaled, log)))
+
+
+def scale_free_aperture(values: Float64, aperture: float) -> float:
+    """Return α for R divided by its mean eigenvalue, on the scale of the vectors."""
+    return aperture * _scale_free(values, lambda _: 0.0)
+
+
+def _scale_free(values: Float64, choose: Callable[[Float64], float]) -> float:
+    """Let `choose` see the used eigenvalues at mean 1 and bring its log α to their scale."""
+    used = _used(values)
+    if not len(used):
+        return 0.0
+    largest = used.max()
+    mean = float((used / largest).mean())
+    log = choose(used / largest / mean)
+    # Factor by factor, so that no product leaves the range of floating point.
+    return float(np.exp(log) / np.sqrt(mean) / np.sqrt(largest))
+
+
+def _used(values: Float64) -> Float64:
+    return values[values > 0]
+
+
+def _singular(scaled: Float64, log: float) -> Float64:
+    return 1 - negated_conceptor(scaled, float(np.exp(log)))
+
+
+def _root(function: Callable[[float], float]) -> float:
+    from scipy.optimize import brentq
+
+    low, high = _LOWEST, _HIGHEST
+    if function(high) < 0:
+        return high
+    return float(brentq(function, low, high, xtol=1e-10))
+
+
+def _maximiser(function: Callable[[float], float]) -> float:
+    """Return where the highest of several local maxima is: a grid first, then a bracket."""
+    from scipy.optimize import minimize_scalar
+
+    grid = np.linspace(_LOWEST, _HIGHEST, 481)
+    best = int(np.argmax([function(log) for log in grid]))
+    around = (grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)])
+    found = minimize_scalar(lambda log: -function(log), bounds=around, method="bounded")
+    return float(found.x)

