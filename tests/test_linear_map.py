@@ -116,7 +116,7 @@ def test_provenance_says_where_a_map_comes_from(tmp_path, vectors) -> None:
     ConceptorNegation(aperture=np.float32(2)).fit(vectors).map_.save(tmp_path / "m")
     map_ = LinearMap.load(tmp_path / "m")
     assert map_.provenance["method"] == "ConceptorNegation"
-    assert map_.provenance["parameters"] == {"aperture": 2.0}
+    assert map_.provenance["parameters"] == {"aperture": 2.0, "weights": "uniform"}
     assert (map_.provenance["count"], map_.provenance["dimension"]) == (500, 12)
     assert map_.provenance["library"].startswith("conceptor ")
     assert repr(map_) == "LinearMap(12 -> 12, method=ConceptorNegation)"

@@ -157,11 +157,18 @@ def _root(function: Callable[[float], float]) -> float:
 
 
 def _maximiser(function: Callable[[float], float]) -> float:
-    """Return where the highest of several local maxima is: a grid first, then a bracket."""
+    """Return where the highest of several local maxima is: every peak of a grid is refined."""
     from scipy.optimize import minimize_scalar
 
     grid = np.linspace(_LOWEST, _HIGHEST, 481)
-    best = int(np.argmax([function(log) for log in grid]))
-    around = (grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)])
-    found = minimize_scalar(lambda log: -function(log), bounds=around, method="bounded")
-    return float(found.x)
+    heights = np.array([-np.inf, *(function(log) for log in grid), -np.inf])
+    peaks = np.flatnonzero((heights[1:-1] >= heights[:-2]) & (heights[1:-1] >= heights[2:]))
+    refined = [
+        minimize_scalar(
+            lambda log: -function(log),
+            bounds=(grid[max(0, peak - 1)], grid[min(len(grid) - 1, peak + 1)]),
+            method="bounded",
+        )
+        for peak in peaks.tolist()
+    ]
+    return float(min(refined, key=lambda found: found.fun).x)
