@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import table2
+
 from conceptor import datasets
 from conceptor.atomic import replacing
 from conceptor.comparison import Comparison, compare
@@ -27,6 +29,13 @@ paired bootstrap 95% interval below it. The best of each row is in bold.
 """
 
 
+TABLE_2 = """## The paper's Table 2: supervision by synonyms and antonyms
+
+SimLex-999 on GloVe 6B 50d beside the paper's figures for larger vectors: rows compare, not cells;
+also printed by `python benchmarks/table2.py`. Lexicon, differences, costs elsewhere: lexicon.md.
+"""
+
+
 def main(target: str) -> None:
     battery = load(FAMILIES)
     if battery.missing:
@@ -41,6 +50,7 @@ def main(target: str) -> None:
             vectors, battery, [ORIGINAL, *METHODS], settings_for(vectors), name=title
         )
         parts.append(section(comparison))
+    parts.append("\n".join([TABLE_2, *table2.table(datasets.demo_vectors()), ""]))
     introduction = INTRODUCTION.format(resamples=comparison.resamples)
     with replacing(target) as beside:
         beside.write_text("\n".join([introduction, *parts]), encoding="utf-8")

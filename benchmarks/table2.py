@@ -23,7 +23,6 @@ from conceptor.vectors import open_vectors
 
 if TYPE_CHECKING:
     from conceptor.evaluation import Battery
-    from conceptor.methods import Settings
 
 # Method, the paper's figure × 100 for Google News word2vec and for Common Crawl GloVe.
 PAPER = {
@@ -45,11 +44,18 @@ def main() -> None:
     parser.add_argument("vectors", nargs="?")
     name = parser.parse_args().vectors
     vectors = demo_vectors() if name is None else open_vectors(name)
+    print("\n".join([*table(vectors), "", *preserving(vectors)]))
+
+
+def simlex_only() -> Battery:
     everything = load(["similarity"])
     simlex = [task for task in everything.tasks if task.dataset == "SimLex"]
-    battery = dataclasses.replace(everything, tasks=simlex)
-    settings = settings_for(vectors)
-    found = compare(vectors, battery, list(PAPER), settings, resamples=2000)
+    return dataclasses.replace(everything, tasks=simlex)
+
+
+def table(vectors: object) -> list[str]:
+    """Return the paper's Table 2 beside what these vectors give."""
+    found = compare(vectors, simlex_only(), list(PAPER), settings_for(vectors), resamples=2000)
     supervised = dataclasses.replace(
         found,
         evaluations={
@@ -57,25 +63,29 @@ def main() -> None:
             **{m: e for m, e in found.evaluations.items() if m.startswith(("cn", "counterfit+"))},
         },
     )
-    print("| method | paper, word2vec | paper, GloVe | here | over original | over counterfit |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    lines = [
+        "| method | paper, word2vec | paper, GloVe | here | over original | over counterfit |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for method, paper in PAPER.items():
         (row,) = found.evaluations[method].rows()
         printed = [f"{figure:g}" for figure in paper] if paper else ["", ""]
         gains = [part.interval(method, ["SimLex"]) for part in (found, supervised)]
         cells = [f"{g.difference:+.2f} ({g.low:+.2f} … {g.high:+.2f})" if g else "" for g in gains]
         shown = " | ".join([*printed, f"{row.score:.2f}", *cells]).replace("-", "−")
-        print(f"| {method} | {shown} |")
-    print(f"\n{row.used} of {row.total} pairs. {'; '.join(found.notes)}.\n")
-    preserving(vectors, battery, settings)
+        lines.append(f"| {method} | {shown} |")
+    return [*lines, "", f"{row.used} of {row.total} pairs. {'; '.join(found.notes)}."]
 
 
-def preserving(vectors: object, battery: Battery, settings: Settings) -> None:
-    """Show what the preserving term does before and after CN, whose distances are larger."""
+def preserving(vectors: object) -> list[str]:
+    """Return what the preserving term does before and after CN, whose distances are larger."""
+    battery, settings = simlex_only(), settings_for(vectors)
     original = Stream(vectors)
     cn = spectral_step(METHODS["cn"].estimator(settings).fit_moments, settings.vocabulary)
-    print("| counter-fitting of | neighbours kept | SimLex with them | SimLex without |")
-    print("| --- | ---: | ---: | ---: |")
+    lines = [
+        "| counter-fitting of | neighbours kept | SimLex with them | SimLex without |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for name, stream in (("original", original), ("cn", original.then(cn))):
         rows = gather(stream.chunks(), [], battery.words).vectors
         scores, kept = [], 0
@@ -89,7 +99,8 @@ def preserving(vectors: object, battery: Battery, settings: Settings) -> None:
             (row,) = battery.run(fitted).rows()
             scores.append(row.score)
             kept = max(kept, method.pairs_["neighbours"])
-        print(f"| {name} | {kept:,} | {scores[0]:.2f} | {scores[1]:.2f} |")
+        lines.append(f"| {name} | {kept:,} | {scores[0]:.2f} | {scores[1]:.2f} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -347,10 +347,12 @@ def _bytes(size: str | None) -> int | None:
     text = size.strip().lower().removesuffix("b")
     number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
     try:
-        value = float(number) * units[unit]
-        return int(value) if value >= 0 else 1 // 0
-    except (ValueError, ArithmeticError):
-        raise InvalidInputError(f"--memory takes a size such as 100MB or 8GB, not {size}") from None
+        value = int(float(number) * units[unit])
+    except (ValueError, OverflowError):
+        value = -1
+    if value < 0:
+        raise InvalidInputError(f"--memory takes a size such as 100MB or 8GB, not {size}")
+    return value
 
 
 def _refuse_json_into_pipe(target: str, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from conceptor.errors import InvalidInputError
-from conceptor.vectors.words import PackedWords, SeenWords
+from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,7 @@ class VectorSource(ABC):
         while (row := chunk.words.first_not_utf8()) >= 0:
             self._bad(int(places[row]), f"the word {chunk.words.raw(row)!r} is not UTF-8")
             rows = range(len(chunk.words))
-            good = np.array([_decodes(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
+            good = np.array([is_utf8(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
             chunk, places = self._keep(chunk, places, good)
         return chunk
 
@@ -195,14 +195,6 @@ def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
             f"the vector of {chunk.words[row]!r} holds a number that {dtype} cannot: NaN, Inf "
             "or too large"
         )
-
-
-def _decodes(word: bytes) -> bool:
-    try:
-        word.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _rebatched(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:

@@ -113,7 +113,7 @@ class PackedWords(Sequence[str]):
                 return -1
         except UnicodeDecodeError:
             pass
-        return next(i for i in range(len(self)) if not _is_utf8(self.raw(i)))
+        return next(i for i in range(len(self)) if not is_utf8(self.raw(i)))
 
     def first_with(self, characters: bytes) -> int:
         """Return the first word that holds one of these ASCII characters, or -1."""
@@ -125,7 +125,8 @@ class PackedWords(Sequence[str]):
         return int(np.searchsorted(self.offsets, base + places[0], side="right")) - 1
 
 
-def _is_utf8(word: bytes) -> bool:
+def is_utf8(word: bytes) -> bool:
+    """Whether bytes are valid UTF-8."""
     try:
         word.decode()
     except UnicodeDecodeError:
