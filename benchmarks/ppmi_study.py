@@ -50,6 +50,7 @@ def main() -> None:
     battery = load()
     settings = Settings(
         aperture=options.aperture,
+        usage_aperture=options.aperture,
         directions=options.directions,
         vocabulary=Weighting(Usage(), "all words alike"),
         usage=Weighting(usage(trained.counts), "all words, weighted by their counts"),
