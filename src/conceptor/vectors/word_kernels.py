@@ -62,11 +62,12 @@ def scan_binary(
     vectors: NDArray[np.uint8],
     word_starts: NDArray[np.int64],
     word_ends: NDArray[np.int64],
-) -> tuple[int, int]:
+    taken: NDArray[np.int64],
+) -> None:
     """Take whole `word SPACE floats [NEWLINE]` rows from the front of `buffer`.
 
-    Copies each row's bytes to `vectors` and notes where its word lies. Returns the rows taken and
-    the bytes they used; what is left is the beginning of a row that the buffer cuts.
+    Copies each row's bytes to `vectors` and notes where its word lies. Puts the rows taken and the
+    bytes they used into `taken`; what is left is the beginning of a row that the buffer cuts.
     """
     rows, width = vectors.shape
     position = 0
@@ -78,13 +79,15 @@ def scan_binary(
         while end < buffer.size and buffer[end] != SPACE:
             end += 1
         if end + 1 + width > buffer.size:
-            return row, position
+            rows = row
+            break
         word_starts[row] = start
         word_ends[row] = end
         for i in range(width):
             vectors[row, i] = buffer[end + 1 + i]
         position = end + 1 + width
-    return rows, position
+    taken[0] = rows
+    taken[1] = position
 
 
 @compiled
