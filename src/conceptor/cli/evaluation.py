@@ -197,13 +197,17 @@ def compare(
     from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, comparison_tables, sentence_tables
     from conceptor.report_page import page
-    from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
     one_format(as_json, as_markdown, as_csv, as_html)
     policy = _choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
     chosen_aperture = read_aperture(usage_aperture)
-    encoders = checked_encoders(_split(sentences)) if sentences is not None else []
+    encoders = []
+    if sentences is not None:
+        # scikit-learn takes a second to import.
+        from conceptor.sentence_comparison import checked_encoders, compare_sentences
+
+        encoders = checked_encoders(_split(sentences))
     if encoders and as_html:
         raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
     source = demo_vectors() if vectors is None else _opened(vectors)
