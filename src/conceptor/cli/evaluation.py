@@ -208,8 +208,6 @@ def compare(
         from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
         encoders = checked_encoders(_split(sentences))
-    if encoders and as_html:
-        raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
     source = demo_vectors() if vectors is None else _opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -260,7 +258,7 @@ def compare(
         more = {} if by_sentence is None else by_sentence.evaluations
         write(comma_separated({**comparison.evaluations, **more}), output)
     elif as_html:
-        write(page(comparison, by_task=by_task), output)
+        write(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = list(comparison.notes)
