@@ -180,7 +180,7 @@ def compare_dialogue(
         )
     }
     trials = [done[job.method, job.seed, job.slot] for job in jobs]
-    return Study(name, corpus, trials, prepared.notes)
+    return Study.of(name, corpus, trials, prepared.notes)
 
 
 def need_torch() -> None:
