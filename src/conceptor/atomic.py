@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_FLUSH_SECONDS = 0.2
 
 
 @contextmanager
@@ -23,12 +26,32 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(target)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        yield beside
+        with _flushing(beside):
+            yield beside
         _sync(beside)
         beside.replace(target)
         _sync(target.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _flushing(path: Path) -> Iterator[None]:
+    """Bring what is written to the disk all the while, so that little is left for the end."""
+    done = threading.Event()
+
+    def flush() -> None:
+        while not done.wait(_FLUSH_SECONDS):
+            with suppress(OSError):  # not there yet; trouble with the disk shows in the last sync
+                _sync(path)
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _sync(path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.rows import RowCollector
-from conceptor.moments import Moments
 from conceptor.usage import Usage, read_words
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation import WordVectors
     from conceptor.evaluation.rows import Chunks
+    from conceptor.moments import Moments
 
 __all__ = ["PAPER_VOCABULARY", "Gathered", "Weighting", "gather", "paper_vocabulary"]
 
@@ -66,11 +66,9 @@ def gather(
     for packed, vectors in chunks:
         names = list(packed)
         for i, weighting in enumerate(weightings):
-            rows, weights = weighting.usage.of(names, collector.count)
-            if rows is None or len(rows):
-                more = Moments.of(vectors if rows is None else vectors[rows], weights)
-                known = totals[i]
-                totals[i] = more if known is None else known + more
+            more = weighting.usage.moments(names, vectors, collector.count)
+            known = totals[i]
+            totals[i] = known if more is None else more if known is None else known + more
         collector.add(names, vectors)
     for weighting, total in zip(weightings, totals, strict=True):
         if total is None:

@@ -89,13 +89,15 @@ class Word2VecBinarySource(VectorSource):
 
 
 def _scan(buffer: NDArray[np.uint8], dimension: int) -> tuple[Chunk, int]:
-    from conceptor.vectors.word_kernels import scan_binary
+    from conceptor.vectors.kernels import scan_binary
 
     most = len(buffer) // (4 * dimension + 1)
     vectors = np.empty((most, 4 * dimension), dtype=np.uint8)
     starts = np.empty(most, dtype=np.int64)
     ends = np.empty(most, dtype=np.int64)
-    rows, used = scan_binary(buffer, vectors, starts, ends)
+    taken = np.empty(2, dtype=np.int64)
+    scan_binary(buffer, vectors, starts, ends, taken)
+    rows, used = taken.tolist()
     words = PackedWords.cut(buffer, starts[:rows], ends[:rows])
     return Chunk(words, vectors[:rows].view("<f4")), used
 
@@ -118,14 +120,17 @@ def check_header_count(source: VectorSource, found: int) -> None:
     source.findings.remarks.append(f"{message}; all {found} were read")
 
 
-def encode(chunk: Chunk) -> NDArray[np.uint8]:
-    """Return a chunk's rows as bytes."""
-    from conceptor.vectors.word_kernels import join_binary
+def encoded_size(chunk: Chunk) -> int:
+    """Return how many bytes a chunk's rows take."""
+    rows, dimension = chunk.vectors.shape
+    return int(chunk.words.letters + rows * (4 * dimension + 2))
+
+
+def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
+    """Write a chunk's rows into `buffer`; return the bytes used."""
+    from conceptor.vectors.kernels import join_binary
 
     words, vectors = chunk
-    rows, dimension = vectors.shape
-    letters = int(words.offsets[-1] - words.offsets[0])
-    buffer = np.empty(letters + rows * (4 * dimension + 2), dtype=np.uint8)
     little = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint8)
     join_binary(words.blob, words.offsets, little, buffer)
-    return buffer
+    return encoded_size(chunk)
