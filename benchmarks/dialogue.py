@@ -76,11 +76,15 @@ def run(path: Path, shard: int, shards: int) -> None:
 
 def summarise(path: Path) -> None:
     corpus = load()
-    order = {(m, s, slot): i for i, (s, m, slot) in enumerate(
-        (s, m, slot) for s in SEEDS for m in METHODS for slot in SLOTS
-    )}
+    order = {
+        (m, s, slot): i
+        for i, (s, m, slot) in enumerate(
+            (s, m, slot) for s in SEEDS for m in METHODS for slot in SLOTS
+        )
+    }
     trials = sorted(read(path), key=lambda t: order[t.method, t.seed, t.slot])
-    found = Study("GloVe 6B 50d", corpus, trials, prepared(corpus).notes).to_dict()
+    study = Study.of("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
+    found = study.to_dict(curves=False)
     SUMMARY.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

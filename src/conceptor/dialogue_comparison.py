@@ -17,10 +17,10 @@ from conceptor.methods import DEFAULT_METHODS, checked
 from conceptor.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from conceptor.evaluation.dialogue.study import Study
-    from conceptor.evaluation.dialogue.trials import Job, Watch
+    from conceptor.evaluation.dialogue.trials import Job, Trial, Watch, Weights
     from conceptor.evaluation.dialogue.woz import Corpus
     from conceptor.methods import Settings
 
@@ -51,9 +51,7 @@ class Prepared:
     dimension: int
     notes: Sequence[str]
 
-    def jobs(
-        self, methods: Sequence[str], seeds: Sequence[int], slots: Sequence[str]
-    ) -> list[Job]:
+    def jobs(self, methods: Sequence[str], seeds: Sequence[int], slots: Sequence[str]) -> list[Job]:
         """Return a job for each tracker, all methods of a seed together.
 
         The control has other random vectors for each seed.
@@ -84,13 +82,13 @@ def checked_methods(methods: Sequence[str]) -> list[str]:
 
 
 def checked_slots(slots: Sequence[str]) -> list[str]:
-    """Return the slots, each once; an error for a name that is none."""
+    """Return the slots, each once, in their order; an error for a name that is none."""
     for slot in slots:
         if slot not in SLOTS:
             raise InvalidInputError(f"no slot is called {slot!r}; there are {', '.join(SLOTS)}")
     if not slots:
         raise InvalidInputError("no slot was named")
-    return list(dict.fromkeys(slots))
+    return [slot for slot in SLOTS if slot in slots]
 
 
 def prepare(
@@ -131,6 +129,7 @@ def compare_dialogue(
     name: str = "vectors",
     progress: Progress = silent,
     watch: Watch | None = None,
+    keep: Callable[[Job, Weights], None] | None = None,
 ) -> Study:
     """Train trackers on each method's vectors, several times, and compare their goals.
 
@@ -155,6 +154,8 @@ def compare_dialogue(
         How the result calls the vectors.
     progress, watch
         Told how far the reading is, and of every epoch.
+    keep
+        Given the weights of each tracker, to save them.
 
     Notes
     -----
@@ -169,17 +170,18 @@ def compare_dialogue(
         raise InvalidInputError("at least one seed is needed")
     prepared = prepare(vectors, corpus, methods, settings, progress=progress)
     jobs = prepared.jobs(checked_methods(methods), chosen, checked_slots(slots))
-    done = {
-        (job.method, job.seed, job.slot): trial
-        for job, trial, _ in run_trials(
-            corpus,
-            jobs,
-            options or Options(),
-            workers=workers or os.cpu_count() or 1,
-            watch=watch or ignore,
-        )
-    }
-    trials = [done[job.method, job.seed, job.slot] for job in jobs]
+    done: dict[Job, Trial] = {}
+    for job, trial, weights in run_trials(
+        corpus,
+        jobs,
+        options or Options(),
+        workers=workers or os.cpu_count() or 1,
+        watch=watch or ignore,
+    ):
+        done[job] = trial
+        if keep is not None:
+            keep(job, weights)
+    trials = [done[job] for job in jobs]
     return Study.of(name, corpus, trials, prepared.notes)
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from conceptor.report import Cell, Line, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from conceptor.evaluation.dialogue.study import Study
     from conceptor.evaluation.statistics import Interval
 
@@ -27,9 +25,7 @@ def dialogue_tables(study: Study) -> list[Table]:
 
 
 def _means(study: Study) -> Table:
-    rows = {
-        method: [study.mean(method, goal) for goal in study.goals] for method in study.methods
-    }
+    rows = {method: [study.mean(method, goal) for goal in study.goals] for method in study.methods}
     best = [max(column) for column in zip(*rows.values(), strict=True)]
     lines = [
         Line(

@@ -89,8 +89,8 @@ def evaluate(
     from conceptor.report import comma_separated, evaluation_tables
 
     one_format(as_json, as_markdown, as_csv)
-    policy = _choice(Missing, missing, "--missing")
-    sources = [_opened(path) for path in vectors]
+    policy = choice(Missing, missing, "--missing")
+    sources = [opened(path) for path in vectors]
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
@@ -200,13 +200,13 @@ def compare(
     from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
     one_format(as_json, as_markdown, as_csv, as_html)
-    policy = _choice(Missing, missing, "--missing")
-    names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
+    policy = choice(Missing, missing, "--missing")
+    names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
     chosen_aperture = read_aperture(usage_aperture)
-    encoders = checked_encoders(_split(sentences)) if sentences is not None else []
+    encoders = checked_encoders(split(sentences)) if sentences is not None else []
     if encoders and as_html:
         raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
-    source = demo_vectors() if vectors is None else _opened(vectors)
+    source = demo_vectors() if vectors is None else opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     settings = settings_for(
@@ -294,7 +294,7 @@ def reproduce(
 
     one_format(as_json, as_markdown)
     given = {"word2vec": word2vec, "glove": glove}
-    sources = {name: _opened(path) for name, path in given.items() if path is not None}
+    sources = {name: opened(path) for name, path in given.items() if path is not None}
     if not sources:
         raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
     battery = _battery(None, data, offline=offline, kmeans="categories", extras=False)
@@ -322,8 +322,8 @@ def _battery(
     from conceptor.evaluation import PAPER_FAMILIES, Battery, load
     from conceptor.evaluation.categorization import Start
 
-    start = _choice(Start, kmeans, "--kmeans")
-    families = PAPER_FAMILIES if tasks is None else _split(tasks)
+    start = choice(Start, kmeans, "--kmeans")
+    families = PAPER_FAMILIES if tasks is None else split(tasks)
     with download_progress() as progress:
         battery = load(families, data, start=start, offline=offline, progress=progress)
         if battery.missing and tasks is None and extras:
@@ -342,18 +342,20 @@ def _battery(
     return battery
 
 
-def _opened(path: Path) -> object:
+def opened(path: Path) -> object:
     """Open a vectors file; what is wrong with it is said before anything is downloaded."""
     from conceptor.vectors import open_vectors
 
     return open_vectors(path)
 
 
-def _split(names: str) -> list[str]:
+def split(names: str) -> list[str]:
+    """Part names at commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+def choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+    """Return the choice of this name; an error that lists them where there is none."""
     try:
         return kind(value)
     except ValueError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from conceptor.evaluation.dialogue.fused import decode, half_of, max_convolution
 from conceptor.evaluation.dialogue.options import Confirm, Start, Update
@@ -81,7 +81,7 @@ def naive_scores(tracker, turns, table):
         scores = []
         for v, value in enumerate(tracker.values.tolist()):
             c = naive_layer(tracker.candidate, tracker.candidate_bias, value)
-            h = naive_layer(tracker.hidden, tracker.hidden_bias, [x * y for x, y in zip(r, c)])
+            h = naive_layer(tracker.hidden, tracker.hidden_bias, list(map(operator.mul, r, c)))
             score = dot(tracker.score.tolist(), h) + tracker.score_bias.item()
             score += dot(tracker.request_score[v].tolist(), asked)
             score += tracker.request_score_bias[v].item()
@@ -156,8 +156,7 @@ def test_the_decoder_and_its_derivative(generator, halved) -> None:
 
 def test_the_convolution_and_its_derivative(generator, table, turns) -> None:
     filters = [
-        torch.randn(width, DIMENSION, 3, generator=generator, dtype=torch.float64)
-        .requires_grad_()
+        torch.randn(width, DIMENSION, 3, generator=generator, dtype=torch.float64).requires_grad_()
         for width in (1, 2, 3)
     ]
     words = turns.words[[0, 1, 2, 4, 5]]  # no equal windows: differences are defined there

@@ -91,7 +91,8 @@ class Embedding:
         """Return the word's unit vector."""
         row = self._rows.get(word)
         if row is not None:
-            return self.units[row]
+            known: NDArray[np.float32] = self.units[row]
+            return known
         digest = hashlib.blake2b(f"{self.salt}\0{word}".encode(), digest_size=16).digest()
         drawn = np.random.default_rng(int.from_bytes(digest)).standard_normal(self.dimension)
         unit: NDArray[np.float32] = (drawn / np.linalg.norm(drawn)).astype(np.float32)

@@ -61,7 +61,10 @@ def decode(
     if units is None:
         units = torch.arange(len(out)).expand(len(candidates), -1)
     scale = len(out) / units.shape[1]
-    return cast("Tensor", _Decode.apply(utterance, candidates, weight, bias, out * scale, units))
+    scores = _Decode.apply(  # type: ignore[no-untyped-call]
+        utterance, candidates, weight, bias, out * scale, units
+    )
+    return cast("Tensor", scores)
 
 
 class _Decode(Function):
@@ -78,17 +81,19 @@ class _Decode(Function):
         # A column of ones takes the bias through the same product, and its derivative back.
         utterance = torch.nn.functional.pad(utterance, (0, 1), value=1.0)
         outs = out[units]
-        spread = torch.cat([
-            weight.T.index_select(1, units.flatten()).view(-1, *units.shape)
-            * candidates.T[:, :, None],
-            bias[units][None],
-        ])
+        spread = torch.cat(
+            [
+                weight.T.index_select(1, units.flatten()).view(-1, *units.shape)
+                * candidates.T[:, :, None],
+                bias[units][None],
+            ]
+        )
         active = (utterance @ spread.flatten(1)).sigmoid_().view(len(utterance), *units.shape)
         ctx.save_for_backward(utterance, candidates, weight, outs, units, spread, active)
         return (active * outs).sum(2)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         utterance, candidates, weight, outs, units, spread, active = ctx.saved_tensors
         inner = active * given[:, :, None]
@@ -100,9 +105,11 @@ class _Decode(Function):
         chosen = units.flatten()
         selected = weight.T.index_select(1, chosen).view(-1, *units.shape)
         for_candidates = (for_spread[:-1] * selected).sum(2).T
-        for_weight = torch.zeros_like(weight.T).index_add_(
-            1, chosen, (for_spread[:-1] * candidates.T[:, :, None]).flatten(1)
-        ).T
+        for_weight = (
+            torch.zeros_like(weight.T)
+            .index_add_(1, chosen, (for_spread[:-1] * candidates.T[:, :, None]).flatten(1))
+            .T
+        )
         for_bias = weight.new_zeros(len(weight)).index_add_(0, chosen, for_spread[-1].flatten())
         for_out = weight.new_zeros(len(weight)).index_add_(0, chosen, for_outs.flatten())
         return for_utterance, for_candidates, for_weight, for_bias, for_out, None
@@ -132,7 +139,8 @@ def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> 
     a word are formed; those of padding respond with 0, where the maximum starts. The derivative
     goes to the winning windows, in equal parts where several are equal.
     """
-    return cast("Tensor", _MaxConvolution.apply(words, table, *filters))
+    greatest = _MaxConvolution.apply(words, table, *filters)  # type: ignore[no-untyped-call]
+    return cast("Tensor", greatest)
 
 
 class _MaxConvolution(Function):
@@ -140,10 +148,9 @@ class _MaxConvolution(Function):
     def forward(ctx: Any, words: Tensor, table: Tensor, *filters: Tensor) -> Tensor:  # noqa: ANN401
         real = words != 0
         turn = real.nonzero()[:, 0]
-        padded = torch.nn.functional.pad(words, (0, max(map(len, filters)) - 1))
-        window = [
-            padded[:, place : place + words.shape[1]][real] for place in range(max(map(len, filters)))
-        ]
+        widest, positions = max(map(len, filters)), words.shape[1]
+        padded = torch.nn.functional.pad(words, (0, widest - 1))
+        window = [padded[:, place : place + positions][real] for place in range(widest)]
         greatest = table.new_zeros(len(filters), len(words), filters[0].shape[2])
         winners = []
         for best, slices in zip(greatest, filters, strict=True):
@@ -158,7 +165,7 @@ class _MaxConvolution(Function):
         return greatest
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         table, turn, *saved = ctx.saved_tensors
         window, winners = saved[: max(ctx.widths)], saved[max(ctx.widths) :]

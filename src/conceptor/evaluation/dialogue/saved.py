@@ -150,9 +150,7 @@ class BeliefTracker:
                     f"{source / _DESCRIPTION} is not in the format {_FORMAT}; save it again"
                 )
             tensors = load((source / _TENSORS).read_bytes())
-            embedding = Embedding(
-                description["words"], tensors.pop(_UNITS), description["salt"]
-            )
+            embedding = Embedding(description["words"], tensors.pop(_UNITS), description["salt"])
             chosen = description["options"]
             kinds = {"update": Update, "confirm": Confirm, "start": Start}
             options = Options(**chosen | {name: kind(chosen[name]) for name, kind in kinds.items()})

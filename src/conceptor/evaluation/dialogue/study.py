@@ -35,7 +35,7 @@ class Run:
     kept : mapping of slot to int
         The epoch whose weights were kept.
     seconds : float
-        Of processor time, all slots together.
+        That the slots took, added up.
     curves : mapping of slot to epochs
         Each epoch with loss, accuracy and loss held out.
     """

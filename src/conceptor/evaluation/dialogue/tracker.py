@@ -159,7 +159,7 @@ class Tracker(nn.Module):
         match self.update:
             case Update.CONSTRAINED:
                 # W = (a − b) I + b 11ᵀ needs no matrix.
-                a, b, c, d = self.mixing
+                a, b, c, d = self.mixing.unbind()
                 return (a - b) * past + b + (c - d) * scores + d * scores.sum(1, keepdim=True)
             case Update.FULL:
                 return past @ self.past.T + scores @ self.current.T

@@ -13,7 +13,6 @@ from torch import nn
 
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.dialogue.examples import Examples, WordTable
-from conceptor.evaluation.dialogue.options import Options
 from conceptor.evaluation.dialogue.tracker import Tracker
 from conceptor.evaluation.dialogue.tracking import carried, scores_of
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from conceptor.evaluation.dialogue.embedding import Embedding
+    from conceptor.evaluation.dialogue.options import Options
     from conceptor.evaluation.dialogue.woz import Corpus
 
 __all__ = ["Epoch", "Task", "train"]
@@ -57,10 +57,9 @@ class Task:
         later = list(itertools.chain.from_iterable(corpus.validate))
         cut = int(len(later) * SHARE)
         turns = [*itertools.chain.from_iterable(corpus.train), *later[:cut]]
-        ends = itertools.accumulate(map(len, corpus.validate))
-        left = [
-            min(len(d), end - cut) for d, end in zip(corpus.validate, ends, strict=True) if end > cut
-        ]
+        counts = [len(dialogue) for dialogue in corpus.validate]
+        ends = itertools.accumulate(counts)
+        left = [min(n, end - cut) for n, end in zip(counts, ends, strict=True) if end > cut]
         values, table = corpus.values[slot], WordTable(embedding)
         return cls(
             slot,

@@ -109,8 +109,10 @@ def load(
         for part, name in FILES.items()
     }
     return Corpus(
-        *(read_dialogues(paths[part]) for part in ("train", "validate", "test")),
-        values=read_ontology(paths["ontology"]),
+        read_dialogues(paths["train"]),
+        read_dialogues(paths["validate"]),
+        read_dialogues(paths["test"]),
+        read_ontology(paths["ontology"]),
     )
 
 
