@@ -252,12 +252,8 @@ def test_reproduction_has_every_cell_of_the_papers_tables():
     battery = load(offline=True)
     found = reproduce({"glove": datasets.demo_vectors()}, battery, offline=True)
     tables = paper_tables()
-    printed = [
-        row
-        for t in tables
-        if t not in ("dialogue", "settings")
-        for row in tables[t]["rows"].values()
-    ]
+    elsewhere = ("dialogue", "settings")
+    printed = [row for t in tables if t not in elsewhere for row in tables[t]["rows"].values()]
     assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3) + 4)
     cell = next(c for c in found.cells if (c.dataset, c.method) == ("SimLex", "cn"))
     assert cell.paper == 48.53

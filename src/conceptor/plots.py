@@ -8,6 +8,7 @@ import numpy as np
 
 from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.evaluation.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,17 +68,25 @@ def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def draw_learning(study: Study, path: Path) -> None:
-    """Write the learning curves of every slot as an svg, pdf or png file."""
+def figure_format(path: Path) -> str:
+    """Return the format that a file's name asks for, before any work is done for it."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("the learning curves", "plots") from None
-    slots = list(next(iter(next(iter(study.runs.values())).values())).kept)
-    figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
+        raise MissingExtraError("drawing", "plots") from None
     form = path.suffix.removeprefix(".") or "svg"
-    if form not in figure.canvas.get_supported_filetypes():
+    if form not in Figure().canvas.get_supported_filetypes():
         raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+    return form
+
+
+def draw_learning(study: Study, path: Path) -> None:
+    """Write the learning curves of every slot as an svg, pdf or png file."""
+    form = figure_format(path)
+    from matplotlib.figure import Figure
+
+    slots = [goal for goal in study.goals if goal in SLOTS]
+    figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
     for number, slot in enumerate(slots, 1):
         plot_learning(study, slot, figure.add_subplot(1, len(slots), number))
     with replacing(path) as beside:

@@ -140,6 +140,12 @@ def dialogue(
     chosen = checked_methods(split(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive trains one method; name one with --methods")
+    if plot is not None:
+        from conceptor.plots import figure_format
+
+        figure_format(plot)
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)
     study, trackers = _train(
         vectors,
         chosen,

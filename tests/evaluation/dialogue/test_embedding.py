@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from conceptor import InvalidInputError
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.dialogue import Embedding
+from tests.dialogues import MADE_CORPUS
 
 PRINT = """
 from conceptor.evaluation.dialogue import Embedding
@@ -29,7 +30,7 @@ def known(rng) -> Embedding:
     return Embedding.of(WordVectors(words, vectors), [*words, "unheard"])
 
 
-def test_vectors_are_units_and_keep_their_direction(known, rng) -> None:
+def test_vectors_are_units_and_keep_their_direction(known) -> None:
     raw = np.random.default_rng(20190127).standard_normal((6, 8))
     for row, word in ((0, "price"), (5, "huge")):
         np.testing.assert_allclose(
@@ -71,16 +72,16 @@ def test_random_vectors_do_not_depend_on_the_process(salt) -> None:
     assert shown.stdout.strip() == Embedding.random(3, 5).vector("thai").tobytes().hex()
 
 
-def test_coverage(made_corpus) -> None:
+def test_coverage() -> None:
     vectors = WordVectors(["cheap", "the", "unsaid"], np.eye(3))
-    found = Embedding.of(vectors, made_corpus.words).coverage(made_corpus)
+    found = Embedding.of(vectors, MADE_CORPUS.words).coverage(MADE_CORPUS)
     assert found.types == 2
-    assert found.types_total == len(made_corpus.words)
+    assert found.types_total == len(MADE_CORPUS.words)
     # 4 dialogues in 3 parts: cheap in 2 of them, "the" twice in each, of 2 + 3 + 3 + 4 words.
     assert (found.spoken, found.spoken_total) == (3 * (2 + 8), 3 * 4 * 12)
     assert "20.8%" in str(found)
 
 
-def test_vectors_that_hold_no_word_are_refused(made_corpus) -> None:
+def test_vectors_that_hold_no_word_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="none of the dialogues' words"):
-        Embedding.of(WordVectors(["Thai"], np.ones((1, 3))), made_corpus.words)
+        Embedding.of(WordVectors(["Thai"], np.ones((1, 3))), MADE_CORPUS.words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conceptor.evaluation.dialogue import goal_accuracies, string_match
-from tests.evaluation.dialogue.conftest import VALUES, dialogue
+from tests.dialogues import VALUES, dialogue
 
 # Four turns, then two. Goals after each:
 #   food   -     thai      thai   thai        | -     corsican (outside the ontology)

@@ -10,19 +10,20 @@ from conceptor import InvalidInputError
 from conceptor.evaluation.dialogue import Embedding, Options, Turn, Update
 from conceptor.evaluation.dialogue.saved import BeliefTracker
 from conceptor.evaluation.dialogue.trials import Job, run_trial
+from tests.dialogues import MADE_CORPUS
 
 OPTIONS = Options(epochs=12, batch=64, batches=20, rate=0.01, update=Update.FULL)
 
 
 @pytest.fixture(scope="module")
-def tracker(made_corpus):
+def tracker():
     embedding = Embedding.random(10, 1)
     weights = {
-        slot: run_trial(made_corpus, Job("x", 0, slot, embedding), OPTIONS)[1]
+        slot: run_trial(MADE_CORPUS, Job("x", 0, slot, embedding), OPTIONS)[1]
         for slot in ("price range", "area")
     }
     return BeliefTracker.of(
-        embedding, made_corpus.values, weights, OPTIONS, {"method": "x", "seed": 0}
+        embedding, MADE_CORPUS.values, weights, OPTIONS, {"method": "x", "seed": 0}
     )
 
 

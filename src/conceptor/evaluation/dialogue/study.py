@@ -35,7 +35,7 @@ class Run:
     kept : mapping of slot to int
         The epoch whose weights were kept.
     seconds : float
-        That the slots took, added up.
+        Of processor time, the slots added up.
     curves : mapping of slot to epochs
         Each epoch with loss, accuracy and loss held out.
     """
@@ -55,6 +55,10 @@ class Run:
             sum(trial.seconds for trial in trials),
             {trial.slot: [asdict(epoch) for epoch in trial.curve] for trial in trials},
         )
+
+    def history(self) -> dict[str, Any]:
+        """Return what training took and how it went, for JSON."""
+        return {"seconds": round(self.seconds, 1), "curves": dict(self.curves)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +146,8 @@ class Study:
         middle = float(np.mean(paired))
         return Interval(middle, middle - reach, middle + reach)
 
-    def to_dict(self, *, curves: bool = True) -> dict[str, Any]:
-        """Return the JSON form; `from_dict` reads it back."""
+    def to_dict(self, *, history: bool = True) -> dict[str, Any]:
+        """Return the JSON form, with or without times and curves; `from_dict` reads it back."""
         return {
             "vectors": self.vectors,
             "notes": list(self.notes),
@@ -156,7 +160,7 @@ class Study:
                         goal: _jsonable(self.deviation(method, goal)) for goal in self.goals
                     },
                     f"over {self.methods[0]}": {
-                        goal: asdict(found)
+                        goal: {key: _jsonable(end) for key, end in asdict(found).items()}
                         for goal in self.goals
                         if (found := self.difference(method, goal)) is not None
                     },
@@ -165,8 +169,7 @@ class Study:
                             "seed": seed,
                             "accuracies": _counts(run.accuracies),
                             "kept": dict(run.kept),
-                            "seconds": round(run.seconds, 1),
-                            **({"curves": dict(run.curves)} if curves else {}),
+                            **(run.history() if history else {}),
                         }
                         for seed, run in runs.items()
                     ],
@@ -183,7 +186,7 @@ class Study:
                 run["seed"]: Run(
                     _accuracies(run["accuracies"]),
                     run["kept"],
-                    run["seconds"],
+                    run.get("seconds", math.nan),
                     run.get("curves", {}),
                 )
                 for run in method["runs"]

@@ -59,6 +59,7 @@ class Trial:
     kept : int
         The epoch whose weights were kept, from 1.
     seconds : float
+        Of processor time.
     """
 
     method: str
@@ -88,7 +89,7 @@ def run_trial(
     corpus: Corpus, job: Job, options: Options, watch: Watch = ignore
 ) -> tuple[Trial, Weights]:
     """Train a tracker on a corpus and let it track the test dialogues, on one thread."""
-    began = time.perf_counter()
+    began = time.process_time()
     with _one_thread():
         task = Task.of(corpus, job.slot, job.embedding)
         tracker, curve, kept = train(
@@ -102,7 +103,7 @@ def run_trial(
         states = carried(tracker, scores, [len(dialogue) for dialogue in corpus.test], start)
     named = (*values, None)
     said = tuple(named[state] for state in states.tolist())
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     trial = Trial(job.method, job.seed, job.slot, said, tuple(curve), kept, seconds)
     return trial, {name: part.numpy() for name, part in tracker.state_dict().items()}
 
