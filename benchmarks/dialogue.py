@@ -16,12 +16,16 @@ import argparse
 import json
 from pathlib import Path
 
+from conceptor.atomic import replacing
 from conceptor.datasets import demo_vectors
 from conceptor.dialogue_comparison import RANDOM, Prepared, prepare
+from conceptor.dialogue_report import dialogue_tables, verdict
 from conceptor.evaluation.dialogue import SLOTS, Corpus, Options, load
 from conceptor.evaluation.dialogue.study import Study
 from conceptor.evaluation.dialogue.trials import Trial, run_trial
 from conceptor.methods import DEFAULT_METHODS, settings_for
+from conceptor.report import markdown
+from conceptor.reproduction import paper_tables
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
 SEEDS = range(5)
@@ -44,7 +48,7 @@ def main() -> None:
         case "summarise":
             summarise(arguments.trials)
         case "markdown":
-            print("\n".join(tables()))
+            print("\n".join(section()))
 
 
 def prepared(corpus: Corpus) -> Prepared:
@@ -76,20 +80,58 @@ def run(path: Path, shard: int, shards: int) -> None:
 
 def summarise(path: Path) -> None:
     corpus = load()
-    order = {
-        (m, s, slot): i
-        for i, (s, m, slot) in enumerate(
-            (s, m, slot) for s in SEEDS for m in METHODS for slot in SLOTS
-        )
-    }
-    trials = sorted(read(path), key=lambda t: order[t.method, t.seed, t.slot])
+    trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
     study = Study.of("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
-    found = study.to_dict(curves=False)
-    SUMMARY.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    with replacing(SUMMARY) as beside:
+        beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
 
 
-def tables() -> list[str]:
-    raise NotImplementedError
+def section() -> list[str]:
+    """Return the study as Markdown: means, differences, the paper's figures, every run."""
+    study = Study.from_dict(json.loads(SUMMARY.read_text(encoding="utf-8")))
+    means, differences, runs = dialogue_tables(study)
+    lines = [f"- {note}" for note in study.notes]
+    lines += ["", *(markdown(table) for table in (means, differences))]
+    lines += [f"{verdicts(study)}\n", *paper(study), markdown(runs)]
+    return lines
+
+
+def verdicts(study: Study) -> str:
+    """Say which differences from the original are more than noise."""
+    found = [
+        f"{method} on {goal} ({verdict(study, method, goal)})"
+        for method in study.methods[1:]
+        for goal in study.goals
+        if verdict(study, method, goal) in ("better", "worse")
+    ]
+    compared = (len(study.methods) - 1) * len(study.goals)
+    named = f": {', '.join(found)}" if found else ""
+    return (
+        f"Of {compared} differences from {study.methods[0]}, {len(found)} have an interval without "
+        f"zero{named}. One in twenty would by chance."
+    )
+
+
+def paper(study: Study) -> list[str]:
+    """Return the paper's table for 300 dimensions, beside the means of this study."""
+    rows = paper_tables()["dialogue"]["rows"]
+    methods = ("original", "abtt", "cn")
+    columns = [f"{vectors}/{method}" for vectors in ("word2vec", "glove") for method in methods]
+    heads = [column.replace("/", ", ") for column in columns]
+    lines = [
+        "### Beside the paper's Table 5 (300 dimensions, one run)\n",
+        "| | " + " | ".join([*heads, *(f"here, {method}" for method in methods)]) + " |",
+        "| --- |" + " ---: |" * (len(columns) + len(methods)),
+    ]
+    for name, figures in rows.items():
+        slots = SLOTS if name == "Average" else [name.lower()]
+        here = [
+            f"{sum(study.mean(method, slot) for slot in slots) / len(slots):.1f}"
+            for method in methods
+        ]
+        cells = [*(f"{figures[column]:.1f}" for column in columns), *here]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
 
 
 if __name__ == "__main__":
