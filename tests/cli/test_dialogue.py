@@ -91,11 +91,18 @@ def test_a_conversation(run, tmp_path) -> None:
     }
     tracker = BeliefTracker.of(embedding, MADE_CORPUS.values, weights, options, {})
     tracker.save(tmp_path / "tracker")
-    lines = ["something cheap please", "", "system: area, food=thai", "in the north"]
+    lines = [
+        "something cheap please",
+        "",
+        "system: wine",
+        "system: area, food=thai",
+        "in the north",
+    ]
     shown = run(
         "--interactive", "--load", "tracker", said="\n".join([*lines, "new", "hello there"])
     )
     assert shown.returncode == 0, shown.stderr
+    assert shown.stderr == "conceptor: this asks for nothing; slots: food, price range, area\n"
     states = [line.split("(")[0].split() for line in shown.stdout.splitlines()]
     assert states == [
         ["price", "range", "cheap"],

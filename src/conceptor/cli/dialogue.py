@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path  # noqa: TC003 - Typer looks it up
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.conversation import converse
 from conceptor.cli.evaluation import (
     DataOption,
     JsonOption,
@@ -25,7 +25,7 @@ from conceptor.cli.progress import download_progress, training_progress
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from conceptor.evaluation.dialogue import Corpus, Options
     from conceptor.evaluation.dialogue.saved import BeliefTracker
@@ -125,7 +125,7 @@ def dialogue(
             raise InvalidInputError("--load is for --interactive")
         from conceptor.evaluation.dialogue.saved import BeliefTracker
 
-        _converse(BeliefTracker.load(load))
+        converse(BeliefTracker.load(load))
         return
     options = Options(
         update=choice(Update, update, "--update"),
@@ -164,7 +164,7 @@ def dialogue(
 
         draw_learning(study, plot)
     if interactive:
-        _converse(trackers[0])
+        converse(trackers[0])
     elif as_json:
         write(as_json_text(study.to_dict()), output)
     else:
@@ -234,53 +234,3 @@ def _tracker(
         options,
         {"vectors": vectors, "method": first.method, "seed": first.seed},
     )
-
-
-_HOW_TO = """Say what a user would say; after each line comes what the tracker believes.
-  system: area             the system has just asked for the area
-  system: food=thai        the system has just asked whether it is thai food
-  new                      a new dialogue; end with Ctrl-D"""
-
-
-def _converse(tracker: BeliefTracker) -> None:
-    """Read turns from standard input, and show the belief state after each."""
-    from conceptor.evaluation.dialogue import SLOTS, Turn
-    from conceptor.evaluation.dialogue.woz import system_acts
-
-    if sys.stdin.isatty():
-        typer.echo(_HOW_TO, err=True)
-    goals: dict[str, str] = {}
-    acts: list[object] = []
-    for line in _lines():
-        if line == "new":
-            goals, acts = {}, []
-        elif line.startswith("system:"):
-            acts = [_act(act) for act in split(line.removeprefix("system:"))]
-        else:
-            beliefs = tracker.listen(Turn(line, *system_acts(acts)), goals)
-            goals = {slot: b.value for slot, b in beliefs.items() if b.value is not None}
-            acts = []
-            for slot in SLOTS:
-                if slot in beliefs:
-                    shares = ", ".join(
-                        f"{value or 'not set'} {share:.0%}"
-                        for value, share in beliefs[slot].likeliest()
-                    )
-                    typer.echo(f"  {slot:<12} {goals.get(slot, '—'):<16} ({shares})")
-
-
-def _act(act: str) -> object:
-    slot, equals, value = (part.strip() for part in act.partition("="))
-    return [slot, value] if equals else slot
-
-
-def _lines() -> Iterator[str]:
-    prompt = "> " if sys.stdin.isatty() else ""
-    while True:
-        if prompt:
-            typer.echo(prompt, nl=False, err=True)
-        line = sys.stdin.readline()
-        if not line:
-            return
-        if line.strip():
-            yield line.strip()

@@ -2,8 +2,8 @@
 
 A tracker spends its time where every turn meets every candidate value: 256 × 92 × 100 hidden
 units for food. Written with single operations that is a dozen passes over ten megabytes and half
-a dozen copies kept for the derivative; here it is one matrix product, one array that is worked on
-in place and kept, and random bits instead of random numbers for dropout.
+a dozen copies kept for the derivative; here it is one matrix product and one array that is kept,
+both without the half that dropout takes away.
 """
 
 from __future__ import annotations
