@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import dialogue
 import table2
 
 from conceptor import datasets
@@ -36,6 +37,13 @@ also printed by `python benchmarks/table2.py`. Lexicon, differences, costs elsew
 """
 
 
+DIALOGUE = """## The paper's Table 5: dialogue state tracking
+
+WOZ 2.0 with GloVe 6B 50d; also printed by `python benchmarks/dialogue.py markdown`, from the runs
+that `python benchmarks/dialogue.py run` made. Model, training, reading of the figures: dialogue.md.
+"""
+
+
 def main(target: str) -> None:
     battery = load(FAMILIES)
     if battery.missing:
@@ -51,6 +59,7 @@ def main(target: str) -> None:
         )
         parts.append(section(comparison))
     parts.append("\n".join([TABLE_2, *table2.table(datasets.demo_vectors()), ""]))
+    parts.append("\n".join([DIALOGUE, *dialogue.section()]))
     introduction = INTRODUCTION.format(resamples=comparison.resamples)
     with replacing(target) as beside:
         beside.write_text("\n".join([introduction, *parts]), encoding="utf-8")

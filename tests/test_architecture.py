@@ -40,10 +40,12 @@ FLOW = [
     "methods",
     "comparison",
     "sentence_comparison",
+    "dialogue_comparison",
     "inspection",
     "plots",
     "report",
     "report_page",
+    "dialogue_report",
     "reproduction",
     "cli",
     "__main__",
@@ -84,7 +86,8 @@ def test_imports_follow_the_flow(path) -> None:
 
 def test_evaluation_knows_nothing_of_how_vectors_are_made() -> None:
     rooms = set().union(*(rooms_imported(path) for path in FILES if room(path) == "evaluation"))
-    assert rooms == {"errors", "progress", "vectors", "datasets", "evaluation"}
+    # atomic: trained trackers are saved.
+    assert rooms == {"errors", "atomic", "progress", "vectors", "datasets", "evaluation"}
 
 
 def test_the_rule_can_be_broken(tmp_path) -> None:

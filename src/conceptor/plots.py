@@ -1,4 +1,4 @@
-"""Figures: the gating coefficients of the paper, and spectra (needs the `plots` extra)."""
+"""Figures: the paper's gating coefficients, spectra, learning curves (needs the `plots` extra)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.evaluation.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from matplotlib.axes import Axes
 
     from conceptor.arrays import Float64
+    from conceptor.evaluation.dialogue.study import Study
     from conceptor.spectral import SpectralMethod
 
 
@@ -46,6 +50,47 @@ def plot_spectrum(estimators: Mapping[str, SpectralMethod], ax: Axes | None = No
     _draw(ax, {label: np.where(values > 0, values, np.nan) for label, values in spectra.items()})
     ax.set(xlabel="direction, strongest first", ylabel="eigenvalue", yscale="log")
     return ax
+
+
+def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
+    """Draw how the accuracy on the turns held out rises: the mean over seeds, and every run."""
+    ax = _axes(ax)
+    for number, (method, runs) in enumerate(study.runs.items()):
+        curves = [[100 * epoch["accuracy"] for epoch in run.curves[slot]] for run in runs.values()]
+        for curve in curves:
+            ax.plot(range(1, len(curve) + 1), curve, color=f"C{number}", alpha=0.25, linewidth=0.8)
+        shortest = min(map(len, curves))
+        mean = np.mean([curve[:shortest] for curve in curves], axis=0)
+        ax.plot(range(1, shortest + 1), mean, color=f"C{number}", label=method)
+    ax.set(title=slot, xlabel="epoch", ylabel="turns right, held out (%)")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def figure_format(path: Path) -> str:
+    """Return the format that a file's name asks for, before any work is done for it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("drawing", "plots") from None
+    form = path.suffix.removeprefix(".") or "svg"
+    if form not in Figure().canvas.get_supported_filetypes():
+        raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+    return form
+
+
+def draw_learning(study: Study, path: Path) -> None:
+    """Write the learning curves of every slot as an svg, pdf or png file."""
+    form = figure_format(path)
+    from matplotlib.figure import Figure
+
+    slots = [goal for goal in study.goals if goal in SLOTS]
+    figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
+    for number, slot in enumerate(slots, 1):
+        plot_learning(study, slot, figure.add_subplot(1, len(slots), number))
+    with replacing(path) as beside:
+        figure.savefig(beside, format=form)
 
 
 def _axes(ax: Axes | None) -> Axes:

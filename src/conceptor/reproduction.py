@@ -10,13 +10,17 @@ import json
 import math
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
 from conceptor.atomic import replacing
 from conceptor.chains import Lexicon
 from conceptor.comparison import compare
+from conceptor.dialogue_comparison import compare_dialogue, need_torch
 from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.evaluation.dialogue.woz import SLOTS
+from conceptor.evaluation.dialogue.woz import load as load_dialogues
 from conceptor.methods import ORIGINAL, Settings
 from conceptor.progress import Progress, silent
 from conceptor.report import Cell, Line, Table
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 
     from conceptor.comparison import Comparison
     from conceptor.evaluation import Battery
+    from conceptor.evaluation.dialogue import Options
+    from conceptor.evaluation.dialogue.study import Study
+    from conceptor.evaluation.dialogue.trials import Watch
 
 __all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
 
@@ -39,6 +46,7 @@ TITLES = {
     "sts_by_task": "STS by task (Pearson × 100)",
     "categorization": "Concept categorisation (purity × 100)",
     "supervised_simlex": "SimLex-999 with and without supervision (Spearman × 100)",
+    "dialogue": "Dialogue state tracking (goal accuracy, %)",
 }
 
 
@@ -51,9 +59,9 @@ class PaperCell:
     dataset: str
     method: str
     paper: float
-    measured: float
-    used: int
-    total: int
+    measured: float = math.nan
+    used: int = 0
+    total: int = 0
 
     @property
     def difference(self) -> float:
@@ -75,6 +83,7 @@ class Reproduction:
     cells: Sequence[PaperCell]
     comparisons: Mapping[str, Comparison] = field(repr=False)
     missing: Mapping[str, str]
+    studies: Mapping[str, Study] = field(default_factory=dict, repr=False)
 
     @property
     def notes(self) -> list[str]:
@@ -84,6 +93,11 @@ class Reproduction:
             lines += [f"{name}: {comparison.vectors}", *comparison.notes]
         if "lexicon" in self.missing:
             lines.append(f"counter-fitting left out: {self.missing['lexicon']}")
+        if "dialogue" in self.missing:
+            lines.append(f"dialogue left out: {self.missing['dialogue']}")
+        for name, study in self.studies.items():
+            runs = len(next(iter(study.runs.values())))
+            lines.append(f"{name}, dialogue: {runs} run(s) of each method; {study.notes[0]}")
         return lines
 
     def tables(self) -> list[Table]:
@@ -175,23 +189,31 @@ def reproduce(
     sources: Mapping[str, object],
     battery: Battery,
     *,
+    dialogue: int = 1,
+    options: Options | None = None,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
     progress: Progress = silent,
+    watch: Watch | None = None,
 ) -> Reproduction:
     """Run α = 2, d = 3 (word2vec) or 2 (GloVe), fitted on the 200-count vocabulary.
 
     Parameters
     ----------
     sources : mapping of `word2vec` and `glove` to vectors
-        One of them is enough; each is read once, in bounded memory.
+        One of them is enough; each is read once for every part, in bounded memory.
     battery : Battery
         The paper's three tasks.
+    dialogue : int
+        How often a dialogue state tracker is trained on each method's vectors; 0 for never.
+    options : Options, optional
+        How it is trained.
     data, offline
-        Where the estimation vocabulary is looked for, without which there is no protocol, and the
-        synonyms and antonyms of the supervised rows, without which those stay empty.
-    progress
-        Told how far the reading is.
+        Where the estimation vocabulary is looked for, without which there is no protocol; the
+        synonyms and antonyms of the supervised rows and the dialogues, without which those cells
+        stay empty.
+    progress, watch
+        Told how far the reading is, and of every epoch of training.
     """
     paper = paper_tables()
     vocabulary = estimation.paper_vocabulary(
@@ -199,28 +221,57 @@ def reproduce(
     )
     lexicon = Lexicon(data=data, offline=offline)
     missing = dict(battery.missing) | _missing_lexicon(lexicon)
-    methods = METHODS if missing.keys() - battery.missing.keys() else METHODS + SUPERVISED
-    comparisons: dict[str, Comparison] = {}
-    for name, source in sources.items():
-        settings = Settings(
+    methods = METHODS if "lexicon" in missing else METHODS + SUPERVISED
+    settings = {
+        name: Settings(
             aperture=paper["settings"]["aperture"],
             directions=paper["settings"]["abtt_directions"][name],
             vocabulary=vocabulary,
             lexicon=lexicon,
         )
-        label = str(getattr(source, "path", source))
-        comparisons[name] = compare(
-            source, battery, methods, settings, name=label, resamples=0, progress=progress
+        for name in sources
+    }
+    comparisons = {
+        name: compare(
+            source,
+            battery,
+            methods,
+            settings[name],
+            name=str(getattr(source, "path", source)),
+            resamples=0,
+            progress=progress,
         )
+        for name, source in sources.items()
+    }
+    corpus = None
+    try:
+        need_torch()
+        corpus = load_dialogues(data, offline=offline) if dialogue else None
+    except (datasets.MissingDataError, MissingExtraError) as error:
+        missing["dialogue"] = str(error)
+    studies = {
+        name: compare_dialogue(
+            source,
+            corpus,
+            METHODS,
+            settings[name],
+            seeds=dialogue,
+            options=options,
+            progress=progress,
+            watch=watch,
+        )
+        for name, source in sources.items()
+        if corpus is not None
+    }
     cells = [
-        _cell(name, table, dataset, method, printed, comparison)
+        _measured(PaperCell(name, table, dataset, method, printed), comparison, studies.get(name))
         for name, comparison in comparisons.items()
         for table in TITLES
         for dataset, figures in paper[table]["rows"].items()
         for (vectors, method), printed in ((key.split("/"), cell) for key, cell in figures.items())
         if vectors == name
     ]
-    return Reproduction(cells, comparisons, missing)
+    return Reproduction(cells, comparisons, missing, studies)
 
 
 def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
@@ -232,12 +283,19 @@ def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
     return {}
 
 
-def _cell(
-    name: str, table: str, dataset: str, method: str, printed: float, comparison: Comparison
-) -> PaperCell:
-    cell = PaperCell(name, table, dataset, method, printed, math.nan, 0, 0)
+def _measured(cell: PaperCell, comparison: Comparison, study: Study | None) -> PaperCell:
+    if cell.table == "dialogue":
+        return cell if study is None else _goals_reached(cell, study)
     try:
-        row = comparison.evaluations[method][dataset]
+        row = comparison.evaluations[cell.method][cell.dataset]
     except KeyError:
         return cell
     return replace(cell, measured=row.score, used=row.used, total=row.total)
+
+
+def _goals_reached(cell: PaperCell, study: Study) -> PaperCell:
+    """Fill in the mean over runs, of one slot or of all."""
+    slots = [slot for slot in SLOTS if cell.dataset.lower() in (slot, "average")]
+    turns = sum(study.string_match[slot].total for slot in slots)
+    measured = fmean(study.mean(cell.method, slot) for slot in slots)
+    return replace(cell, measured=measured, used=turns, total=turns)

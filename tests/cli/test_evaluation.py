@@ -224,7 +224,8 @@ def test_data_list_and_verify(run, tmp_path):
 def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     pytest.importorskip("matplotlib")
     vectors = Path(DATA, "vectors/googlenews-13k.bin")
-    shown = run("reproduce", "--word2vec", vectors, "--data", DATA, "--figure", "g.svg")
+    options = ["--data", DATA, "--figure", "g.svg", "--dialogue", "0"]
+    shown = run("reproduce", "--word2vec", vectors, *options)
     assert shown.returncode == 0, shown.stderr
     # Of the paper, word2vec with CN on MEN; and d = 3.
     assert re.search(r"cn +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
@@ -232,5 +233,6 @@ def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     cells = re.findall(
         r"^.* (?:original|abtt|cn|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
     )
-    assert len(cells) == 3 * (7 + 5 + 20 + 3) + 4
+    assert len(cells) == 3 * (7 + 5 + 20 + 3 + 4) + 4
+    assert re.search(r"Food +original +48\.60 +— +— +0/0", shown.stdout)
     assert (tmp_path / "g.svg").read_text().startswith("<?xml")

@@ -3,6 +3,7 @@
 from conceptor.cli import (  # noqa: F401 - registers their commands
     corpus,
     data,
+    dialogue,
     evaluation,
     files,
     inspection,

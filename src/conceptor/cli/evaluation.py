@@ -10,8 +10,8 @@ import typer
 
 from conceptor.cli.app import app
 from conceptor.cli.file_options import read_aperture
-from conceptor.cli.output import as_json_text, one_format, show, write
-from conceptor.cli.progress import download_progress
+from conceptor.cli.output import as_json_text, one_format, saying, show, write
+from conceptor.cli.progress import download_progress, training_progress
 from conceptor.errors import ConceptorError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def evaluate(
     from conceptor.report import comma_separated, evaluation_tables
 
     one_format(as_json, as_markdown, as_csv)
-    policy = _choice(Missing, missing, "--missing")
-    sources = [_opened(path) for path in vectors]
+    policy = choice(Missing, missing, "--missing")
+    sources = [opened(path) for path in vectors]
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
@@ -199,16 +199,16 @@ def compare(
     from conceptor.report_page import page
 
     one_format(as_json, as_markdown, as_csv, as_html)
-    policy = _choice(Missing, missing, "--missing")
-    names = checked([ORIGINAL, *METHODS] if methods == "all" else _split(methods))
+    policy = choice(Missing, missing, "--missing")
+    names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
     chosen_aperture = read_aperture(usage_aperture)
     encoders = []
     if sentences is not None:
         # scikit-learn takes a second to import.
         from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
-        encoders = checked_encoders(_split(sentences))
-    source = demo_vectors() if vectors is None else _opened(vectors)
+        encoders = checked_encoders(split(sentences))
+    source = demo_vectors() if vectors is None else opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
     settings = settings_for(
@@ -280,6 +280,15 @@ def reproduce(
         Path | None,
         typer.Option(help="Also draw the gating figure there: svg, pdf or png (plots extra)."),
     ] = None,
+    dialogue: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="RUNS",
+            help="How often dialogue state trackers are trained for each method: minutes each at "
+            "50 dimensions, much longer at 300; 0 leaves them out (dialogue extra).",
+        ),
+    ] = 1,
     data: DataOption = None,
     offline: OfflineOption = False,
     as_json: JsonOption = False,
@@ -292,17 +301,30 @@ def reproduce(
     glove.840B.300d.txt[/b]
     """
     from conceptor import reproduction
+    from conceptor.dialogue_comparison import FewWordsWarning
+    from conceptor.evaluation.dialogue import Options
     from conceptor.progress import on_terminal
 
     one_format(as_json, as_markdown)
     given = {"word2vec": word2vec, "glove": glove}
-    sources = {name: _opened(path) for name, path in given.items() if path is not None}
+    sources = {name: opened(path) for name, path in given.items() if path is not None}
     if not sources:
         raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
     battery = _battery(None, data, offline=offline, kmeans="categories", extras=False)
-    with on_terminal() as progress:
+    epochs = Options().epochs
+    with (
+        saying(FewWordsWarning),
+        on_terminal() as progress,
+        training_progress(epochs) as watch,
+    ):
         found = reproduction.reproduce(
-            sources, battery, data=data, offline=offline, progress=progress
+            sources,
+            battery,
+            dialogue=dialogue,
+            data=data,
+            offline=offline,
+            progress=progress,
+            watch=watch,
         )
     if figure is not None:
         found.draw_gates(figure)
@@ -324,8 +346,8 @@ def _battery(
     from conceptor.evaluation import PAPER_FAMILIES, Battery, load
     from conceptor.evaluation.categorization import Start
 
-    start = _choice(Start, kmeans, "--kmeans")
-    families = PAPER_FAMILIES if tasks is None else _split(tasks)
+    start = choice(Start, kmeans, "--kmeans")
+    families = PAPER_FAMILIES if tasks is None else split(tasks)
     with download_progress() as progress:
         battery = load(families, data, start=start, offline=offline, progress=progress)
         if battery.missing and tasks is None and extras:
@@ -344,18 +366,20 @@ def _battery(
     return battery
 
 
-def _opened(path: Path) -> object:
+def opened(path: Path) -> object:
     """Open a vectors file; what is wrong with it is said before anything is downloaded."""
     from conceptor.vectors import open_vectors
 
     return open_vectors(path)
 
 
-def _split(names: str) -> list[str]:
+def split(names: str) -> list[str]:
+    """Part names at commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+def choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+    """Return the choice of this name; an error that lists them where there is none."""
     try:
         return kind(value)
     except ValueError:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import io
 import json
 import sys
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import typer
 
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from conceptor.report import Table
 
-__all__ = ["as_json_text", "one_format", "show", "write"]
+__all__ = ["as_json_text", "one_format", "saying", "show", "write"]
 
 
 def one_format(*chosen: bool) -> None:
@@ -70,3 +74,14 @@ def show(
         console.print(after, markup=False)
     if stream is not None:
         write(stream.getvalue(), output)
+
+
+@contextmanager
+def saying(category: type[Warning]) -> Iterator[None]:
+    """Say warnings of a kind in a line each, once the block is done."""
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", category)
+        yield
+    for warning in raised:
+        if issubclass(warning.category, category):
+            typer.echo(f"conceptor: warning: {warning.message}", err=True)

@@ -1,4 +1,4 @@
-"""A bar for downloads, on stderr."""
+"""Bars for downloads and for training, on stderr."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
     from conceptor.datasets import DataFile
+    from conceptor.evaluation.dialogue.training import Epoch
+    from conceptor.evaluation.dialogue.trials import Job, Watch
 
-__all__ = ["download_progress"]
+__all__ = ["download_progress", "training_progress"]
 
 
 class Bar:
@@ -49,3 +52,30 @@ def download_progress() -> Iterator[Callable[[DataFile], Bar] | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield lambda file: Bar(progress, file)
+
+
+@contextmanager
+def training_progress(epochs: int) -> Iterator[Watch | None]:
+    """Yield what shows a bar with loss and accuracy for each tracker, or None off a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}, accuracy {task.fields[accuracy]:.1%}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[Job, TaskID] = {}
+
+        def watch(job: Job, number: int, epoch: Epoch) -> None:
+            if job not in tasks:
+                tasks[job] = progress.add_task(str(job), total=epochs, loss=0.0, accuracy=0.0)
+            progress.update(tasks[job], completed=number, loss=epoch.loss, accuracy=epoch.accuracy)
+
+        yield watch
