@@ -28,6 +28,7 @@ FLOW = [
     "vectors",
     "passes",
     "postprocess",
+    "distributed",
     "corpus",
     "lexicon",
     "downloads",

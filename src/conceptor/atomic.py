@@ -24,11 +24,17 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         yield beside
-        _sync(beside)
-        beside.replace(target)
-        _sync(target.parent)
+        publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def publish(path: Path, target: str | os.PathLike[str]) -> None:
+    """Rename a finished file on the same disk onto `target`, its bytes first."""
+    target = Path(target)
+    _sync(path)
+    path.replace(target)
+    _sync(target.parent)
 
 
 def _sync(path: Path) -> None:

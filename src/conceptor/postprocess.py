@@ -264,13 +264,17 @@ def finished_report(
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
     report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
     report.remarks = source.findings.lines()
-    if estimator is not None:
-        report.estimated_on = estimator.moments_.count
-        report.aperture = getattr(estimator, "aperture_", None)
-        gate, values = estimator.gate_, estimator.spectrum_.values
-        if (gate <= 1).all() and values.sum() > 0:
-            report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
-            report.quota = float((1 - gate).mean())
+    return report if estimator is None else describe(report, estimator)
+
+
+def describe(report: Report, estimator: SpectralPostprocessor) -> Report:
+    """Add what a fitted estimator did."""
+    report.estimated_on = estimator.moments_.count
+    report.aperture = getattr(estimator, "aperture_", None)
+    gate, values = estimator.gate_, estimator.spectrum_.values
+    if (gate <= 1).all() and values.sum() > 0:
+        report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
+        report.quota = float((1 - gate).mean())
     return report
 
 
