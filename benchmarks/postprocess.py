@@ -91,8 +91,15 @@ def measure(*command: object) -> Measured:
     return Measured(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
 
 
-def best(times: int, *command: object) -> Measured:
-    return min((measure(*command) for _ in range(times)), key=lambda m: m.seconds)
+def best(times: int, *command: object, target: Path | None = None) -> Measured:
+    """Return the quickest of several runs, each of which makes `target` anew."""
+
+    def run() -> Measured:
+        if target is not None:
+            target.unlink(missing_ok=True)
+        return measure(*command)
+
+    return min((run() for _ in range(times)), key=lambda m: m.seconds)
 
 
 def make(path: Path, rows: int, dimension: int) -> None:
@@ -119,7 +126,7 @@ def _make(path: Path, rows: int, dimension: int) -> None:
 
 
 def conceptor(source: Path, target: Path, *options: str) -> list[object]:
-    return [sys.executable, "-m", "conceptor", "postprocess", source, target, "--force", *options]
+    return [sys.executable, "-m", "conceptor", "postprocess", source, target, *options]
 
 
 def compare(folder: Path, rows: int, dimension: int, repeat: int, text_peers: bool) -> None:
@@ -128,13 +135,14 @@ def compare(folder: Path, rows: int, dimension: int, repeat: int, text_peers: bo
     make(text, rows, dimension)
     table: list[tuple[str, Measured]] = []
     best(1, *conceptor(binary, folder / "warm.bin"))  # compiles once, warms the page cache
-    copied = best(repeat, "cp", binary, folder / "copy.bin")
+    copy, made, made_text = folder / "copy.bin", folder / "o.bin", folder / "o.vec"
+    copied = best(repeat, "cp", binary, copy, target=copy)
     products = best(repeat, sys.executable, "-c", PRODUCTS, rows, dimension)
     floor = copied.seconds + float(products.output)
-    ours = best(repeat, *conceptor(binary, folder / "o.bin"))
+    ours = best(repeat, *conceptor(binary, made), target=made)
     gensim = best(1, sys.executable, "-c", GENSIM, binary, folder / "g.bin", "binary")
     table += [("binary: conceptor", ours), ("binary: gensim + NumPy", gensim)]
-    ours_text = best(repeat, *conceptor(text, folder / "o.vec"))
+    ours_text = best(repeat, *conceptor(text, made_text), target=made_text)
     table += [("text: conceptor", ours_text)]
     if text_peers:
         table += [

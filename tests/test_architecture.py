@@ -24,6 +24,7 @@ FLOW = [
     "conceptors",
     "linear_map",
     "usage",
+    "spectral",
     "estimators",
     "vectors",
     "passes",

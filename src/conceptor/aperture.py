@@ -147,13 +147,15 @@ def _singular(scaled: Float64, log: float) -> Float64:
     return 1 - negated_conceptor(scaled, float(np.exp(log)))
 
 
-def _root(function: Callable[[float], float]) -> float:
-    from scipy.optimize import brentq
-
+def _root(increasing: Callable[[float], float]) -> float:
+    """Return where a function passes zero, by halving: importing an optimiser takes far longer."""
     low, high = _LOWEST, _HIGHEST
-    if function(high) < 0:
+    if increasing(high) < 0:
         return high
-    return float(brentq(function, low, high, xtol=1e-10))
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(middle) < 0 else (low, middle)
+    return high
 
 
 def _maximiser(function: Callable[[float], float]) -> float:

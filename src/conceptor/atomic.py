@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_FLUSH_SECONDS = 0.2
 
 
 @contextmanager
@@ -23,7 +26,8 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(target)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        yield beside
+        with flushing(beside):
+            yield beside
         publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
@@ -35,6 +39,25 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
     _sync(path)
     path.replace(target)
     _sync(target.parent)
+
+
+@contextmanager
+def flushing(path: Path) -> Iterator[None]:
+    """Bring what is written to the disk all the while, so that little is left for the end."""
+    done = threading.Event()
+
+    def flush() -> None:
+        while not done.wait(_FLUSH_SECONDS):
+            with suppress(OSError):  # not there yet; trouble with the disk shows in the last sync
+                _sync(path)
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _sync(path: Path) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conceptor.estimation import Weighting
-    from conceptor.estimators import SpectralPostprocessor
     from conceptor.moments import Moments
+    from conceptor.spectral import SpectralMethod
 
 __all__ = ["LEXICON_METHODS", "Lexicon", "LexiconMethod", "Stream", "spectral_step"]
 
@@ -56,7 +56,7 @@ class Stream:
 
 
 def spectral_step(
-    fitted: Callable[[Moments], SpectralPostprocessor], weighting: Weighting
+    fitted: Callable[[Moments], SpectralMethod], weighting: Weighting
 ) -> Callable[[Stream], Transform]:
     """Return a step that fits an estimator on the moments of a stream."""
 

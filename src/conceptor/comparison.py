@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from conceptor.chains import LEXICON_METHODS, Stream, spectral_step
-from conceptor.errors import InvalidInputError
 from conceptor.estimation import gather
 from conceptor.evaluation import Missing
 from conceptor.evaluation.rows import chunks_of
@@ -19,10 +18,8 @@ from conceptor.progress import Progress, silent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conceptor.estimators import SpectralPostprocessor
     from conceptor.evaluation import Battery, Evaluation
-    from conceptor.methods import Method
-    from conceptor.moments import Moments
+    from conceptor.spectral import SpectralMethod
 
 __all__ = ["Comparison", "compare"]
 
@@ -46,7 +43,7 @@ class Comparison:
     notes: Sequence[str] = ()
     resamples: int = RESAMPLES
     seed: int = 0
-    estimators: Mapping[str, SpectralPostprocessor] = field(default_factory=dict, repr=False)
+    estimators: Mapping[str, SpectralMethod] = field(default_factory=dict, repr=False)
     baseline: str = ORIGINAL
 
     @property
@@ -182,7 +179,7 @@ def compare(
     gathered = gather(chunks, weightings, battery.words, first=battery.first)
     moments = dict(zip(weightings, gathered.moments, strict=True))
     estimators = {
-        method.name: _fitted(method, settings, moments[method.weighting(settings)])
+        method.name: method.estimator(settings).fit_moments(moments[method.weighting(settings)])
         for method in chosen
     }
     streams = {ORIGINAL: Stream(vectors)}
@@ -218,14 +215,7 @@ def _stream_after(method: str, streams: dict[str, Stream], settings: Settings) -
             step = LEXICON_METHODS[last].step(settings.lexicon)
         else:
             spectral = METHODS[last]
-            step = spectral_step(partial(_fitted, spectral, settings), spectral.weighting(settings))
+            estimator = spectral.estimator(settings)
+            step = spectral_step(estimator.fit_moments, spectral.weighting(settings))
         streams[method] = stream.then(step)
     return streams[method]
-
-
-def _fitted(method: Method, settings: Settings, moments: Moments) -> SpectralPostprocessor:
-    try:
-        return method.estimator(settings).fit_moments(moments)
-    except ValueError as error:
-        # scikit-learn's own complaint about a parameter names it and its range.
-        raise InvalidInputError(str(error)) from error

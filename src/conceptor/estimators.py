@@ -1,49 +1,33 @@
-"""The post-processors, as scikit-learn transformers over one accumulator and one decomposition.
+"""The post-processors as scikit-learn transformers.
 
-Each is three decisions: which moment of the vectors, what is taken off first, and which gate.
-``fit`` looks at the vectors once; everything else happens on an n × n matrix.
+``fit`` looks at the vectors once, for their moments; the rest is `conceptor.spectral`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from functools import cached_property
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from conceptor import __version__, gates
-from conceptor.aperture import suggested_aperture
-from conceptor.conceptors import Conceptor
+from conceptor import spectral
 from conceptor.errors import InvalidInputError
-from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
-from conceptor.spectrum import Spectrum
 from conceptor.usage import rank_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from conceptor.arrays import Array, Float64
-
-_APERTURE = [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})]
-_DIRECTIONS = [Interval(Integral, 0, None, closed="left"), None]
+    from conceptor.arrays import Array
 
 
-class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
+class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMethod):
     """What all post-processors share: ``y = U diag(g(λ)) Uᵀ (x − m)``.
-
-    A subclass names the moment whose eigenpairs are ``λ, U`` (`_moment`), the offset m
-    (`_offset`) and the gate g (`_gate`).
 
     float32 vectors give float32 vectors and float64 gives float64; float16 is processed and
     returned as float32, integers as float64. Moments, eigenpairs and maps are always float64.
@@ -62,8 +46,6 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
     n_features_in_ : int
         Dimension of the vectors, n.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
@@ -89,7 +71,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
         Only moments are updated here; the eigendecomposition waits until it is needed, so a
         stream of many small chunks costs no more than one large `fit`.
         """
-        self._validate_params()
+        self.check_parameters()
         # Moments look for NaN themselves, in the same pass; scikit-learn would read X once more.
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
@@ -98,10 +80,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
 
     def fit_moments(self, moments: Moments) -> Self:
         """Learn the map from moments gathered elsewhere, forgetting what was learnt before."""
-        self._validate_params()
-        self._forget()
         self.n_features_in_ = moments.dimension
-        return self._add(moments)._solved()
+        return super().fit_moments(moments)
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """Map each row of `X`; words the map was not learnt from are welcome."""
@@ -113,82 +93,13 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
-    @cached_property
-    def spectrum_(self) -> Spectrum:
-        """Eigenpairs of the moment this method looks at."""
-        check_is_fitted(self, "moments_")
-        return Spectrum.of(self._moment(self.moments_))
-
-    @cached_property
-    def gate_(self) -> Float64:
-        """How much of each direction is kept."""
-        return self._gate(self.spectrum_.values)
-
-    @cached_property
-    def map_(self) -> LinearMap:
-        """The map that `transform` applies."""
-        return LinearMap(self._matrix(), self._offset(self.moments_), provenance=self._provenance())
-
-    @abstractmethod
-    def _moment(self, moments: Moments) -> Float64:
-        """Return the matrix whose eigenpairs matter."""
-
-    @abstractmethod
-    def _gate(self, values: Float64) -> Float64:
-        """Return the coefficient of each direction."""
-
-    def _offset(self, moments: Moments) -> Float64 | None:
-        """Return what is taken off each vector first."""
-        return None
-
-    def _matrix(self) -> Float64:
-        return self.spectrum_.matrix(self.gate_)
-
-    def _add(self, moments: Moments) -> Self:
-        known = getattr(self, "moments_", None)
-        self._forget()
-        self.moments_ = moments if known is None else known + moments
-        return self
-
-    def _solved(self) -> Self:
-        # Read the parameters now: changing them after a fit has no effect until the next.
-        _ = self.map_
-        return self
-
-    def _forget(self) -> None:
-        for name in ("moments_", "spectrum_", "aperture_", "gate_", "map_"):
-            self.__dict__.pop(name, None)
-
-    def _provenance(self) -> dict[str, Any]:
-        return {
-            "method": type(self).__name__,
-            "parameters": {
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in self.get_params(deep=False).items()
-            },
-            "count": self.moments_.count,
-            "weight": self.moments_.weight,
-            "dimension": self.moments_.dimension,
-            "library": f"conceptor {__version__}",
-        }
-
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags carry no types
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class _Centred(SpectralPostprocessor):
-    """Methods that look at the covariance and take the mean off first."""
-
-    def _moment(self, moments: Moments) -> Float64:
-        return moments.covariance
-
-    def _offset(self, moments: Moments) -> Float64:
-        return moments.mean
-
-
-class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
+class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.ConceptorNegation):
     """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
 
     ``y = (I − C) x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second moment
@@ -229,19 +140,6 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
            [ 0.3, -0.5]])
     """
 
-    _parameter_constraints: ClassVar = {
-        "aperture": _APERTURE,
-        "weights": [StrOptions({"uniform", "zipf"})],
-    }
-
-    def __init__(
-        self,
-        aperture: float | Literal["auto"] = 2.0,
-        weights: Literal["uniform", "zipf"] = "uniform",
-    ) -> None:
-        self.aperture = aperture
-        self.weights = weights
-
     def partial_fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -256,31 +154,10 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
             sample_weight = rank_weights(before, _num_samples(X))
         return super().partial_fit(X, y, sample_weight)
 
-    @cached_property
-    def aperture_(self) -> float:
-        """The aperture that was used."""
-        check_is_fitted(self, "moments_")
-        if not isinstance(self.aperture, str):
-            return float(self.aperture)
-        moments = self.moments_
-        return suggested_aperture(self.spectrum_.values, moments.count, moments.effective_count)
 
-    def _moment(self, moments: Moments) -> Float64:
-        return moments.second_moment
-
-    def _gate(self, values: Float64) -> Float64:
-        return gates.negated_conceptor(values, self.aperture_)
-
-    def _provenance(self) -> dict[str, Any]:
-        return super()._provenance() | {"aperture": self.aperture_}
-
-    @property
-    def conceptor_(self) -> Conceptor:
-        """The conceptor C that is negated, for its algebra."""
-        return Conceptor.of_spectrum(self.spectrum_, self.map_.provenance["aperture"])
-
-
-class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
+class HalfSiblingRegression(
+    OneToOneFeatureMixin, SpectralPostprocessor, spectral.HalfSiblingRegression
+):
     """Half-sibling regression by ridge: take out what function words predict (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
@@ -297,19 +174,8 @@ class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
     Yang & Chen (2020), Causally Denoise Word Embeddings Using Half-Sibling Regression, AAAI.
     """
 
-    _parameter_constraints: ClassVar = {"ridge": [Interval(Real, 0, None, closed="neither")]}
 
-    def __init__(self, ridge: float = 50.0) -> None:
-        self.ridge = ridge
-
-    def _moment(self, moments: Moments) -> Float64:
-        return moments.gram
-
-    def _gate(self, values: Float64) -> Float64:
-        return gates.negated_conceptor(values, self.ridge**-0.5)
-
-
-class AllButTheTop(OneToOneFeatureMixin, _Centred):
+class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor, spectral.AllButTheTop):
     """All-But-The-Top: drop the mean and the leading directions (Mu & Viswanath 2018).
 
     The gate on the covariance is 0 for the first d directions and 1 for the rest.
@@ -327,16 +193,10 @@ class AllButTheTop(OneToOneFeatureMixin, _Centred):
     Representations, ICLR.
     """
 
-    _parameter_constraints: ClassVar = {"directions": _DIRECTIONS}
 
-    def __init__(self, directions: int | None = None) -> None:
-        self.directions = directions
-
-    def _gate(self, values: Float64) -> Float64:
-        return gates.drop_leading(values, _rule_of_thumb(self.directions, len(values)))
-
-
-class PrincipalVarianceNormalization(OneToOneFeatureMixin, _Centred):
+class PrincipalVarianceNormalization(
+    OneToOneFeatureMixin, SpectralPostprocessor, spectral.PrincipalVarianceNormalization
+):
     """PVN: level the leading directions instead of dropping them (Wang et al. 2019).
 
     The gate on the covariance is ``λ_{d+1} / λ_i`` for the first d directions and 1 for the rest.
@@ -353,16 +213,10 @@ class PrincipalVarianceNormalization(OneToOneFeatureMixin, _Centred):
     Normalization and Dynamic Embedding, ICME.
     """
 
-    _parameter_constraints: ClassVar = {"directions": _DIRECTIONS}
 
-    def __init__(self, directions: int | None = None) -> None:
-        self.directions = directions
-
-    def _gate(self, values: Float64) -> Float64:
-        return gates.level_leading(values, _rule_of_thumb(self.directions, len(values)))
-
-
-class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
+class EigenvalueWeighting(
+    OneToOneFeatureMixin, SpectralPostprocessor, spectral.EigenvalueWeighting
+):
     """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
 
     On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
@@ -384,19 +238,8 @@ class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
     Distributional Similarity with Lessons Learned from Word Embeddings, TACL.
     """
 
-    _parameter_constraints: ClassVar = {"power": [Interval(Real, None, None, closed="neither")]}
 
-    def __init__(self, power: float = 0.5) -> None:
-        self.power = power
-
-    def _moment(self, moments: Moments) -> Float64:
-        return moments.gram
-
-    def _gate(self, values: Float64) -> Float64:
-        return gates.power(values, (self.power - 1) / 2)
-
-
-class Whitening(OneToOneFeatureMixin, _Centred):
+class Whitening(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Whitening):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 
     The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
@@ -407,11 +250,8 @@ class Whitening(OneToOneFeatureMixin, _Centred):
     Yokoi, Bao, Kurita & Shimodaira (2024), Zipfian Whitening, NeurIPS.
     """
 
-    def _gate(self, values: Float64) -> Float64:
-        return gates.power(values, -0.5)
 
-
-class PPA(ClassNamePrefixFeaturesOutMixin, _Centred):
+class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor, spectral.PPA):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
     All three steps share their eigenvectors, so they are one map from n to `components`
@@ -432,41 +272,6 @@ class PPA(ClassNamePrefixFeaturesOutMixin, _Centred):
     RepL4NLP.
     """
 
-    _parameter_constraints: ClassVar = {
-        "directions": _DIRECTIONS,
-        "components": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(self, directions: int | None = None, components: int | None = None) -> None:
-        self.directions = directions
-        self.components = components
-
-    def _gate(self, values: Float64) -> Float64:
-        dropped, kept = self._shape(len(values))
-        position = np.arange(len(values))
-        gated = (position < 2 * dropped) | (position >= dropped + kept)
-        # Coordinates in directions without variance would depend on an arbitrary basis.
-        return np.where(gated | (values == 0), 0.0, 1.0)
-
-    def _matrix(self) -> Float64:
-        dropped, kept = self._shape(len(self.gate_))
-        coordinates = slice(dropped, dropped + kept)
-        return self.spectrum_.vectors[:, coordinates] * self.gate_[coordinates]
-
-    def _shape(self, n: int) -> tuple[int, int]:
-        dropped = max(1, round(7 * n / 300)) if self.directions is None else self.directions
-        kept = max(1, n // 2) if self.components is None else self.components
-        if dropped + kept > n:
-            raise InvalidInputError(
-                f"PPA cannot drop {dropped} and keep {kept} of n_features={n} dimensions"
-            )
-        return dropped, kept
-
     @property
     def _n_features_out(self) -> int:
         return self.map_.n_out
-
-
-def _rule_of_thumb(directions: int | None, n: int) -> int:
-    """Return `directions`, or one for every hundred dimensions and at least one."""
-    return max(1, n // 100) if directions is None else int(directions)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from conceptor import datasets, estimation
+from conceptor import datasets, estimation, spectral
 from conceptor.chains import LEXICON_METHODS, Lexicon
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.spectral import SpectralMethod
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -60,7 +60,7 @@ class Method:
     """A row of the table of methods: its estimator, and what it is fitted on."""
 
     name: str
-    estimator: Callable[[Settings], SpectralPostprocessor]
+    estimator: Callable[[Settings], SpectralMethod]
     weighting: Callable[[Settings], Weighting]
 
 
@@ -83,52 +83,16 @@ def _english_function_words() -> Weighting:
     return Weighting(Usage(vocabulary=ENGLISH_STOP_WORDS), "scikit-learn's English function words")
 
 
-def _cn(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import ConceptorNegation
-
-    return ConceptorNegation(aperture=settings.aperture)
-
-
-def _cn_usage(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import ConceptorNegation
-
-    return ConceptorNegation(aperture=settings.usage_aperture)
-
-
-def _abtt(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import AllButTheTop
-
-    return AllButTheTop(directions=settings.directions)
-
-
-def _pvn(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import PrincipalVarianceNormalization
-
-    return PrincipalVarianceNormalization(directions=settings.directions)
-
-
-def _whitening(_: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import Whitening
-
-    return Whitening()
-
-
-def _hsr(settings: Settings) -> SpectralPostprocessor:
-    from conceptor.estimators import HalfSiblingRegression
-
-    return HalfSiblingRegression(ridge=settings.ridge)
-
-
 METHODS = {
     method.name: method
     for method in (
-        Method("abtt", _abtt, _vocabulary),
-        Method("cn", _cn, _vocabulary),
-        Method("cn-zipf", _cn_usage, _usage),
-        Method("whitening", _whitening, _vocabulary),
-        Method("zipf-whitening", _whitening, _usage),
-        Method("pvn", _pvn, _vocabulary),
-        Method("hsr", _hsr, _function_words),
+        Method("abtt", lambda s: spectral.AllButTheTop(s.directions), _vocabulary),
+        Method("cn", lambda s: spectral.ConceptorNegation(s.aperture), _vocabulary),
+        Method("cn-zipf", lambda s: spectral.ConceptorNegation(s.usage_aperture), _usage),
+        Method("whitening", lambda _: spectral.Whitening(), _vocabulary),
+        Method("zipf-whitening", lambda _: spectral.Whitening(), _usage),
+        Method("pvn", lambda s: spectral.PrincipalVarianceNormalization(s.directions), _vocabulary),
+        Method("hsr", lambda s: spectral.HalfSiblingRegression(s.ridge), _function_words),
     )
 }
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn", "cn-zipf")

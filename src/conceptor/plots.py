@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from conceptor.arrays import Float64
-    from conceptor.estimators import SpectralPostprocessor
+    from conceptor.spectral import SpectralMethod
 
 
-def plot_gates(estimators: Mapping[str, SpectralPostprocessor], ax: Axes | None = None) -> Axes:
+def plot_gates(estimators: Mapping[str, SpectralMethod], ax: Axes | None = None) -> Axes:
     """Draw how much of each direction fitted estimators keep, side by side.
 
     This is the paper's figure of variance gating coefficients, for any methods.
@@ -35,7 +35,7 @@ def plot_gates(estimators: Mapping[str, SpectralPostprocessor], ax: Axes | None 
     return ax
 
 
-def plot_spectrum(estimators: Mapping[str, SpectralPostprocessor], ax: Axes | None = None) -> Axes:
+def plot_spectrum(estimators: Mapping[str, SpectralMethod], ax: Axes | None = None) -> Axes:
     """Draw the eigenvalues that fitted estimators found, on a logarithmic scale.
 
     Each estimator looks at its own moment (covariance, second moment, ...), so two on the same

@@ -27,11 +27,11 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import open_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from conceptor.estimators import SpectralPostprocessor
     from conceptor.linear_map import LinearMap
     from conceptor.progress import Progress
+    from conceptor.spectral import SpectralMethod
     from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
@@ -73,7 +73,7 @@ class Report:
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
+    estimator: SpectralMethod,
     *,
     weights: Usage | str | Mapping[str, float] = "uniform",
     vocabulary: object = None,
@@ -93,8 +93,7 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     estimator
-        Any spectral post-processor, fitted when this returns; or a function that makes one,
-        called after the first pass (scikit-learn takes a second to import).
+        Any spectral post-processor, fitted when this returns.
     weights, vocabulary
         What words weigh where the map is estimated, and which take part, as for `usage`; all, and
         the same, by default. `weights` may also be a `Usage`.
@@ -128,7 +127,7 @@ def postprocess(
 
 def fit(
     source: Source,
-    estimator: SpectralPostprocessor,
+    estimator: SpectralMethod,
     *,
     weights: Usage | str | Mapping[str, float] = "uniform",
     vocabulary: object = None,
@@ -148,15 +147,11 @@ def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Us
     return weights if isinstance(weights, Usage) else usage(weights, vocabulary)
 
 
-def _fitted(
-    estimator: SpectralPostprocessor | Callable[[], SpectralPostprocessor],
-    moments: Moments,
-) -> SpectralPostprocessor:
-    made = estimator() if callable(estimator) else estimator
+def _fitted(estimator: SpectralMethod, moments: Moments) -> SpectralMethod:
     # An eigendecomposition of this size is quicker on one processor: several mostly wait for
     # each other, and on a busy machine for a second.
     with threadpool_limits(1):
-        return made.fit_moments(moments)
+        return estimator.fit_moments(moments)
 
 
 def apply(
@@ -257,7 +252,7 @@ def finished_report(
     source: VectorSource,
     started: float,
     words: int,
-    estimator: SpectralPostprocessor | None,
+    estimator: SpectralMethod | None,
 ) -> Report:
     """Sum up what was done."""
     seconds = time.perf_counter() - started

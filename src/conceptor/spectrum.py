@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from scipy.linalg import eigh
 
 from conceptor.errors import InvalidInputError
 
@@ -40,7 +39,7 @@ class Spectrum:
             raise InvalidInputError(f"a moment is a square matrix, not one of {symmetric.shape}")
         if not np.isfinite(symmetric).all():
             raise InvalidInputError("a moment must not contain NaN or infinity")
-        values, vectors = eigh(symmetric, driver="evd", check_finite=False)
+        values, vectors = np.linalg.eigh(symmetric)
         values, vectors = values[::-1], vectors[:, ::-1]
         largest = max(abs(values[0]), abs(values[-1]))
         noise = largest * len(values) * np.finfo(np.float64).eps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,8 +36,8 @@ from conceptor.cli.file_options import (
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from conceptor.estimators import SpectralPostprocessor
     from conceptor.postprocess import Report
+    from conceptor.spectral import SpectralMethod
     from conceptor.usage import Usage
     from conceptor.vectors import VectorSource
 
@@ -87,17 +86,16 @@ def postprocess(
     if paper:
         _check_paper(method, aperture, weights)
         aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
-    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
+    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
+    estimator = _estimator(method, options, vocabulary)
     budget = _bytes(memory)
     opened = _opened(source, on_error, replace_spaces)
     usage = _usage(opened, method, weights, vocabulary)
-    with ThreadPoolExecutor(1) as imports, on_terminal() as progress:
-        # Importing scikit-learn takes a second that the first pass can use.
-        estimator = imports.submit(_estimator, method, given)
+    with on_terminal() as progress:
         report = run(
             opened,
             target,
-            estimator.result,
+            estimator,
             weights=usage,
             memory=budget,
             save_map=save_map,
@@ -140,8 +138,8 @@ def fit(
     if paper:
         _check_paper(method, aperture, weights)
         aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
-    given = _checked_options(method, aperture, directions, power, ridge, vocabulary)
-    estimator = _estimator(method, given)
+    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
+    estimator = _estimator(method, options, vocabulary)
     opened = _opened(source, on_error, None)
     usage = _usage(opened, method, weights, vocabulary)
     check_new_file(Path(target), opened.files(), force=force)
@@ -287,55 +285,29 @@ def _paper_vocabulary() -> str | None:
     return str(found[0])
 
 
-_TAKES = {
-    Method.cn: "aperture",
-    Method.abtt: "directions",
-    Method.ew: "power",
-    Method.whiten: None,
-    Method.pvn: "directions",
-    Method.hsr: "ridge",
-}
+def _estimator(method: Method, options: dict[str, Any], vocabulary: str | None) -> SpectralMethod:
+    """Return the method with its options; one of another method is a mistake, not ignored."""
+    from conceptor import spectral
 
-
-def _checked_options(
-    method: Method,
-    aperture: str | None,
-    directions: int | None,
-    power: float | None,
-    ridge: float | None,
-    vocabulary: str | None,
-) -> dict[str, Any]:
-    """Return the method's options; one of another method is a mistake, not to be ignored."""
-    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    for name, value in given.items():
-        if name != _TAKES[method]:
+    kinds: dict[Method, tuple[type[SpectralMethod], str | None]] = {
+        Method.cn: (spectral.ConceptorNegation, "aperture"),
+        Method.abtt: (spectral.AllButTheTop, "directions"),
+        Method.ew: (spectral.EigenvalueWeighting, "power"),
+        Method.whiten: (spectral.Whitening, None),
+        Method.pvn: (spectral.PrincipalVarianceNormalization, "directions"),
+        Method.hsr: (spectral.HalfSiblingRegression, "ridge"),
+    }
+    kind, takes = kinds[method]
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name != takes:
             raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
-        if name not in ("aperture", "power") and not value >= 0:
-            raise InvalidInputError(f"--{name} must not be negative; it is {value}")
     if method is Method.cn:
-        given["aperture"] = read_aperture(aperture or "auto")
+        given["aperture"] = read_aperture(given.get("aperture", "auto"))
     if method is Method.hsr and vocabulary is None:
         raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
-    return given
-
-
-def _estimator(method: Method, given: dict[str, Any]) -> SpectralPostprocessor:
-    from conceptor import estimators
-
-    kinds: dict[Method, Any] = {
-        Method.cn: estimators.ConceptorNegation,
-        Method.abtt: estimators.AllButTheTop,
-        Method.ew: estimators.EigenvalueWeighting,
-        Method.whiten: estimators.Whitening,
-        Method.pvn: estimators.PrincipalVarianceNormalization,
-        Method.hsr: estimators.HalfSiblingRegression,
-    }
-    estimator: SpectralPostprocessor = kinds[method](**given)
-    try:
-        estimator._validate_params()
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from None
+    estimator = kind(**given)
+    estimator.check_parameters()
     return estimator
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from conceptor.atomic import publish
+from conceptor.atomic import flushing, publish
 from conceptor.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def publishing(place: Place, confirm: Callable[[], None] = nothing_more) -> Iter
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
         path = Path(name) / place.name
-        yield path
+        with flushing(path) if place.is_local else nullcontext():
+            yield path
         confirm()
         if place.is_local:
             publish(path, place.path)

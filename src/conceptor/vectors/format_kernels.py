@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 SPACE, NEWLINE = 32, 10
 PLUS, MINUS, POINT, ZERO, E_LETTER = 43, 45, 46, 48, 101
-# The longest written number, "-0.0000123456789", and the separator before it.
-NUMBER_WIDTH = 17
 
 ORIGIN = 70  # TENS[ORIGIN + q] is 10^q
 TENS = np.array([float(f"1e{q}") for q in range(-ORIGIN, ORIGIN + 1)])
@@ -131,8 +129,8 @@ def format_rows(
 ) -> int:
     """Write `word number ... number NEWLINE` lines into `out`; return the bytes used.
 
-    `bits` is `values` seen as int32. `out` must hold the words, `NUMBER_WIDTH` bytes for each
-    number and one for each line.
+    `bits` is `values` seen as int32. `out` must hold the words, 17 bytes for each number
+    and one for each line.
     """
     rows, dimension = values.shape
     at = 0

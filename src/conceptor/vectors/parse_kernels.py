@@ -219,15 +219,16 @@ def parse_rows(
     lines: NDArray[np.int64],
     unsure: NDArray[np.int64],
     bad: NDArray[np.int64],
-) -> tuple[int, int, int, int, int]:
+    counts: NDArray[np.int64],
+) -> None:
     """Read `word number ... number` lines from `begin` on; blank lines are passed over.
 
     The text must end in a newline.
     A word is what stands left of the last n fields, so it may hold blanks; the common word without
     any is tried first. `lines` gets each row's line number within this call, `unsure` the
     (row, column, start, end) of numbers to be settled exactly, `bad` the (line, kind, start, end)
-    of lines that are not rows. Stops before a table overflows. Returns the counts of rows, lines,
-    unsure and bad, and where it stopped.
+    of lines that are not rows. Stops before a table overflows. `counts` gets the numbers of rows,
+    lines, unsure and bad, and where it stopped.
     """
     dimension = values.shape[1]
     row = line = n_unsure = n_bad = 0
@@ -266,7 +267,11 @@ def parse_rows(
             n_bad += 1
         line += 1
         start = newline + 1
-    return row, line, n_unsure, n_bad, min(start, text.size)
+    counts[0] = row
+    counts[1] = line
+    counts[2] = n_unsure
+    counts[3] = n_bad
+    counts[4] = min(start, text.size)
 
 
 @compiled

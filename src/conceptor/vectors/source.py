@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OnError = Literal["raise", "skip"]
-BLOCK_BYTES = 2 << 20  # measured: smaller blocks cost calls, larger ones cache misses
+BLOCK_BYTES = 4 << 20  # measured: smaller blocks cost calls, larger ones cache misses
 LARGEST = np.finfo(np.float32).max
 LARGEST_HALF = np.float32(np.finfo(np.float16).max)
 
@@ -131,7 +131,7 @@ class VectorSource(ABC):
         self.count = count
 
     def _without_bad_rows(self, located: Located) -> Chunk:
-        from conceptor.vectors.word_kernels import first_beyond
+        from conceptor.vectors.kernels import first_beyond
 
         chunk, places = located
         while (row := first_beyond(chunk.vectors, LARGEST)) >= 0:
@@ -187,7 +187,7 @@ class VectorSource(ABC):
 
 def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
     """Raise, naming the word, where a vector cannot be stored."""
-    from conceptor.vectors.word_kernels import first_beyond
+    from conceptor.vectors.kernels import first_beyond
 
     row = first_beyond(chunk.vectors, LARGEST_HALF if dtype.itemsize == 2 else LARGEST)
     if row >= 0:

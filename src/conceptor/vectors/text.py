@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GLOVE = "glove-text"
 WORD2VEC = "word2vec-text"
+# The longest written number, "-0.0000123456789", and the separator before it.
+_NUMBER_WIDTH = 17
 _LONGEST_LINE = 64 << 20
 
 
@@ -109,7 +111,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
     """Parse whole lines; the numbers are the float32s nearest to the text."""
-    from conceptor.vectors.parse_kernels import parse_rows
+    from conceptor.vectors.kernels import parse_rows
 
     text = np.frombuffer(block, dtype=np.uint8)
     most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
@@ -117,12 +119,13 @@ def parse_block(block: bytearray, dimension: int) -> _Parsed:
     starts, ends, lines = np.empty((3, most), dtype=np.int64)
     unsure = np.empty((dimension + 1024, 4), dtype=np.int64)
     bad_table = np.empty((64, 4), dtype=np.int64)
+    counts = np.zeros(5, dtype=np.int64)
     rows = line = stop = 0
     bad: list[_BadLine] = []
     while stop < len(text):
-        new_rows, new_lines, n_unsure, n_bad, stop = parse_rows(
-            text, stop, values[rows:], starts[rows:], ends[rows:], lines[rows:], unsure, bad_table
-        )
+        tables = (starts[rows:], ends[rows:], lines[rows:], unsure, bad_table, counts)
+        parse_rows(text, stop, values[rows:], *tables)
+        new_rows, new_lines, n_unsure, n_bad, stop = counts.tolist()
         for row, column, begin, end in unsure[:n_unsure].tolist():
             values[rows + row, column] = nearest_float32(block[begin:end].decode("ascii"))
         for bad_line, kind, begin, end in bad_table[:n_bad].tolist():
@@ -175,11 +178,11 @@ def nearest_float32(text: str) -> np.float32:
 
 def encode(chunk: Chunk) -> NDArray[np.uint8]:
     """Return a chunk's lines as bytes; each number reads back as the same float32."""
-    from conceptor.vectors.format_kernels import NUMBER_WIDTH, format_rows
+    from conceptor.vectors.kernels import format_rows
 
     words, vectors = chunk
     rows, dimension = vectors.shape
     letters = int(words.offsets[-1] - words.offsets[0])
-    buffer = np.empty(letters + rows * (NUMBER_WIDTH * dimension + 1), dtype=np.uint8)
+    buffer = np.empty(letters + rows * (_NUMBER_WIDTH * dimension + 1), dtype=np.uint8)
     used = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)
     return buffer[:used]

@@ -89,13 +89,15 @@ class Word2VecBinarySource(VectorSource):
 
 
 def _scan(buffer: NDArray[np.uint8], dimension: int) -> tuple[Chunk, int]:
-    from conceptor.vectors.word_kernels import scan_binary
+    from conceptor.vectors.kernels import scan_binary
 
     most = len(buffer) // (4 * dimension + 1)
     vectors = np.empty((most, 4 * dimension), dtype=np.uint8)
     starts = np.empty(most, dtype=np.int64)
     ends = np.empty(most, dtype=np.int64)
-    rows, used = scan_binary(buffer, vectors, starts, ends)
+    taken = np.empty(2, dtype=np.int64)
+    scan_binary(buffer, vectors, starts, ends, taken)
+    rows, used = taken.tolist()
     words = PackedWords.cut(buffer, starts[:rows], ends[:rows])
     return Chunk(words, vectors[:rows].view("<f4")), used
 
@@ -120,7 +122,7 @@ def check_header_count(source: VectorSource, found: int) -> None:
 
 def encode(chunk: Chunk) -> NDArray[np.uint8]:
     """Return a chunk's rows as bytes."""
-    from conceptor.vectors.word_kernels import join_binary
+    from conceptor.vectors.kernels import join_binary
 
     words, vectors = chunk
     rows, dimension = vectors.shape

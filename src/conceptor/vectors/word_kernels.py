@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.vectors.compiled import compiled
+from conceptor.vectors.compiled import compiled, inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,17 +56,27 @@ def insert_hashes(
     return inserted
 
 
+@inlined
+def _copy(
+    source: NDArray[np.uint8], start: int, target: NDArray[np.uint8], at: int, count: int
+) -> None:
+    """Copy bytes; unsigned places need no look at their sign, so the loop becomes wide moves."""
+    for i in range(count):
+        target[np.uint64(at) + np.uint64(i)] = source[np.uint64(start) + np.uint64(i)]
+
+
 @compiled
 def scan_binary(
     buffer: NDArray[np.uint8],
     vectors: NDArray[np.uint8],
     word_starts: NDArray[np.int64],
     word_ends: NDArray[np.int64],
-) -> tuple[int, int]:
+    taken: NDArray[np.int64],
+) -> None:
     """Take whole `word SPACE floats [NEWLINE]` rows from the front of `buffer`.
 
-    Copies each row's bytes to `vectors` and notes where its word lies. Returns the rows taken and
-    the bytes they used; what is left is the beginning of a row that the buffer cuts.
+    Copies each row's bytes to `vectors` and notes where its word lies. Puts the rows taken and the
+    bytes they used into `taken`; what is left is the beginning of a row that the buffer cuts.
     """
     rows, width = vectors.shape
     position = 0
@@ -78,13 +88,14 @@ def scan_binary(
         while end < buffer.size and buffer[end] != SPACE:
             end += 1
         if end + 1 + width > buffer.size:
-            return row, position
+            rows = row
+            break
         word_starts[row] = start
         word_ends[row] = end
-        for i in range(width):
-            vectors[row, i] = buffer[end + 1 + i]
+        _copy(buffer, end + 1, vectors[row], 0, width)
         position = end + 1 + width
-    return rows, position
+    taken[0] = rows
+    taken[1] = position
 
 
 @compiled
@@ -103,8 +114,7 @@ def join_binary(
             position += 1
         buffer[position] = SPACE
         position += 1
-        for i in range(width):
-            buffer[position + i] = vectors[row, i]
+        _copy(vectors[row], 0, buffer, position, width)
         position += width
         buffer[position] = NEWLINE
         position += 1
