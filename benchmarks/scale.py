@@ -178,9 +178,7 @@ def main() -> None:
         lazy(options.rows or 40_000_000, options.workers, memory)
     elif options.what == "shards":
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
-            shards(
-                Path(name), options.rows or 3_000_000, options.workers, memory, options.repeat
-            )
+            shards(Path(name), options.rows or 3_000_000, options.workers, memory, options.repeat)
 
 
 if __name__ == "__main__":

@@ -116,13 +116,13 @@ def postprocess(
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(kept.keeping(chunks), _usage(weights, vocabulary))
-    fitted = _fitted(estimator, moments)
+    fitted(estimator, moments)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
-    words = write_mapped(chunks, goal, fitted.map_, opened.count)
+    words = write_mapped(chunks, goal, estimator.map_, opened.count)
     if save_map is not None:
-        fitted.map_.save(save_map)
-    return finished_report(opened, started, words, fitted)
+        estimator.map_.save(save_map)
+    return finished_report(opened, started, words, estimator)
 
 
 def fit(
@@ -139,7 +139,7 @@ def fit(
     chosen = _usage(weights, vocabulary)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(until(chunks, chosen.top), chosen)
-    _fitted(estimator, moments)
+    fitted(estimator, moments)
     return finished_report(opened, started, opened.count or moments.count, estimator)
 
 
@@ -147,7 +147,8 @@ def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Us
     return weights if isinstance(weights, Usage) else usage(weights, vocabulary)
 
 
-def _fitted(estimator: SpectralMethod, moments: Moments) -> SpectralMethod:
+def fitted(estimator: SpectralMethod, moments: Moments) -> SpectralMethod:
+    """Fit on moments."""
     # An eigendecomposition of this size is quicker on one processor: several mostly wait for
     # each other, and on a busy machine for a second.
     with threadpool_limits(1):
@@ -262,7 +263,7 @@ def finished_report(
     return report if estimator is None else describe(report, estimator)
 
 
-def describe(report: Report, estimator: SpectralPostprocessor) -> Report:
+def describe(report: Report, estimator: SpectralMethod) -> Report:
     """Add what a fitted estimator did."""
     report.estimated_on = estimator.moments_.count
     report.aperture = getattr(estimator, "aperture_", None)

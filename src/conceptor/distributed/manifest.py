@@ -47,12 +47,15 @@ class Manifest:
     shards
         For each shard, by name: where it lies, its bytes and stamp; its rows once known; `done`,
         the bytes of its output, or `failed`, why there is none.
+    estimated_without
+        What was wrong in rows that the map was therefore estimated without.
     """
 
     folder: Place
     map: str
     request: dict[str, Any] | None = None
     shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    estimated_without: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: Place) -> Manifest | None:
@@ -65,7 +68,8 @@ class Manifest:
                 content = json.load(file)
             if content["format"] != _FORMAT:
                 raise InvalidInputError(f"{place}: of another version, {content['format']!r}")
-            return cls(folder, content["map"], content["request"], dict(content["shards"]))
+            names = ("map", "request", "shards", "estimated_without")
+            return cls(folder, *(content[name] for name in names))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InvalidInputError):
                 raise
@@ -80,6 +84,7 @@ class Manifest:
             "map": self.map,
             "conceptor": __version__,
             "request": self.request,
+            "estimated_without": self.estimated_without,
             "shards": self.shards,
         }
         (self.folder / NAME).write(json.dumps(content, indent=1).encode())

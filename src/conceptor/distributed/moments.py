@@ -308,9 +308,9 @@ def _plus(parts: Sequence[Gathered]) -> Gathered:
     return reduce(Gathered.plus, parts)
 
 
-def complete(gathered: Gathered) -> Moments:
-    """Return the moments of everything, or raise."""
-    if gathered.failures:
+def complete(gathered: Gathered, *, despite_failures: bool = False) -> Moments:
+    """Return the moments of everything, or of all that is sound; raise if there are none."""
+    if gathered.failures and not (despite_failures and gathered.moments):
         kind = InvalidInputError if gathered.failures[0].invalid else ConceptorError
         raise kind(complaint(gathered.failures))
     if gathered.moments is None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
-
-from threadpoolctl import threadpool_limits
 
 from conceptor.distributed import manifest
 from conceptor.distributed.manifest import Manifest
@@ -17,7 +14,7 @@ from conceptor.distributed.survey import survey
 from conceptor.distributed.transform import check_output, transform_shards
 from conceptor.errors import InvalidInputError
 from conceptor.linear_map import LinearMap
-from conceptor.postprocess import describe
+from conceptor.postprocess import describe, fitted
 from conceptor.progress import silent
 
 if TYPE_CHECKING:
@@ -25,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from conceptor.distributed.shards import Paths
-    from conceptor.estimators import SpectralPostprocessor
     from conceptor.postprocess import Report
     from conceptor.progress import Progress
+    from conceptor.spectral import SpectralMethod
 
 MAP_NAME = "map.safetensors"
 
@@ -35,11 +32,12 @@ MAP_NAME = "map.safetensors"
 def postprocess(
     source: Paths,
     target: str | os.PathLike[str],
-    estimator: SpectralPostprocessor,
+    estimator: SpectralMethod,
     *,
     weights: str = "uniform",
     vocabulary: str | None = None,
     column: str | None = None,
+    save_map: str | os.PathLike[str] | None = None,
     force: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
@@ -52,37 +50,36 @@ def postprocess(
     shard is not written, and an error names it after the others are done. Once it is repaired, the
     same call finishes it, with the map the other shards were written with.
 
-    Parameters are those of `moments` and `transform`.
+    Parameters are those of `moments` and `transform`; `save_map` names a file for the map.
     """
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
     folder = Place.of(str(target), storage_options)
-    request = {
-        "method": str(estimator),
-        "weights": weights,
-        "vocabulary": vocabulary,
-        "column": column,
-    }
-    plan = Manifest(folder, "", json.loads(json.dumps(request)), manifest.listing(shards))
+    parameters = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
+    request = {"method": type(estimator).__name__} | parameters
+    request |= {"weights": weights, "vocabulary": vocabulary, "column": column}
+    asked = {name: str(value) for name, value in request.items() if value is not None}
+    plan = Manifest(folder, "", asked, manifest.listing(shards))
     weighting = Weighting.of(weights, vocabulary)
     old = check_output(plan, force=force)
     map_ = None if old is None else _saved(old)
     layouts = survey(shards, count=weighting.by_rank and map_ is None)
-    remarks = []
     if map_ is None:
         gathered = gather(shards, layouts, weighting, progress)
-        moments = complete(gathered._replace(failures=()))
-        with threadpool_limits(1):
-            map_ = estimator.fit_moments(moments).map_
+        plan.estimated_without = [failure.message for failure in gathered.failures]
+        map_ = fitted(estimator, complete(gathered, despite_failures=True)).map_
         with publishing(folder / MAP_NAME) as path:
             map_.save(path)
-        if gathered.failures:
-            remarks.append(f"the map was estimated without a part of {gathered.failures[0].shard}")
+    if save_map is not None:
+        map_.save(save_map)
     plan.map = manifest.digest(map_)
     report = transform_shards(map_, shards, layouts, plan, force=force, progress=progress)
-    report.remarks[:0] = remarks
-    report.seconds = time.perf_counter() - started
-    return describe(report, estimator) if hasattr(estimator, "moments_") else report
+    seconds = time.perf_counter() - started
+    report.megabytes_per_second *= report.seconds / seconds
+    report.seconds = seconds
+    if plan.estimated_without:
+        report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
+    return describe(report, estimator) if old is None else report
 
 
 def _saved(old: Manifest) -> LinearMap:

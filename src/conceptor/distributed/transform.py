@@ -190,8 +190,9 @@ def _bind(plan: Manifest, *, force: bool) -> None:
     for name, shard in (old.shards if old else {}).items():
         if "done" in shard:
             plan.shards[name] |= {"done": shard["done"], "rows": shard.get("rows")}
-    if old is not None and plan.request is None:
-        plan.request = old.request
+    if old is not None:
+        plan.request = plan.request or old.request
+        plan.estimated_without = old.estimated_without
     plan.write()
 
 
