@@ -6,6 +6,7 @@ import re
 import secrets
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -101,8 +102,10 @@ class Place:
 
 def state_of(info: Mapping[str, Any]) -> tuple[int, str]:
     """Return size and stamp from what a file system says of a file."""
-    stamp = next((str(info[key]) for key in _STAMPS if info.get(key) is not None), "")
-    return int(info.get("size") or 0), stamp
+    stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
+    # A listing may give seconds where the file itself gives a date.
+    seconds = stamp.timestamp() if isinstance(stamp, datetime) else stamp
+    return int(info.get("size") or 0), str(seconds)
 
 
 def nothing_more() -> None:

@@ -178,18 +178,18 @@ def _dimension(
 
 
 def _bind(plan: Manifest, *, force: bool) -> None:
-    """Bind the directory to the plan, keeping what is done of it.
+    """Bind the directory to the plan, keeping what is done of it and nothing else.
 
-    With `force`, outputs go before the manifest does: a crash in between leaves the old manifest
-    with shards not done, which is the truth.
+    Outputs go before the manifest does: a crash in between leaves the old manifest with shards
+    not done, which is the truth.
     """
     old = check_output(plan, force=force)
-    if force:
-        for name in _outputs(plan):
-            plan.folder.fs.rm((plan.folder / name).path)
     for name, shard in (old.shards if old else {}).items():
         if "done" in shard:
             plan.shards[name] |= {"done": shard["done"], "rows": shard.get("rows")}
+    for name in _outputs(plan):
+        if "done" not in plan.shards[name]:
+            plan.folder.fs.rm((plan.folder / name).path)
     if old is not None:
         plan.request = plan.request or old.request
         plan.estimated_without = old.estimated_without
