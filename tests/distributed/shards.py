@@ -32,7 +32,7 @@ def table(X: np.ndarray, first: int = 0) -> pa.Table:
             "word": [f"w{i}" for i in numbers],
             "embedding": lists,
             "mass": (numbers * 7 % 11).astype(np.float64),
-            "tags": [[f"t{i % 3}"] * (i % 4) for i in numbers],
+            "tags": pa.array([["a"], [], ["b", "c"]]).take(pa.array(numbers % 3)),
         }
     ).replace_schema_metadata({"owner": "someone"})
 
@@ -51,7 +51,9 @@ def write_parquet(folder: Path, X: np.ndarray, parts: int, **options: object) ->
 def read_parquet(paths: list[Path], column: str = "embedding") -> np.ndarray:
     """Return the vectors of tables one after another."""
     lists = [pq.read_table(path)[column].combine_chunks() for path in paths]
-    return np.concatenate([np.stack(each.to_numpy(zero_copy_only=False)) for each in lists])
+    return np.concatenate(
+        [each.flatten().to_numpy().reshape(len(each), -1) for each in lists if len(each)]
+    )
 
 
 def names(folder: Path) -> set[str]:

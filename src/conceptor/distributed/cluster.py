@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TOPIC = "conceptor"
 _SECONDS_BETWEEN_NEWS = 1.0
+_SECONDS_TO_CONNECT = 15.0
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def connected(
     """
     if scheduler is not None:
         try:
-            client = distributed.Client(scheduler, set_as_default=True)
+            client = distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT)
         except (OSError, ValueError) as error:
             raise ConceptorError(
                 f"no Dask scheduler answers at {scheduler} ({error}); is it running there?"
