@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -197,6 +198,14 @@ def test_the_page_is_complete_in_itself(comparison):
         assert len(shapes.findall("circle")) == len(METHODS)
 
 
+def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
+    encoders = dataclasses.replace(comparison, vectors="encoders", notes=["(own): a note"])
+    html = page(comparison, encoders)
+    assert html.count("<svg") == 2 * page(comparison).count("<svg")
+    assert "Sentence vectors on STS and SICK" in html
+    assert html.index("(own): a note") > html.index("Sentence vectors")
+
+
 def test_settings_from_what_users_write(tmp_path, words, vectors, monkeypatch):
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -252,13 +261,17 @@ def test_reproduction_has_every_cell_of_the_papers_tables():
     battery = load(offline=True)
     found = reproduce({"glove": datasets.demo_vectors()}, battery, offline=True)
     tables = paper_tables()
-    rows = sum(len(tables[t]["rows"]) for t in tables if t != "settings")
-    assert len(found.cells) == 3 * rows == 3 * (7 + 5 + 20 + 3)
+    printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]
+    assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3) + 4)
     cell = next(c for c in found.cells if (c.dataset, c.method) == ("SimLex", "cn"))
     assert cell.paper == 48.53
     assert cell.measured == pytest.approx(30.13, abs=0.05)
     assert cell.difference == pytest.approx(cell.measured - 48.53)
     assert all(np.isfinite(c.measured) for c in found.cells)
+    supervised = {c.method: c for c in found.cells if c.table == "supervised_simlex"}
+    assert supervised["counterfit"].paper == 50
+    assert supervised["counterfit"].measured == pytest.approx(38.33, abs=0.05)
+    assert supervised["cn"].measured == cell.measured
     gates = found.gates()["glove"]
     assert gates["abtt"] == [0.0] * 2 + [1.0] * 48
     assert all(0 < g < 1 for g in gates["cn"])

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # A conceptor that takes up more of the space than this leaves little but noise.
 LARGEST_QUOTA = 0.7
-# What is kept of the first direction where words count the same: the paper's α = 2 at λ_1 = 1.
-_KEPT_OF_THE_FIRST = 0.2
+# What is kept of the second direction where words count the same; the first is their mean.
+_KEPT_OF_THE_SECOND = 1 / 3
 # log α, for λ of mean 1, between which an aperture is looked for.
 _LOWEST, _HIGHEST = -12.0, 12.0
 
@@ -38,7 +38,8 @@ def suggested_aperture(
     that the conceptor would take up more than 0.7 of the space, its quota is 0.7.
 
     Where all words count the same, R is made of the very words that matter, and the choice is
-    the cautious ``α² λ_1 = 4``: the paper's α = 2, once λ_1 is 1.
+    the cautious ``α² λ_2 = 2``: a third of the second direction is kept (the first is the common
+    mean of the words, which may be of any strength).
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def suggested_aperture(
         α on the scale of the vectors; 0 where there is no variance at all.
     """
     if effective_count is None or effective_count > count / 2:
-        return leading_aperture(values, _KEPT_OF_THE_FIRST)
+        below = np.sort(_used(values))[::-1][1:]
+        return leading_aperture(below if len(below) else values, _KEPT_OF_THE_SECOND)
     return min(noise_aperture(values, effective_count), quota_aperture(values, LARGEST_QUOTA))
 
 

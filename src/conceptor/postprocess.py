@@ -186,9 +186,7 @@ def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None
 
     def of_chunk(numbered: tuple[int, Chunk]) -> Moments | None:
         before, chunk = numbered
-        rows, weights = usage.of(chunk.words, before)
-        vectors = chunk.vectors if rows is None else chunk.vectors[rows]
-        return Moments.of(vectors, weights) if len(vectors) else None
+        return usage.moments(chunk.words, chunk.vectors, before)
 
     # One BLAS thread in each of ours: small products do not split well, and it keeps the
     # processors for whoever has something to do, be it parsing or multiplying.

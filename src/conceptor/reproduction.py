@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
 from conceptor.atomic import replacing
+from conceptor.chains import Lexicon
 from conceptor.comparison import compare
 from conceptor.errors import InvalidInputError, MissingExtraError
 from conceptor.methods import ORIGINAL, Settings
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
 
 METHODS = (ORIGINAL, "abtt", "cn")
+SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
 TITLES = {
     "word_similarity": "Word similarity (Spearman × 100)",
     "sts_by_year": "STS by year (Pearson × 100)",
     "sts_by_task": "STS by task (Pearson × 100)",
     "categorization": "Concept categorisation (purity × 100)",
+    "supervised_simlex": "SimLex-999 with and without supervision (Spearman × 100)",
 }
 
 
@@ -79,6 +82,8 @@ class Reproduction:
         lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
         for name, comparison in self.comparisons.items():
             lines += [f"{name}: {comparison.vectors}", *comparison.notes]
+        if "lexicon" in self.missing:
+            lines.append(f"counter-fitting left out: {self.missing['lexicon']}")
         return lines
 
     def tables(self) -> list[Table]:
@@ -183,7 +188,8 @@ def reproduce(
     battery : Battery
         The paper's three tasks.
     data, offline
-        Where the estimation vocabulary is looked for; the protocol cannot do without it.
+        Where the estimation vocabulary is looked for, without which there is no protocol, and the
+        synonyms and antonyms of the supervised rows, without which those stay empty.
     progress
         Told how far the reading is.
     """
@@ -191,25 +197,39 @@ def reproduce(
     vocabulary = estimation.paper_vocabulary(
         datasets.fetch(estimation.PAPER_VOCABULARY, data, offline=offline)
     )
+    lexicon = Lexicon(data=data, offline=offline)
+    missing = dict(battery.missing) | _missing_lexicon(lexicon)
+    methods = METHODS if missing.keys() - battery.missing.keys() else METHODS + SUPERVISED
     comparisons: dict[str, Comparison] = {}
     for name, source in sources.items():
         settings = Settings(
             aperture=paper["settings"]["aperture"],
             directions=paper["settings"]["abtt_directions"][name],
             vocabulary=vocabulary,
+            lexicon=lexicon,
         )
         label = str(getattr(source, "path", source))
         comparisons[name] = compare(
-            source, battery, METHODS, settings, name=label, resamples=0, progress=progress
+            source, battery, methods, settings, name=label, resamples=0, progress=progress
         )
     cells = [
-        _cell(name, table, dataset, method, figures[f"{name}/{method}"], comparison)
+        _cell(name, table, dataset, method, printed, comparison)
         for name, comparison in comparisons.items()
         for table in TITLES
         for dataset, figures in paper[table]["rows"].items()
-        for method in METHODS
+        for (vectors, method), printed in ((key.split("/"), cell) for key, cell in figures.items())
+        if vectors == name
     ]
-    return Reproduction(cells, comparisons, battery.missing)
+    return Reproduction(cells, comparisons, missing)
+
+
+def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
+    try:
+        lexicon.synonym_files()
+        lexicon.antonym_files()
+    except datasets.MissingDataError as error:
+        return {"lexicon": str(error)}
+    return {}
 
 
 def _cell(

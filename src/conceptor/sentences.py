@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from conceptor.aperture import scale_free_aperture, suggested_aperture
+from conceptor.aperture import leading_aperture, scale_free_aperture
 from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import as_word_vectors
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _FORMAT = "conceptor.SentenceEncoder/1"
 _AT_ONCE = 10_000
 SIF_A = 1e-3
+_KEPT_OF_THE_FIRST = 0.2
 
 
 def sif_weights(probabilities: Float64, a: float = SIF_A) -> Float64:
@@ -80,7 +81,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         are taken to be as rare as the rarest with one.
     aperture : float or "auto", default="auto"
         Of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth of the
-        strongest direction (``α² λ_1 = 4``, `conceptor.aperture.suggested_aperture`).
+        strongest direction (``α² λ_1 = 4``: the paper's α = 2, once λ_1 is 1).
     a : float, default=1e-3
         Of SIF.
 
@@ -151,7 +152,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
         """Learn from some more sentences; with uSIF the first call settles the words' weights."""
-        if not hasattr(self, "moments_") and not hasattr(self, "word_weights_"):
+        if not hasattr(self, "probabilities_"):
             self._start()
         tokens = [_tokens(sentence) for sentence in sentences]
         if not hasattr(self, "word_weights_"):
@@ -238,7 +239,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             gate = np.where(np.arange(n) < 1, 0.0, 1.0)
         else:
             if self.aperture == "auto":
-                aperture = suggested_aperture(spectrum.values, self.moments_.count)
+                aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
             else:
                 aperture = scale_free_aperture(spectrum.values, self.aperture)
             gate = negated_conceptor(spectrum.values, aperture)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -56,6 +57,15 @@ class Usage:
     counts: Mapping[str, float] | None = None
     vocabulary: Set[str] | None = None
     top: int | None = None
+
+    def moments(
+        self, words: Sequence[str], vectors: NDArray[np.float32], before: int
+    ) -> Moments | None:
+        """Return the moments of consecutive words under these weights; None if none takes part."""
+        rows, weights = self.of(words, before)
+        if rows is not None:
+            vectors = vectors[rows]
+        return Moments.of(vectors, weights) if len(vectors) else None
 
     def of(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words, `before` of which came earlier in the file."""

@@ -229,6 +229,8 @@ def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     # Of the paper, word2vec with CN on MEN; and d = 3.
     assert re.search(r"cn +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
     assert "0.00 0.00 0.00 1.00" in shown.stdout
-    cells = re.findall(r"^.* (?:original|abtt|cn) +\d+\.\d\d +", shown.stdout, re.MULTILINE)
-    assert len(cells) == 3 * (7 + 5 + 20 + 3)
+    cells = re.findall(
+        r"^.* (?:original|abtt|cn|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
+    )
+    assert len(cells) == 3 * (7 + 5 + 20 + 3) + 4
     assert (tmp_path / "g.svg").read_text().startswith("<?xml")

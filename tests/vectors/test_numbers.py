@@ -9,11 +9,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conceptor.vectors.source import Chunk
-from conceptor.vectors.text import encode, nearest_float32, parse_block
+from conceptor.vectors.text import encode, encoded_size, nearest_float32, parse_block
 from conceptor.vectors.words import PackedWords
 
 LARGEST = float(np.finfo(np.float32).max)
 OVERFLOW = Fraction(2) ** 128 - Fraction(2) ** 103  # from here on the nearest is infinity
+
+
+def written(chunk: Chunk) -> bytes:
+    buffer = np.empty(encoded_size(chunk), dtype=np.uint8)
+    return buffer[: encode(chunk, buffer)].tobytes()
 
 
 def parsed(texts: list[str]) -> np.ndarray:
@@ -105,7 +110,7 @@ def _decimal_expansion(value: Fraction) -> str:
 @settings(max_examples=400, deadline=None)
 def test_written_numbers_read_back_as_the_same_float32(values):
     vectors = np.array([values], dtype=np.float32)
-    line = encode(Chunk(PackedWords.of(["w"]), vectors)).tobytes()
+    line = written(Chunk(PackedWords.of(["w"]), vectors))
     fields = line.decode().split()[1:]
     assert (parsed(fields).view(np.int32) == vectors[0].view(np.int32)).all()
     # Other programs parse to float64 and round, which is the same for so few digits.
@@ -119,7 +124,7 @@ def test_a_million_random_floats_survive_text():
     values = bits.view(np.float32)
     values = values[np.isfinite(values)][:900_000].reshape(-1, 100)
     words = PackedWords.of(["w"] * len(values))
-    text = bytearray(encode(Chunk(words, values)).tobytes())
+    text = bytearray(written(Chunk(words, values)))
     result = parse_block(text, 100)
     assert (result.chunk.vectors.view(np.int32) == values.view(np.int32)).all()
     assert len(text) / values.size < 14
@@ -127,7 +132,7 @@ def test_a_million_random_floats_survive_text():
 
 def test_short_decimals_stay_short():
     texts = ["0.418", "-0.24968", "0.5", "1.0", "-12.25", "1e-06", "3e+20", "0.00001"]
-    line = encode(Chunk(PackedWords.of(["w"]), parsed(texts)[None])).tobytes().decode()
+    line = written(Chunk(PackedWords.of(["w"]), parsed(texts)[None])).decode()
     assert line == "w " + " ".join(texts[:-3]) + " 1e-06 3e+20 0.00001\n"
 
 

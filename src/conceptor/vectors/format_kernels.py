@@ -31,11 +31,11 @@ def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> N
     i = at + count
     while i > at + 1:
         left = rest // np.uint64(100)
-        pair = np.int64(rest - left * np.uint64(100))
+        pair = np.uint64(2) * (rest - left * np.uint64(100))
         rest = left
         i -= 2
-        out[i] = PAIRS[2 * pair]
-        out[i + 1] = PAIRS[2 * pair + 1]
+        out[i] = PAIRS[pair]
+        out[i + 1] = PAIRS[pair + np.uint64(1)]
     if i > at:
         out[at] = ZERO + np.int64(rest)
 
@@ -49,15 +49,15 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
     magnitude = abs(np.float64(value))
     biased = (bits >> 23) & 255
     exponent = ((biased - 127) * 77) >> 8  # about log10(2) × the binary exponent
-    while magnitude >= TENS[ORIGIN + exponent + 1]:
+    while magnitude >= TENS[np.uint64(ORIGIN + exponent + 1)]:
         exponent += 1
-    while magnitude < TENS[ORIGIN + exponent] and exponent > -46:
+    while magnitude < TENS[np.uint64(ORIGIN + exponent)] and exponent > -46:
         exponent -= 1
-    scale = TENS[ORIGIN + 8 - exponent]
+    scale = TENS[np.uint64(ORIGIN + 8 - exponent)]
     scaled = magnitude * scale  # nine digits before the point
     # Below a power of two the neighbours are twice as near; and a little is kept off the
     # boundary itself for the rounding of `scaled`.
-    reach = HALF_ULP[biased] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
+    reach = HALF_ULP[np.uint64(biased)] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
     count = 9
     digits = int(scaled + 0.5)
     while count > 1:
@@ -68,8 +68,8 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
             break
         digits = shorter
         count -= 1
-    if digits >= TENS[ORIGIN + count]:  # 9.99… rounded up to 10
-        digits = int(TENS[ORIGIN + count - 1])
+    if digits >= TENS[np.uint64(ORIGIN + count)]:  # 9.99… rounded up to 10
+        digits = int(TENS[np.uint64(ORIGIN + count - 1)])
         exponent += 1
     if magnitude == 0:
         digits, exponent = 0, 0

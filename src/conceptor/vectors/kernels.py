@@ -19,11 +19,11 @@ scan_binary = Kernel(
 )
 join_binary = Kernel(_WORDS, "join_binary", "void(uint8[:], int64[:], uint8[:,:], uint8[:])")
 format_rows = Kernel(
-    _FORMAT, "format_rows", "int64(uint8[:], int64[:], float32[:,:], int32[:,:], uint8[:])"
+    _FORMAT, "format_rows", "int64(uint8*, int64[:], float32[:,:], int32[:,:], uint8*)"
 )
 parse_rows = Kernel(
     _PARSE,
     "parse_rows",
-    "void(uint8[:], int64, float32[:,:], int64[:], int64[:], int64[:], int64[:,:], int64[:,:], "
-    "int64[:])",
+    "void(uint8*, int64, int64, float32[:,:], int64[:], int64[:], int64[:], int64[:,:], "
+    "int64[:,:], int64[:])",
 )

@@ -37,8 +37,9 @@ class Kernel:
         Where the function is: one that Numba compiles, raises nothing and allocates nothing. The
         module is imported only when it must be compiled.
     signature
-        What it returns and takes, as ``int64(uint8[:], float32)``: void or a number, and arrays
-        (C-contiguous) or numbers.
+        What it returns and takes, as ``int64(uint8*, float32[:,:], int64)``: void or a number, and
+        C-contiguous arrays or numbers. An array written with ``*`` comes without its shape:
+        places in it are not looked at for being negative, which counting from the end would need.
     """
 
     def __init__(self, module: str, name: str, signature: str) -> None:
@@ -122,19 +123,20 @@ class _Argument:
     """An argument as C, ctypes and Numba see it: an array is a pointer and its shape."""
 
     def __init__(self, text: str) -> None:
-        self.type, _, brackets = text.partition("[")
+        self.type, _, brackets = text.removesuffix("*").partition("[")
         self.dimensions = brackets.count(":")
+        self.is_array = self.dimensions > 0 or text.endswith("*")
 
     def ctypes(self) -> list[Any]:
-        if not self.dimensions:
+        if not self.is_array:
             return [np.ctypeslib.as_ctypes_type(self.type)]
-        array = np.ctypeslib.ndpointer(self.type, self.dimensions, flags="C_CONTIGUOUS")
+        array = np.ctypeslib.ndpointer(self.type, self.dimensions or None, flags="C_CONTIGUOUS")
         return [array] + [ctypes.c_int64] * self.dimensions
 
     def numba_types(self) -> list[Any]:
         types: Any = import_module("numba").types
         number = getattr(types, self.type)
-        if not self.dimensions:
+        if not self.is_array:
             return [number]
         return [types.CPointer(number)] + [types.int64] * self.dimensions
 

@@ -145,7 +145,7 @@ def _parse_plain(text: NDArray[np.uint8], i: int) -> tuple[int, np.float32, int]
     status = OK
     if count == 0 or count > 19 or not (text[i] == SPACE or text[i] == NEWLINE or text[i] == TAB):
         status = NOT_A_NUMBER
-    value = np.float64(digits) * TENS[ORIGIN - min(places, 19)]
+    value = np.float64(digits) * TENS[np.uint64(ORIGIN - min(places, 19))]
     if negative:
         value = -value
     low = np.float32(value * (1 - 1e-15))
@@ -200,18 +200,19 @@ def _split_from_right(text: NDArray[np.uint8], start: int, end: int, fields: int
 
 
 @compiled
-def _end_of_line(text: NDArray[np.uint8], i: int) -> int:
+def _end_of_line(text: NDArray[np.uint8], i: int, size: int) -> int:
     """Return where the newline stands if only blanks and a return come before it, else -1."""
-    while i < text.size and _is_blank(text[i]):
+    while i < size and _is_blank(text[i]):
         i += 1
-    if i < text.size and text[i] == RETURN:
+    if i < size and text[i] == RETURN:
         i += 1
-    return i if i == text.size or text[i] == NEWLINE else -1
+    return i if i == size or text[i] == NEWLINE else -1
 
 
 @compiled
 def parse_rows(
     text: NDArray[np.uint8],
+    size: int,
     begin: int,
     values: NDArray[np.float32],
     word_starts: NDArray[np.int64],
@@ -221,7 +222,7 @@ def parse_rows(
     bad: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Read `word number ... number` lines from `begin` on; blank lines are passed over.
+    """Read `word number ... number` lines of `text[begin:size]`; blank lines are passed over.
 
     The text must end in a newline.
     A word is what stands left of the last n fields, so it may hold blanks; the common word without
@@ -233,21 +234,21 @@ def parse_rows(
     dimension = values.shape[1]
     row = line = n_unsure = n_bad = 0
     start = begin
-    while start < text.size:
+    while start < size:
         if row == len(values) or n_unsure + dimension > len(unsure) or n_bad == len(bad):
             break
         before = n_unsure
         word_end = start
-        while word_end < text.size and not _is_blank(text[word_end]) and text[word_end] != NEWLINE:
+        while word_end < size and not _is_blank(text[word_end]) and text[word_end] != NEWLINE:
             word_end += 1
-        good, i, n_unsure = _parse_fields(text, word_end, text.size, values, row, unsure, before)
-        newline = _end_of_line(text, i) if good else -1
+        good, i, n_unsure = _parse_fields(text, word_end, size, values, row, unsure, before)
+        newline = _end_of_line(text, i, size) if good else -1
         if newline < 0:
             n_unsure = before
-            newline = min(i, text.size)
+            newline = min(i, size)
             while newline > start and text[newline - 1] == NEWLINE:
                 newline -= 1
-            while newline < text.size and text[newline] != NEWLINE:
+            while newline < size and text[newline] != NEWLINE:
                 newline += 1
             kind, word_end, n_unsure = _parse_spaced(
                 text, start, newline, values, row, unsure, before
@@ -271,7 +272,7 @@ def parse_rows(
     counts[1] = line
     counts[2] = n_unsure
     counts[3] = n_bad
-    counts[4] = min(start, text.size)
+    counts[4] = min(start, size)
 
 
 @compiled

@@ -124,7 +124,7 @@ def parse_block(block: bytearray, dimension: int) -> _Parsed:
     bad: list[_BadLine] = []
     while stop < len(text):
         tables = (starts[rows:], ends[rows:], lines[rows:], unsure, bad_table, counts)
-        parse_rows(text, stop, values[rows:], *tables)
+        parse_rows(text, len(text), stop, values[rows:], *tables)
         new_rows, new_lines, n_unsure, n_bad, stop = counts.tolist()
         for row, column, begin, end in unsure[:n_unsure].tolist():
             values[rows + row, column] = nearest_float32(block[begin:end].decode("ascii"))
@@ -176,13 +176,16 @@ def nearest_float32(text: str) -> np.float32:
     return lower if exact < middle else upper
 
 
-def encode(chunk: Chunk) -> NDArray[np.uint8]:
-    """Return a chunk's lines as bytes; each number reads back as the same float32."""
+def encoded_size(chunk: Chunk) -> int:
+    """Return how many bytes a chunk's lines take at most."""
+    rows, dimension = chunk.vectors.shape
+    return int(chunk.words.letters + rows * (_NUMBER_WIDTH * dimension + 1))
+
+
+def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
+    """Write a chunk's lines into `buffer`; each number reads back as the same float32."""
     from conceptor.vectors.kernels import format_rows
 
     words, vectors = chunk
-    rows, dimension = vectors.shape
-    letters = int(words.offsets[-1] - words.offsets[0])
-    buffer = np.empty(letters + rows * (_NUMBER_WIDTH * dimension + 1), dtype=np.uint8)
-    used = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)
-    return buffer[:used]
+    used: int = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)
+    return used

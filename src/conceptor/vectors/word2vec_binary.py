@@ -120,14 +120,17 @@ def check_header_count(source: VectorSource, found: int) -> None:
     source.findings.remarks.append(f"{message}; all {found} were read")
 
 
-def encode(chunk: Chunk) -> NDArray[np.uint8]:
-    """Return a chunk's rows as bytes."""
+def encoded_size(chunk: Chunk) -> int:
+    """Return how many bytes a chunk's rows take."""
+    rows, dimension = chunk.vectors.shape
+    return int(chunk.words.letters + rows * (4 * dimension + 2))
+
+
+def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
+    """Write a chunk's rows into `buffer`; return the bytes used."""
     from conceptor.vectors.kernels import join_binary
 
     words, vectors = chunk
-    rows, dimension = vectors.shape
-    letters = int(words.offsets[-1] - words.offsets[0])
-    buffer = np.empty(letters + rows * (4 * dimension + 2), dtype=np.uint8)
     little = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint8)
     join_binary(words.blob, words.offsets, little, buffer)
-    return buffer
+    return encoded_size(chunk)

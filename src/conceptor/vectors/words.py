@@ -64,6 +64,11 @@ class PackedWords(Sequence[str]):
         return len(self.offsets) - 1
 
     @property
+    def letters(self) -> int:
+        """Bytes of all words together."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    @property
     def nbytes(self) -> int:
         """Memory held."""
         return self.blob.nbytes + self.offsets.nbytes

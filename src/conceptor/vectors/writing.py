@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, contextmanager
+from collections import deque
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
@@ -56,9 +57,10 @@ class RowWriter:
         self._stream = stream
         self._format = file_format
         self._dimension = dimension
-        self._encode = (
-            word2vec_binary.encode if file_format == word2vec_binary.FORMAT else text.encode
-        )
+        self._rows = word2vec_binary if file_format == word2vec_binary.FORMAT else text
+        # Buffers come back once written: asking the system for fresh memory costs as much as
+        # writing it.
+        self._spare: deque[NDArray[np.uint8]] = deque()
         self._promised = count
         self._is_front = file_format == text.GLOVE
         if file_format == text.GLOVE:
@@ -75,14 +77,24 @@ class RowWriter:
         """Return the rows as bytes, once the words are known to survive."""
         check_finite(chunk, np.dtype(np.float32))
         _check_words(chunk.words, self._format)
-        return self._encode(chunk)
+        buffer = self._buffer(self._rows.encoded_size(chunk))
+        return buffer[: self._rows.encode(chunk, buffer)]
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        with suppress(IndexError):
+            while len(spare := self._spare.pop()) < size:
+                pass
+            return spare
+        return np.empty(size + size // 16, dtype=np.uint8)
 
     def write(self, encoded: NDArray[np.uint8]) -> None:
-        """Append the bytes."""
+        """Append the bytes, after which they are no longer the caller's."""
         if self._is_front:
             _guard_front(self._stream, encoded[:3].tobytes())
             self._is_front = False
         self._stream.write(encoded.data)
+        if isinstance(encoded.base, np.ndarray):
+            self._spare.append(encoded.base)
 
     def finish(self, count: int) -> None:
         """Fill in the count, or check the one that was promised."""
