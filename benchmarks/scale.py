@@ -26,6 +26,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import dask
 import dask.array as da
 import numpy as np
 import pyarrow as pa
@@ -62,14 +63,19 @@ def peak_memory() -> float:
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
-def lazy(rows: int, workers: int, memory: int) -> None:
+def lazy_array(rows: int) -> da.Array:
+    """Return at least so many vectors, to be made where they are needed."""
     step = 1 << 16
-    array = da.map_blocks(
+    return da.map_blocks(
         partial(random_block, rows=step, dimension=DIMENSION),
-        chunks=((step,) * (rows // step), (DIMENSION,)),
+        chunks=((step,) * -(-rows // step), (DIMENSION,)),
         dtype=np.float32,
         meta=np.empty((0, 0), np.float32),
     )
+
+
+def lazy(rows: int, workers: int, memory: int) -> None:
+    array = lazy_array(rows)
     with connected(workers=workers, memory=memory) as client:
         ready(client)
         start = time.perf_counter()
@@ -77,24 +83,20 @@ def lazy(rows: int, workers: int, memory: int) -> None:
         seconds = time.perf_counter() - start
         peaks = client.run(peak_memory)
         restarted = len(peaks) != workers or found.count != len(array)
-    one = random_block({None: {"chunk-location": (0,)}}, step, DIMENSION)
-    start = time.perf_counter()
-    for _ in range(3):
-        random_block({None: {"chunk-location": (0,)}}, step, DIMENSION)
-    making = (time.perf_counter() - start) / 3
-    start = time.perf_counter()
-    for _ in range(3):
-        Moments.of(one)
-    summing = (time.perf_counter() - start) / 3
     print(
         f"{found.count:,} × {DIMENSION} float32, {array.nbytes / 1e9:.1f} GB, {workers} workers "
         f"with a limit of {memory / 2**30:.1f} GiB each, load {os.getloadavg()[0]:.1f}\n"
         f"{seconds:.1f} s, {found.count / seconds:,.0f} vectors/s, "
         f"{array.nbytes / 1e9 / seconds:.2f} GB/s; peak memory of a worker "
         f"{max(peaks.values()):,.0f} MB; mean off by "
-        f"{np.abs(found.mean - 0.2).max():.1e}{', WORKERS RESTARTED' if restarted else ''}\n"
-        f"of a block's time on one processor, making it is {making / (making + summing):.0%}"
+        f"{np.abs(found.mean - 0.2).max():.1e}{', WORKERS RESTARTED' if restarted else ''}"
     )
+    some = lazy_array(rows // 10)
+    with dask.config.set(scheduler="threads", num_workers=workers):
+        start = time.perf_counter()
+        moments(some)
+        seconds = time.perf_counter() - start
+    print(f"one process, {workers} threads, a tenth of it: {len(some) / seconds:,.0f} vectors/s")
 
 
 def write_shards(folder: Path, rows: int, dimension: int = DIMENSION) -> list[Path]:
@@ -253,18 +255,19 @@ def primitive_rates(path: Path, folder: Path, n: int) -> dict[str, float]:
     with threadpool_limits(1):
         X = np.random.default_rng(0).standard_normal((4096, n), dtype=np.float32)
         wide, W = X.astype(np.float64), np.eye(n, dtype=np.float32)
-        table = pq.read_table(path, columns=["embedding"], use_threads=False)
+        batch = next(pq.ParquetFile(path).iter_batches(20_000, columns=["embedding"]))
+        table = pa.Table.from_batches([batch])
         size = table.num_rows * 4e-9 * n
-        return {
-            "product": 1e-9 * len(X) * n * n / quickest(lambda: wide.T @ wide),
-            "matmul": 2e-9 * len(X) * n * n / quickest(lambda: X @ W),
-            "read": size
-            / quickest(lambda: pq.read_table(path, columns=["embedding"], use_threads=False)),
-            "write": size
-            / quickest(
-                lambda: pq.write_table(table, copy, use_dictionary=False, write_statistics=False)
+        works: dict[str, tuple[float, Callable[[], object]]] = {
+            "product": (1e-9 * len(X) * n * n, lambda: wide.T @ wide),
+            "matmul": (2e-9 * len(X) * n * n, lambda: X @ W),
+            "write": (
+                size,
+                lambda: pq.write_table(table, copy, use_dictionary=False, write_statistics=False),
             ),
+            "read": (size, lambda: pq.ParquetFile(copy).read(use_threads=False)),
         }
+        return {name: amount / quickest(work) for name, (amount, work) in works.items()}
 
 
 def quickest(function: Callable[[], object]) -> float:
