@@ -14,7 +14,9 @@ import pytest
 from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError, LinearMap
 from conceptor.distributed import postprocess, transform
 from conceptor.distributed.cluster import Run
+from conceptor.distributed.content import BATCH_BYTES, Need
 from conceptor.distributed.manifest import NAME as MANIFEST
+from conceptor.distributed.parquet import ParquetContent
 from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place
 from conceptor.distributed.transform import _rewrite
@@ -87,6 +89,18 @@ def test_every_way_to_keep_vectors_in_a_table(kind, dtype, tmp_path, cn):
     assert found.dtype == X.dtype
     expected = cn.map_(X.astype(np.float64)).astype(dtype)
     np.testing.assert_allclose(found, expected, atol=1e-5 if dtype != "float16" else 5e-3)
+
+
+def test_a_large_row_group_is_read_in_small_pieces(tmp_path):
+    path = tmp_path / "x.parquet"
+    X = np.zeros((500_000, 48), np.float32)
+    lists = pa.FixedSizeListArray.from_arrays(X.reshape(-1), 48)
+    pq.write_table(pa.table({"v": lists}), path, row_group_size=len(X), use_dictionary=False)
+    before = pa.total_allocated_bytes()
+    content = ParquetContent(Place.of(str(path)))
+    held = [pa.total_allocated_bytes() - before for _ in content.read(0, None, Need())]
+    assert len(held) == -(-X.nbytes // BATCH_BYTES)
+    assert max(held) < 3 * BATCH_BYTES < X.nbytes
 
 
 def test_a_map_to_fewer_dimensions(tmp_path):

@@ -21,9 +21,9 @@ from conceptor.vectors.arrow import (
     float_columns,
     matrix_of,
     no_nulls,
+    opened_parquet,
     word_columns,
 )
-from conceptor.vectors.source import BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class ParquetContent:
     def _opened(self) -> Iterator[Any]:
         with damage_reported(self._place):
             file = self._place.path if self._place.is_local else self._place.opened()
-            with pyarrow.parquet.ParquetFile(file, buffer_size=BLOCK_BYTES) as table:
+            with opened_parquet(file) as table:
                 yield table
 
     def layout(self) -> Layout:

@@ -186,6 +186,14 @@ def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
     return words[0], vectors
 
 
+def opened_parquet(file: object) -> Any:  # noqa: ANN401
+    """Open a Parquet file to be read in small pieces.
+
+    Without `pre_buffer=False` a whole row group is read into memory before its first rows come.
+    """
+    return pyarrow().parquet.ParquetFile(file, buffer_size=BLOCK_BYTES, pre_buffer=False)
+
+
 Batches = Callable[[int], "Iterator[tuple[float, Any]]"]
 
 
@@ -194,7 +202,7 @@ def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
     """Yield the schema, and a function that yields how far it is and batches of so many rows."""
     arrow = pyarrow()
     if file_format == PARQUET:
-        with arrow.parquet.ParquetFile(path, buffer_size=BLOCK_BYTES) as table:
+        with opened_parquet(path) as table:
 
             def of_parquet(rows: int) -> Iterator[tuple[float, Any]]:
                 done = 0
