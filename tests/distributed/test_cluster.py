@@ -6,41 +6,28 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from contextlib import ExitStack
 
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client
 
 from conceptor import ConceptorNegation, InvalidInputError, Moments
 from conceptor.distributed import connected, moments, survey, transform
 from tests.distributed.shards import (
     DIMENSION,
+    WAIT,
     assert_close,
     command,
     conceptor,
     names,
     read_parquet,
     states,
+    until,
     vectors,
     write_parquet,
 )
 
 SHARDS = 40
-WAIT = 300  # seconds until a condition counts as never met, also on a busy machine
-
-
-def until(condition):
-    """Wait until a condition holds; return what it gave."""
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.01)
-    raise TimeoutError
 
 
 @pytest.fixture(scope="module")
@@ -131,27 +118,6 @@ def test_a_bad_row_on_workers(client, folder, cn):
     with pytest.raises(InvalidInputError, match=r"in/a.npy, row 1: the vector has NaN or Inf"):
         transform(cn.map_, folder / "in/*.npy", folder / "out")
     assert names(folder / "out") == {"manifest.json", "b.npy"}
-
-
-@pytest.fixture(scope="module")
-def scheduler(tmp_path_factory):
-    """`dask scheduler` and `dask worker` as processes of their own; yields the address."""
-    file = tmp_path_factory.mktemp("scheduler") / "scheduler.json"
-    dask = [sys.executable, "-m", "dask"]
-    shared = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with ExitStack() as stack:
-        for arguments in (
-            ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"],
-            ["worker", "--nworkers", "2", "--nthreads", "1", "--dashboard-address", ":0"],
-        ):
-            process = subprocess.Popen([*dask, *arguments, "--scheduler-file", file], **shared)
-            stack.callback(process.wait, WAIT)
-            stack.callback(process.terminate)
-            until(file.exists)
-        address = until(lambda: file.read_text() and json.loads(file.read_text())["address"])
-        with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=WAIT)
-        yield address
 
 
 @pytest.mark.parametrize("cluster", ["--workers", "--scheduler"])

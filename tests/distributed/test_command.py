@@ -15,7 +15,7 @@ from tests.distributed.shards import command, conceptor, names
 from tests.terminal import on_a_terminal
 
 
-def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path):
+def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler):
     folder = tmp_path / "in"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -25,7 +25,8 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path):
     bad = good[2].copy()
     bad[17, 3] = np.nan
     np.save(folder / "2.npy", bad)
-    arguments = ["postprocess", folder, tmp_path / "out", "--workers", 2, "--method", "abtt"]
+    arguments = ["postprocess", folder, tmp_path / "out", "--scheduler", scheduler]
+    arguments += ["--method", "abtt"]
     code, shown = on_a_terminal(command(*arguments))
     assert code == 2
     for said in ("dashboard at http://127.0.0.1:", "moments", "writing", "vectors/s"):

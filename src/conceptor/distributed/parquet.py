@@ -5,7 +5,7 @@ Every other column, the schema, its metadata, compression and dictionaries are k
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,10 +51,13 @@ class ParquetContent:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        with damage_reported(self._place):
-            file = self._place.path if self._place.is_local else self._place.opened()
-            with opened_parquet(file) as table:
-                yield table
+        local = nullcontext(self._place.path) if self._place.is_local else None
+        with (
+            damage_reported(self._place),
+            local or self._place.opened() as file,
+            opened_parquet(file) as table,
+        ):
+            yield table
 
     def layout(self) -> Layout:
         """Read the footer; rows are cut at row groups."""

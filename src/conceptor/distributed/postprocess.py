@@ -6,12 +6,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from conceptor.distributed import manifest
+from conceptor.distributed.gathering import Weighting, complete
 from conceptor.distributed.manifest import Manifest
-from conceptor.distributed.moments import Weighting, complete, gather
+from conceptor.distributed.moments import gather
+from conceptor.distributed.output import check_output
 from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey
-from conceptor.distributed.transform import check_output, transform_shards
+from conceptor.distributed.transform import transform_shards
 from conceptor.errors import InvalidInputError
 from conceptor.linear_map import LinearMap
 from conceptor.postprocess import describe, fitted

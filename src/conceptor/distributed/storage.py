@@ -15,7 +15,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.atomic import flushing, publish
-from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,9 +37,7 @@ class Place:
         """Find the file system of a path or URL; chains such as ``zip://*.npy::s3://…`` too."""
         try:
             fs, path = fsspec.core.url_to_fs(url, **(options or {}))
-        except ImportError as error:
-            raise MissingExtraError(f"{url} ({error}); besides, a cluster", "dask") from None
-        except ValueError as error:
+        except (ImportError, ValueError) as error:  # which name the package that is missing
             raise InvalidInputError(f"{url}: {error}") from None
         return cls(fs, path)
 

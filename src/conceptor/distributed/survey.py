@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from conceptor.distributed.cluster import Run, delayed, lost, outcomes
@@ -49,10 +50,12 @@ def attempted(
         return Failure(shard.name, f"{shard.place}: {error.strerror or error}", invalid=False)
 
 
-def survey(shards: Sequence[Shard], *, count: bool = False) -> list[Layout | Failure]:
+def survey(
+    shards: Sequence[Shard], *, count: bool = False, dimension: int | None = None
+) -> list[Layout | Failure]:
     """Look at all shards; `count` the rows also where this takes a pass over the shard.
 
-    Shards that do not agree with the first one on the dimension have failed.
+    Shards have failed if their vectors are not of `dimension`, by default that of most shards.
     """
     step = 1 if count else _SHARDS_LOOKED_AT
     groups = [shards[i : i + step] for i in range(0, len(shards), step)]
@@ -63,7 +66,7 @@ def survey(shards: Sequence[Shard], *, count: bool = False) -> list[Layout | Fai
             result = [Failure(shard.name, lost(result), invalid=False) for shard in groups[i]]
         found[i] = result
     layouts = [layout for i in range(len(groups)) for layout in found[i]]
-    return _agreeing(shards, layouts)
+    return _agreeing(shards, layouts, dimension)
 
 
 def _look(shards: Iterable[Shard], count: bool) -> list[Layout | Failure]:
@@ -80,19 +83,29 @@ def _layout(shard: Shard, count: bool) -> Layout:
 
 
 def _agreeing(
-    shards: Sequence[Shard], layouts: Sequence[Layout | Failure]
+    shards: Sequence[Shard], layouts: Sequence[Layout | Failure], dimension: int | None
 ) -> list[Layout | Failure]:
-    known = [each.dimension for each in layouts if not isinstance(each, Failure) and each.dimension]
-    agreed: list[Layout | Failure] = []
-    for shard, layout in zip(shards, layouts, strict=True):
-        if not isinstance(layout, Failure) and layout.dimension not in (None, known[0]):
-            layout = Failure(
-                shard.name,
-                f"{shard.place}: vectors of {layout.dimension} numbers; those of the first shard "
-                f"have {known[0]}",
-            )
-        agreed.append(layout)
-    return agreed
+    found = Counter(
+        layout.dimension
+        for layout in layouts
+        if not isinstance(layout, Failure) and layout.dimension is not None
+    )
+    wanted = dimension or max(found, key=found.__getitem__, default=None)
+    return [
+        Failure(
+            shard.name,
+            f"{shard.place}: vectors of {layout.dimension} numbers instead of {wanted}",
+        )
+        if not isinstance(layout, Failure) and layout.dimension not in (None, wanted)
+        else layout
+        for shard, layout in zip(shards, layouts, strict=True)
+    ]
+
+
+def rows_in(counts: Iterable[int | None]) -> int | None:
+    """Add up rows, if all are known."""
+    known = list(counts)
+    return None if None in known else sum(filter(None, known))
 
 
 def packed(items: Iterable[Item], size: Callable[[Item], int]) -> list[tuple[Item, ...]]:
