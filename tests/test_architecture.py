@@ -29,6 +29,7 @@ FLOW = [
     "vectors",
     "passes",
     "postprocess",
+    "distributed",
     "corpus",
     "lexicon",
     "downloads",

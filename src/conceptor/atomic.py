@@ -26,17 +26,23 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(target)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with _flushing(beside):
+        with flushing(beside):
             yield beside
-        _sync(beside)
-        beside.replace(target)
-        _sync(target.parent)
+        publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
 
 
+def publish(path: Path, target: str | os.PathLike[str]) -> None:
+    """Rename a finished file on the same disk onto `target`, its bytes first."""
+    target = Path(target)
+    _sync(path)
+    path.replace(target)
+    _sync(target.parent)
+
+
 @contextmanager
-def _flushing(path: Path) -> Iterator[None]:
+def flushing(path: Path) -> Iterator[None]:
     """Bring what is written to the disk all the while, so that little is left for the end."""
     done = threading.Event()
 

@@ -116,13 +116,13 @@ def postprocess(
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(kept.keeping(chunks), _usage(weights, vocabulary))
-    fitted = _fitted(estimator, moments)
+    fitted(estimator, moments)
     held = kept.release()
     chunks = watched(opened, "writing", progress) if held is None else shown(held, progress)
-    words = write_mapped(chunks, goal, fitted.map_, opened.count)
+    words = write_mapped(chunks, goal, estimator.map_, opened.count)
     if save_map is not None:
-        fitted.map_.save(save_map)
-    return finished_report(opened, started, words, fitted)
+        estimator.map_.save(save_map)
+    return finished_report(opened, started, words, estimator)
 
 
 def fit(
@@ -139,7 +139,7 @@ def fit(
     chosen = _usage(weights, vocabulary)
     chunks = watched(opened, "moments", progress)
     moments = moments_of(until(chunks, chosen.top), chosen)
-    _fitted(estimator, moments)
+    fitted(estimator, moments)
     return finished_report(opened, started, opened.count or moments.count, estimator)
 
 
@@ -147,7 +147,8 @@ def _usage(weights: Usage | str | Mapping[str, float], vocabulary: object) -> Us
     return weights if isinstance(weights, Usage) else usage(weights, vocabulary)
 
 
-def _fitted(estimator: SpectralMethod, moments: Moments) -> SpectralMethod:
+def fitted(estimator: SpectralMethod, moments: Moments) -> SpectralMethod:
+    """Fit on moments."""
     # An eigendecomposition of this size is quicker on one processor: several mostly wait for
     # each other, and on a busy machine for a second.
     with threadpool_limits(1):
@@ -257,13 +258,17 @@ def finished_report(
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
     report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
     report.remarks = source.findings.lines()
-    if estimator is not None:
-        report.estimated_on = estimator.moments_.count
-        report.aperture = getattr(estimator, "aperture_", None)
-        gate, values = estimator.gate_, estimator.spectrum_.values
-        if (gate <= 1).all() and values.sum() > 0:
-            report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
-            report.quota = float((1 - gate).mean())
+    return report if estimator is None else describe(report, estimator)
+
+
+def describe(report: Report, estimator: SpectralMethod) -> Report:
+    """Add what a fitted estimator did."""
+    report.estimated_on = estimator.moments_.count
+    report.aperture = getattr(estimator, "aperture_", None)
+    gate, values = estimator.gate_, estimator.spectrum_.values
+    if (gate <= 1).all() and values.sum() > 0:
+        report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
+        report.quota = float((1 - gate).mean())
     return report
 
 

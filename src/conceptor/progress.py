@@ -22,7 +22,7 @@ def silent(label: str, fraction: float | None, words: int) -> None:
 
 
 @contextmanager
-def on_terminal() -> Iterator[Progress]:
+def on_terminal(unit: str = "words") -> Iterator[Progress]:
     """Show a bar with rate and time left for each pass, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield silent
@@ -34,7 +34,7 @@ def on_terminal() -> Iterator[Progress]:
         progress.TextColumn("{task.description:>9}"),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
-        progress.TextColumn("{task.fields[rate]:>10,.0f} words/s"),
+        progress.TextColumn(f"{{task.fields[rate]:>10,.0f}} {unit}/s"),
         progress.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

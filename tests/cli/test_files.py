@@ -17,6 +17,7 @@ import pytest
 
 from conceptor import LinearMap
 from conceptor.vectors import open_vectors, write_vectors
+from tests.terminal import on_a_terminal
 
 WORDS = [f"w{i}" for i in range(200)]
 VECTORS = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32) + 0.5
@@ -96,24 +97,9 @@ def test_pipes(folder):
 
 def test_progress_on_a_terminal(folder):
     """Both passes with rate and time left, and the closing line alone at the end."""
-    reader, terminal = os.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "conceptor", "postprocess", folder / "in.txt", folder / "o.txt"],
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(terminal)
-    shown = b""
-    try:
-        while part := os.read(reader, 65536):
-            shown += part
-    except OSError:  # how Linux says that the terminal was closed
-        pass
-    finally:
-        os.close(reader)
-    assert process.wait() == 0
-    text = shown.decode()
+    command = [sys.executable, "-m", "conceptor", "postprocess"]
+    code, text = on_a_terminal([*command, folder / "in.txt", folder / "o.txt"])
+    assert code == 0
     assert "moments" in text
     assert "writing" in text
     assert "words/s" in text

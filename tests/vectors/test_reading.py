@@ -76,6 +76,13 @@ def test_binary_whose_floats_look_like_blanks_and_newlines(tmp_path):
     assert vectors == [list(row), list(row)]
 
 
+def test_binary_whose_first_float_looks_like_a_line_of_text(tmp_path):
+    row = struct.unpack("<2f", b"9\n\r\xbe" + b"\x01\x02\x03\x3e")
+    source, words, vectors = read(tmp_path / "x", binary([(b"a", row), (b"b", row)], b"2 2"))
+    assert (source.format, words) == ("word2vec-binary", ["a", "b"])
+    assert vectors == [list(row), list(row)]
+
+
 @pytest.mark.parametrize("block", [64, 100, 1000])
 def test_rows_cut_by_the_end_of_a_block(block, tmp_path, monkeypatch):
     words = [f"w{'x' * (i % 50)}{i}" for i in range(500)]

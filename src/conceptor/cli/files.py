@@ -33,6 +33,16 @@ from conceptor.cli.file_options import (
     Weights,
     read_aperture,
 )
+from conceptor.cli.scale import (
+    ClusterOptions,
+    Column,
+    Scheduler,
+    ShardOptions,
+    Workers,
+    is_sharded,
+    postprocess_shards,
+    refuse_file_options,
+)
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -62,12 +72,16 @@ def postprocess(
     on_error: OnErrorOption = OnError.error,
     replace_spaces: ReplaceSpaces = None,
     as_json: Json = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    column: Column = None,
 ) -> None:
-    """Post-process a file of vectors into another, in bounded memory.
+    """Post-process a file of vectors into another, in bounded memory; or shards, on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
     .feather; .gz .bz2 .xz .zst .zip around text and binary ones. The input is recognised by its
-    content, OUT is written as its name says and appears only when complete.
+    content, OUT is written as its name says and appears only when complete. Shards (a directory
+    or a pattern in quotes) go to a directory; a run that was stopped goes on where it was.
 
     [bold]Examples[/bold]
 
@@ -78,6 +92,10 @@ def postprocess(
       conceptor postprocess GoogleNews-vectors-negative300.bin.gz as-in-the-paper.bin --paper
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
+
+      conceptor postprocess 'shards/*.parquet' better/ --workers 2
+
+      conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
     """
     _refuse_json_into_pipe(target, as_json=as_json)
     from conceptor.postprocess import postprocess as run
@@ -89,6 +107,12 @@ def postprocess(
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     estimator = _estimator(method, options, vocabulary)
     budget = _bytes(memory)
+    if is_sharded(source, scheduler, workers, column):
+        refuse_file_options(target, format, dtype, on_error, replace_spaces)
+        cluster = ClusterOptions(scheduler, workers, budget)
+        chosen = ShardOptions(weights or "uniform", vocabulary, column, save_map, force)
+        _close(postprocess_shards(source, target, estimator, cluster, chosen), as_json=as_json)
+        return
     opened = _opened(source, on_error, replace_spaces)
     usage = _usage(opened, method, weights, vocabulary)
     with on_terminal() as progress:

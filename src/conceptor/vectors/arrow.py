@@ -36,7 +36,8 @@ def pyarrow() -> Any:  # noqa: ANN401
 
 
 @contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
+def damage_reported(path: object) -> Iterator[None]:
+    """Turn what the Arrow library says of a damaged file into an error of the user's input."""
     arrow = pyarrow()
     try:
         yield
@@ -55,7 +56,7 @@ class ArrowSource(VectorSource):
     def __init__(self, path: Path, file_format: str) -> None:
         self.format = file_format
         self._fraction = 0.0
-        with _damage_reported(path), _opened(path, file_format) as (schema, batches):
+        with damage_reported(path), _opened(path, file_format) as (schema, batches):
             self._word_column, self._vector_columns = _columns(path, schema)
             _, first = next(iter(batches(1)), (0.0, None))
             dimension, dtype = self._shape(path, schema, first)
@@ -90,7 +91,7 @@ class ArrowSource(VectorSource):
     def _decoded(self) -> Iterator[Located]:
         start = 0
         rows = max(1, BLOCK_BYTES // (4 * self.dimension))
-        with _damage_reported(self.path), _opened(self.path, self.format) as (_, batches):
+        with damage_reported(self.path), _opened(self.path, self.format) as (_, batches):
             for self._fraction, batch in batches(rows):
                 chunk = Chunk(self._words(batch, start), self._vectors(batch, start))
                 yield Located(chunk, np.arange(start + 1, start + batch.num_rows + 1))
@@ -99,7 +100,7 @@ class ArrowSource(VectorSource):
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
         arrow = pyarrow()
         column = batch.column(self._word_column)
-        self._no_nulls(column, start, "word")
+        no_nulls(column, self.path, start, "word")
         column = column.cast(arrow.large_binary())
         _, offsets, data = column.buffers()
         bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset :][: len(column) + 1]
@@ -108,40 +109,50 @@ class ArrowSource(VectorSource):
         return PackedWords(blob, bounds - bounds[0])
 
     def _vectors(self, batch: Any, start: int) -> NDArray[np.float32]:  # noqa: ANN401
-        arrow = pyarrow()
         columns = [batch.column(name) for name in self._vector_columns]
-        for column in columns:
-            self._no_nulls(column, start, "vector")
-        lists = (arrow.FixedSizeListArray, arrow.ListArray, arrow.LargeListArray)
-        if not isinstance(columns[0], lists):
-            parts = [column.to_numpy(zero_copy_only=False) for column in columns]
-            return as_float32(np.stack(parts, axis=1))
-        column = columns[0]
-        if not isinstance(column, arrow.FixedSizeListArray):
-            lengths = np.diff(column.offsets.to_numpy())
-            wrong = np.flatnonzero(lengths != self.dimension)
-            if len(wrong):
-                raise InvalidInputError(
-                    f"{self.path}, row {start + wrong[0] + 1}: a vector of {lengths[wrong[0]]} "
-                    f"numbers among vectors of {self.dimension}"
-                )
-        flat = column.flatten()
-        self._no_nulls(flat, start, "number")
-        return as_float32(flat.to_numpy(zero_copy_only=False).reshape(-1, self.dimension))
+        return as_float32(matrix_of(columns, self.dimension, self.path, start))
 
-    def _no_nulls(self, column: Any, start: int, what: str) -> None:  # noqa: ANN401
-        if column.null_count:
+
+def matrix_of(
+    columns: list[Any], dimension: int, where: object, start: int
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return the vectors of a list column, or of one column for each dimension, as they are stored.
+
+    `where` and `start`, how many rows came before, name the place of a missing or ragged vector.
+    """
+    arrow = pyarrow()
+    for column in columns:
+        no_nulls(column, where, start, "vector")
+    lists = (arrow.FixedSizeListArray, arrow.ListArray, arrow.LargeListArray)
+    if not isinstance(columns[0], lists):
+        return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
+    column = columns[0]
+    if not isinstance(column, arrow.FixedSizeListArray):
+        lengths = np.diff(column.offsets.to_numpy())
+        wrong = np.flatnonzero(lengths != dimension)
+        if len(wrong):
             raise InvalidInputError(
-                f"{self.path}, rows from {start + 1}: {column.null_count} missing {what}s"
+                f"{where}, row {start + wrong[0] + 1}: a vector of {lengths[wrong[0]]} "
+                f"numbers among vectors of {dimension}"
             )
+    flat = column.flatten()
+    no_nulls(flat, where, start, "number", dimension)
+    numbers: np.ndarray[Any, np.dtype[Any]] = flat.to_numpy(zero_copy_only=False)
+    return numbers.reshape(-1, dimension)
 
 
-def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
-    """Choose the column of words and the column or columns of numbers."""
+def no_nulls(column: Any, where: object, start: int, what: str, each: int = 1) -> None:  # noqa: ANN401
+    """Raise for a missing value, `each` of which make a row."""
+    if column.null_count:
+        first = column.is_null().index(True).as_py() // each
+        raise InvalidInputError(
+            f"{where}, row {start + first + 1}: the first of {column.null_count} missing {what}s"
+        )
+
+
+def float_columns(schema: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
+    """Return the names of the list columns of floats, and of the columns of floats."""
     types = pyarrow().types
-    text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
-    named = [name for name in WORD_COLUMNS if name in text]
-    words = named[:1] if len(text) > 1 else text
     lists = [
         field.name
         for field in schema
@@ -152,7 +163,20 @@ def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
         )
         and types.is_floating(field.type.value_type)
     ]
-    numbers = [field.name for field in schema if types.is_floating(field.type)]
+    return lists, [field.name for field in schema if types.is_floating(field.type)]
+
+
+def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
+    """Return the column of words: the only one of text, or the one with a usual name."""
+    types = pyarrow().types
+    text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+    return [name for name in WORD_COLUMNS if name in text][:1] if len(text) > 1 else text
+
+
+def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
+    """Choose the column of words and the column or columns of numbers."""
+    words = word_columns(schema)
+    lists, numbers = float_columns(schema)
     vectors = lists if lists else numbers
     if len(words) != 1 or not vectors or len(lists) > 1 or len(set(schema.names)) != len(schema):
         raise InvalidInputError(
@@ -160,6 +184,14 @@ def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
             f"dimension) of floats; it has {', '.join(map(str, schema.names)) or 'no columns'}"
         )
     return words[0], vectors
+
+
+def opened_parquet(file: object) -> Any:  # noqa: ANN401
+    """Open a Parquet file to be read in small pieces.
+
+    Without `pre_buffer=False` a whole row group is read into memory before its first rows come.
+    """
+    return pyarrow().parquet.ParquetFile(file, buffer_size=BLOCK_BYTES, pre_buffer=False)
 
 
 Batches = Callable[[int], "Iterator[tuple[float, Any]]"]
@@ -170,7 +202,7 @@ def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
     """Yield the schema, and a function that yields how far it is and batches of so many rows."""
     arrow = pyarrow()
     if file_format == PARQUET:
-        with arrow.parquet.ParquetFile(path, buffer_size=BLOCK_BYTES) as table:
+        with opened_parquet(path) as table:
 
             def of_parquet(rows: int) -> Iterator[tuple[float, Any]]:
                 done = 0

@@ -93,7 +93,7 @@ def _lines_source(path: Path, head: bytes) -> VectorSource:
             return text.TextSource(path, dimension, count)
         # A file of one-dimensional vectors may begin like a header; `1 300`, then `a 2`.
         if 0 < dimension <= _LARGEST_DIMENSION and not (
-            newline and _is_row(second, 1) and _is_row(first, 1)
+            newline and _is_row(second, 1) and _is_row(first, 1) and not _has_control(rest)
         ):
             if not rest.strip() and dimension:
                 raise InvalidInputError(
@@ -114,9 +114,14 @@ def _after_header(
 ) -> VectorSource:
     """Tell damaged text from word2vec binary: text has no control characters."""
     sample = rest[: 1 << 16]
-    if any(byte < 9 for byte in sample) or not _mostly_text(sample):
+    if _has_control(sample) or not _mostly_text(sample):
         return word2vec_binary.Word2VecBinarySource(path, header, header_bytes)
     return text.TextSource(path, header[1], header[0])
+
+
+def _has_control(content: bytes) -> bool:
+    """Whether there are control characters near the beginning, as in no text."""
+    return any(byte < 9 for byte in content[: 1 << 16])
 
 
 def _mostly_text(sample: bytes) -> bool:

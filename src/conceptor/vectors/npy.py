@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -86,18 +86,19 @@ class ArraySource(VectorSource):
             with self.path.open("rb", buffering=0) as file:
                 for column in range(self.dimension):
                     file.seek(self._start + (column * self.rows + start) * size)
-                    _fill(file.readinto, stored[column], self.path)
+                    fill(file.readinto, stored[column], self.path)
             return as_float32(stored.T)
         stored = np.empty((stop - start, self.dimension), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self._start + start * self.dimension * size)
-            _fill(file.readinto, stored.reshape(-1), self.path)
+            fill(file.readinto, stored.reshape(-1), self.path)
         return as_float32(stored)
 
 
-def _fill(
-    readinto: Callable[[memoryview], int | None], flat: NDArray[np.generic], path: Path
+def fill(
+    readinto: Callable[[memoryview], int | None], flat: NDArray[np.generic], path: object
 ) -> None:
+    """Fill a flat array with the next bytes of a file."""
     view = flat.view(np.uint8).data
     while view:
         count = readinto(view)
@@ -115,25 +116,41 @@ def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
         return np.ascontiguousarray(stored, dtype=np.float32)
 
 
-def open_npy(path: Path) -> ArraySource:
-    """Open an array; its header is matched, never evaluated, so nothing in it can run."""
-    with path.open("rb") as file:
-        fixed = file.read(12)
-        version = fixed[6:7]
-        size = 2 if version == b"\x01" else 4
-        length = int.from_bytes(fixed[8 : 8 + size], "little")
-        start = 8 + size + length
-        file.seek(8 + size)
-        header = file.read(length if length <= 1 << 16 else 0)
+class Header(NamedTuple):
+    """What the beginning of a `.npy` file says of the rest."""
+
+    rows: int
+    columns: int
+    dtype: np.dtype[Any]
+    start: int
+    fortran: bool
+
+
+def read_header(file: BinaryIO, where: object) -> Header:
+    """Read a header, which is matched and never evaluated, so nothing in it can run."""
+    fixed = file.read(12)
+    version = fixed[6:7]
+    size = 2 if version == b"\x01" else 4
+    length = int.from_bytes(fixed[8 : 8 + size], "little")
+    start = 8 + size + length
+    file.seek(8 + size)
+    header = file.read(length if length <= 1 << 16 else 0)
     match = _HEADER.match(header)
-    if not match:
+    if not fixed.startswith(MAGIC) or not match:
         shown = header[:100].decode("latin-1").strip()
         raise InvalidInputError(
-            f"{path}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
+            f"{where}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
         )
     descr, order, rows, columns = match.groups()
-    dtype = np.dtype(descr.decode())
-    return ArraySource(path, (int(rows), int(columns)), dtype, start, fortran=order == b"True")
+    return Header(int(rows), int(columns), np.dtype(descr.decode()), start, order == b"True")
+
+
+def open_npy(path: Path) -> ArraySource:
+    """Open an array."""
+    with path.open("rb") as file:
+        found = read_header(file, path)
+    shape = (found.rows, found.columns)
+    return ArraySource(path, shape, found.dtype, found.start, fortran=found.fortran)
 
 
 def header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:

@@ -1,0 +1,144 @@
+"""What was done in an output directory, with which map, from which shards.
+
+A shard is done when its output is there: outputs appear whole. The manifest binds the directory to
+one map and one input, so that neither is mixed with another, and says how far things are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from conceptor import __version__
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conceptor.distributed.shards import Shard
+    from conceptor.distributed.storage import Place
+    from conceptor.linear_map import LinearMap
+
+NAME = "manifest.json"
+_FORMAT = "conceptor.shards/1"
+_HEAD_BYTES = 4096
+
+
+def digest(map_: LinearMap) -> str:
+    """Return a hash of what the map does."""
+    hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}".encode())
+    for part in (map_.matrix, map_.offset, map_.bias):
+        hashed.update(part.astype("<f8").tobytes())
+    return hashed.hexdigest()
+
+
+@dataclass
+class Manifest:
+    """The record of an output directory.
+
+    Attributes
+    ----------
+    map
+        Hash of the map.
+    request
+        How the map came about, where it was made for these shards.
+    shards
+        For each shard, by name: where it lies, its bytes and stamp; its rows once known; `done`,
+        the bytes of its output, or `failed`, why there is none.
+    estimated_without
+        What was wrong in rows that the map was therefore estimated without.
+    """
+
+    folder: Place
+    map: str
+    request: dict[str, Any] | None = None
+    shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    estimated_without: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: Place) -> Manifest | None:
+        """Return a directory's manifest, if it has one."""
+        place = folder / NAME
+        if not place.exists():
+            return None
+        try:
+            with place.opened() as file:
+                content = json.load(file)
+            if content["format"] != _FORMAT:
+                raise InvalidInputError(f"{place}: of another version, {content['format']!r}")
+            names = ("map", "request", "shards", "estimated_without")
+            return cls(folder, *(content[name] for name in names))
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(
+                f"{place}: not a manifest written by this program; write to another directory"
+            ) from None
+
+    def write(self) -> None:
+        """Put it into the directory, whole; the map comes first, see `check_bound`."""
+        content = {
+            "format": _FORMAT,
+            "map": self.map,
+            "conceptor": __version__,
+            "request": self.request,
+            "estimated_without": self.estimated_without,
+            "shards": self.shards,
+        }
+        (self.folder / NAME).write(json.dumps(content, indent=1).encode())
+
+    def check_same(self, other: Manifest) -> None:
+        """Raise unless `other` asks to go on with just this work.
+
+        A shard whose output is missing may have changed since: it was repaired, perhaps.
+        """
+        place = self.folder / NAME
+        hint = "write to another directory, or begin anew with --force"
+        if other.request is not None and other.request != self.request:
+            old, new = _difference(self.request or {}, other.request)
+            raise InvalidInputError(
+                f"{place}: the work there was begun with {old}, not with {new}; {hint}"
+            )
+        if other.map and other.map != self.map:
+            raise InvalidInputError(
+                f"{place}: the shards there were written with another map "
+                f"({self.map[:12]}, not {other.map[:12]}); {hint}"
+            )
+        added = sorted(other.shards.keys() - self.shards.keys())
+        gone = sorted(self.shards.keys() - other.shards.keys())
+        if added or gone:
+            what = f"{added[0]} is new" if added else f"{gone[0]} is gone"
+            raise InvalidInputError(f"{place}: the input is not the same, {what}; {hint}")
+        for name, now in other.shards.items():
+            then = self.shards[name]
+            if "done" in then and any(then[key] != now[key] for key in ("source", *_STATE)):
+                raise InvalidInputError(
+                    f"{place}: the input is not the same, {now['source']} has changed since it "
+                    f"was done; {hint}"
+                )
+
+
+_STATE = ("bytes", "stamp")
+
+
+def listing(shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
+    """Return what a manifest says of shards not yet done."""
+    return {
+        shard.name: {"source": str(shard.place), "bytes": shard.size, "stamp": shard.stamp}
+        for shard in shards
+    }
+
+
+def check_bound(folder: Place, map_digest: str) -> None:
+    """Raise where a directory is no longer bound to a map: someone has begun it anew since."""
+    if map_digest.encode() not in (folder / NAME).head(_HEAD_BYTES):
+        raise InvalidInputError(f"{folder}: was begun anew with another map meanwhile")
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, str]:
+    for key in [*new, *old]:
+        if old.get(key) != new.get(key):
+            return f"{key} {old.get(key)}", f"{key} {new.get(key)}"
+    return "", ""

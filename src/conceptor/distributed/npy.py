@@ -1,0 +1,93 @@
+"""Shards that are bare `.npy` matrices; words in a file beside go along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
+from conceptor.errors import InvalidInputError
+from conceptor.vectors.npy import fill, header, read_header
+from conceptor.vectors.words_file import words_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conceptor.distributed.storage import Place
+    from conceptor.linear_map import LinearMap
+    from conceptor.vectors.npy import Header
+
+# Tasks are cut from rows of about this many bytes.
+_CUT_BYTES = 32 << 20
+
+
+class NpyContent:
+    """A matrix in C order, any row of which can be sought."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def _header(self) -> Header:
+        with self._place.opened() as file:
+            found = read_header(file, self._place)
+        if found.fortran:
+            raise InvalidInputError(
+                f"{self._place}: is stored column by column, so rows cannot be read alone; "
+                "save it again with np.ascontiguousarray"
+            )
+        need = found.start + found.rows * found.columns * found.dtype.itemsize
+        held, _ = self._place.state()
+        if held < need or not found.columns:
+            raise InvalidInputError(
+                f"{self._place}: {found.rows} × {found.columns} {found.dtype} make {need} bytes, "
+                f"the file has {held}; write it again"
+            )
+        return found
+
+    def layout(self) -> Layout:
+        """Read the header."""
+        found = self._header()
+        row_bytes = found.columns * found.dtype.itemsize
+        step = max(1, _CUT_BYTES // row_bytes)
+        cuts = (*range(0, found.rows, step), found.rows)
+        return Layout(found.rows, found.columns, row_bytes, cuts)
+
+    def read(self, start: int, stop: int | None, need: Need) -> Iterator[Rows]:
+        """Yield rows; there is nothing but vectors here."""
+        if need.words or need.weights is not None:
+            wanted = "words" if need.words else f"column {need.weights}"
+            raise InvalidInputError(f"{self._place}: a .npy array has no {wanted}; use Parquet")
+        found = self._header()
+        width = found.columns * found.dtype.itemsize
+        stop = found.rows if stop is None else stop
+        step = batch_rows(width)
+        with self._place.opened() as file:
+            file.seek(found.start + start * width)
+            for first in range(start, stop, step):
+                rows = np.empty((min(step, stop - first), found.columns), dtype=found.dtype)
+                fill(file.readinto, rows.reshape(-1), self._place)  # type: ignore[attr-defined]
+                native = rows.astype(found.dtype.newbyteorder("="), copy=False)
+                yield Rows(native, wordless(len(rows)))
+
+    def rewrite(self, map_: LinearMap, path: Path, told: Callable[[int], None]) -> int:
+        """Write a header, then rows in the same type."""
+        found = self._header()
+        done = 0
+        with path.open("wb") as file:
+            file.write(header(found.rows, map_.n_out, found.dtype))
+            for rows in self.read(0, None, Need()):
+                image = mapped(map_, rows.vectors, self._place, done)
+                file.write(image.astype(found.dtype.newbyteorder("<"), copy=False).data)
+                done += len(image)
+                told(done)
+        return done
+
+
+def words_beside(place: Place) -> Place | None:
+    """Return the file of words that belongs to an array, if there is one."""
+    if not place.name.endswith(".npy"):
+        return None
+    words = place.parent / words_path(Path(place.name)).name
+    return words if words.exists() else None

@@ -1,0 +1,68 @@
+"""The directory that shards are written to: whose it is, and what of a plan is there already."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from conceptor.distributed.manifest import NAME, Manifest
+from conceptor.errors import InvalidInputError
+
+
+def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
+    """Return the manifest of earlier work that `plan` continues; raise if it must not."""
+    for name, shard in plan.shards.items():
+        if str(plan.folder / name) == shard["source"]:
+            raise InvalidInputError(f"{plan.folder}: holds the input; write to another directory")
+    if force:
+        return None
+    old = Manifest.read(plan.folder)
+    there = _outputs(plan)
+    if old is None:
+        if there:
+            raise InvalidInputError(
+                f"{plan.folder / next(iter(there))}: exists, and no {NAME} tells whence; "
+                "write to another directory, or replace it with --force"
+            )
+        return None
+    for name, shard in old.shards.items():
+        size = there.get(name)
+        if size is None or shard.get("done", size) != size:
+            shard.pop("done", None)
+        else:
+            shard["done"] = size
+    old.check_same(plan)
+    return old
+
+
+def bind(plan: Manifest, *, force: bool) -> None:
+    """Bind the directory to the plan, keeping what is done of it and nothing else.
+
+    Outputs go before the manifest does: a crash in between leaves the old manifest with shards
+    not done, which is the truth.
+    """
+    old = check_output(plan, force=force)
+    for name, shard in (old.shards if old else {}).items():
+        if "done" in shard:
+            plan.shards[name] |= {"done": shard["done"], "rows": shard.get("rows")}
+    for name in _outputs(plan):
+        if "done" not in plan.shards[name]:
+            plan.folder.fs.rm((plan.folder / name).path)
+    if old is not None:
+        plan.request = plan.request or old.request
+        plan.estimated_without = old.estimated_without
+    plan.write()
+
+
+def _outputs(plan: Manifest) -> dict[str, int]:
+    """Return the planned shards that are in the directory, with their sizes."""
+    fs, root = plan.folder.fs, plan.folder.path
+    fs.invalidate_cache()
+    if not fs.exists(root):
+        return {}
+    if not fs.isdir(root):
+        raise InvalidInputError(f"{plan.folder}: is a file; shards are written to a directory")
+    found = {
+        str(PurePosixPath(path).relative_to(root)): int(info["size"])
+        for path, info in fs.find(root, detail=True).items()
+    }
+    return {name: found[name] for name in plan.shards if name in found}

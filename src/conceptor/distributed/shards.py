@@ -1,0 +1,146 @@
+"""Which shards there are, in which order, and how each is opened."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from conceptor.distributed.npy import NpyContent
+from conceptor.distributed.parquet import ParquetContent
+from conceptor.distributed.storage import Place, state_of
+from conceptor.distributed.word_files import WordFileContent
+from conceptor.errors import InvalidInputError
+from conceptor.vectors import npy
+from conceptor.vectors.detect import target_format
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from conceptor.distributed.content import Content
+
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of many.
+
+    Attributes
+    ----------
+    place
+        Where it is.
+    name
+        Its path below the directory that all have in common; it is written under the same name.
+    size, stamp
+        Its bytes, and whatever else shows that it has changed since it was listed.
+    column
+        Which column holds the vectors, where that must be said.
+    """
+
+    place: Place
+    name: str
+    size: int
+    stamp: str
+    column: str | None = None
+
+    @property
+    def content(self) -> Content:
+        """The shard opened by its format, which its first bytes tell."""
+        head = self.place.head(6)
+        if head.startswith(b"PAR1"):
+            return ParquetContent(self.place, self.column)
+        if self.column is not None:
+            raise InvalidInputError(f"{self.place}: only Parquet has columns; leave --column out")
+        if head.startswith(npy.MAGIC):
+            return NpyContent(self.place)
+        return WordFileContent(self.place)
+
+    def check_unchanged(self) -> None:
+        """Raise where the file is no longer the one that was listed."""
+        if self.place.state() != (self.size, self.stamp):
+            raise InvalidInputError(
+                f"{self.place}: changed while it was worked on; run the same command again"
+            )
+
+
+def find_shards(
+    source: Paths, column: str | None = None, options: Mapping[str, Any] | None = None
+) -> list[Shard]:
+    """List the shards of a file, a directory, a pattern, or several of these, each once.
+
+    A directory stands for all vectors files below it, but for those whose names begin with a dot
+    or an underscore. What a directory or pattern yields is sorted by name, numbers by value
+    (`part-2` before `part-10`); a list is kept in its order.
+    """
+    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    found: dict[tuple[str, str], Shard] = {}
+    for one in several:
+        place = Place.of(os.fspath(one), options)
+        for root, path, info in _listed(place):
+            size, stamp = state_of(info)
+            name = str(PurePosixPath(path).relative_to(root))
+            shard = Shard(Place(place.fs, path), name, size, stamp, column)
+            found.setdefault((str(shard.place), path), shard)
+    shards = list(found.values())
+    names = [shard.name for shard in shards]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInputError(
+            f"{twice}: shards of this name come from two directories; name a directory above both"
+        )
+    return shards
+
+
+def _listed(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return root, path and file information of what a path or pattern stands for, sorted."""
+    place.fs.invalidate_cache()
+    if _has_magic(place.path) and not place.fs.exists(place.path):
+        parts = PurePosixPath(place.path).parts
+        first = next(i for i, part in enumerate(parts) if _has_magic(part))
+        root = str(PurePosixPath(*parts[:first]))
+        found = place.fs.glob(place.path, detail=True)
+        files = {path: info for path, info in found.items() if info["type"] == "file"}
+        if not files:
+            raise InvalidInputError(f"{place}: no file matches")
+    elif place.fs.isdir(place.path):
+        root = place.path
+        found = place.fs.find(place.path, detail=True)
+        files = {path: info for path, info in found.items() if _is_shard(path, root)}
+        formats = {target_format(Path(path))[0] for path in files}
+        if not files:
+            raise InvalidInputError(f"{place}: no vectors files in this directory")
+        if len(formats) > 1:
+            raise InvalidInputError(
+                f"{place}: holds {' and '.join(sorted(formats))} files; choose with a pattern, "
+                "such as 'shards/*.parquet'"
+            )
+    elif place.fs.exists(place.path):
+        root, files = place.parent.path, {place.path: place.fs.info(place.path)}
+    else:
+        raise InvalidInputError(f"{place}: no such file or directory")
+    return [(root, path, files[path]) for path in sorted(files, key=_by_value)]
+
+
+def _has_magic(text: str) -> bool:
+    return any(character in text for character in "*?[")
+
+
+def _is_shard(path: str, root: str) -> bool:
+    if any(part[0] in "._" for part in PurePosixPath(path).relative_to(root).parts):
+        return False
+    try:
+        target_format(Path(path))
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _by_value(path: str) -> list[tuple[int, str]]:
+    """Order names as people do: runs of digits by their value."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part)
+        for part in re.findall(r"[0-9]+|[^0-9]+", path)
+    ]

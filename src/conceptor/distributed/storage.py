@@ -1,0 +1,157 @@
+"""Files wherever fsspec finds them: listed, read in pieces, and written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from conceptor.atomic import flushing, publish
+from conceptor.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+# What file systems call that which changes when a file does, the surest first.
+_STAMPS = ("ETag", "etag", "md5Hash", "CRC", "mtime", "LastModified", "last_modified", "created")
+_LEFTOVER = re.compile(r"^\..+\.partial$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path on a file system."""
+
+    fs: Any
+    path: str
+
+    @classmethod
+    def of(cls, url: str, options: Mapping[str, Any] | None = None) -> Place:
+        """Find the file system of a path or URL; chains such as ``zip://*.npy::s3://…`` too."""
+        try:
+            fs, path = fsspec.core.url_to_fs(url, **(options or {}))
+        except (ImportError, ValueError) as error:  # which name the package that is missing
+            raise InvalidInputError(f"{url}: {error}") from None
+        return cls(fs, path)
+
+    def __str__(self) -> str:
+        return self.path if self.is_local else str(self.fs.unstrip_protocol(self.path))
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(self.fs, f"{self.path.rstrip('/')}/{name}")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the system opens it by its path."""
+        return isinstance(self.fs, LocalFileSystem)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def parent(self) -> Place:
+        """The directory around it."""
+        return Place(self.fs, str(PurePosixPath(self.path).parent))
+
+    def exists(self) -> bool:
+        """Whether there is such a file now."""
+        self.fs.invalidate_cache()
+        return bool(self.fs.exists(self.path))
+
+    def state(self) -> tuple[int, str]:
+        """Return the size, and whatever shows that the content changed."""
+        self.fs.invalidate_cache()
+        return state_of(self.fs.info(self.path))
+
+    def opened(self) -> BinaryIO:
+        """Open for reading."""
+        return cast("BinaryIO", self.fs.open(self.path, "rb"))
+
+    def head(self, size: int) -> bytes:
+        """Read the first bytes."""
+        with self.opened() as file:
+            return file.read(size)
+
+    def write(self, data: bytes) -> None:
+        """Put these bytes there, all or none."""
+        with publishing(self) as path:
+            path.write_bytes(data)
+
+    @contextmanager
+    def local_copy(self) -> Iterator[Path]:
+        """Yield a path the system opens: the file's own, or that of a copy."""
+        if self.is_local:
+            yield Path(self.path)
+            return
+        with TemporaryDirectory(prefix="conceptor-") as folder:
+            copy = Path(folder) / self.name
+            self.fs.get_file(self.path, str(copy))
+            yield copy
+
+
+def state_of(info: Mapping[str, Any]) -> tuple[int, str]:
+    """Return size and stamp from what a file system says of a file."""
+    stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
+    # A listing may give seconds where the file itself gives a date.
+    seconds = stamp.timestamp() if isinstance(stamp, datetime) else stamp
+    return int(info.get("size") or 0), str(seconds)
+
+
+def nothing_more() -> None:
+    """Agree to the publication of a file."""
+
+
+@contextmanager
+def publishing(place: Place, confirm: Callable[[], None] = nothing_more) -> Iterator[Path]:
+    """Yield a local path of the same name to write to; then the file appears, whole, at `place`.
+
+    `confirm` is called before it does and may still raise. Locally the file is written in a
+    hidden directory beside and renamed. Elsewhere it is uploaded under another name and moved,
+    which every store does at once: a killed process leaves a name that `tidy` knows.
+    """
+    if place.is_local:
+        folder = Path(place.path).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = TemporaryDirectory(dir=folder, prefix=f".{place.name}.", suffix=".partial")
+    else:
+        beside = TemporaryDirectory(prefix="conceptor-")
+    with beside as name:
+        path = Path(name) / place.name
+        with flushing(path) if place.is_local else nullcontext():
+            yield path
+        confirm()
+        if place.is_local:
+            publish(path, place.path)
+        else:
+            _upload(path, place)
+
+
+def _upload(path: Path, place: Place) -> None:
+    beside = place.parent / f".{place.name}.{secrets.token_hex(4)}.partial"
+    place.fs.makedirs(place.parent.path, exist_ok=True)
+    try:
+        place.fs.put_file(str(path), beside.path)
+        place.fs.mv(beside.path, place.path)
+    finally:
+        with suppress(FileNotFoundError):
+            place.fs.rm(beside.path)
+
+
+def tidy(folders: set[str], fs: Any) -> None:  # noqa: ANN401
+    """Remove what killed writers left behind in these directories."""
+    fs.invalidate_cache()
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            for path in fs.ls(folder, detail=False):
+                if _LEFTOVER.match(PurePosixPath(path).name):
+                    with suppress(FileNotFoundError):
+                        fs.rm(path, recursive=True)

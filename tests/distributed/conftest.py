@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import dask
+import pytest
+from distributed import Client
+
+from conceptor import ConceptorNegation
+from tests.distributed.shards import WAIT, until, vectors, write_parquet
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@pytest.fixture
+def without_a_cluster():
+    """Tasks run one after another in this process."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def X() -> np.ndarray:  # noqa: N802 - the letter of scikit-learn
+    return vectors(600)
+
+
+@pytest.fixture(scope="session")
+def cn(X: np.ndarray) -> ConceptorNegation:
+    return ConceptorNegation(aperture=2.0).fit(X)
+
+
+@pytest.fixture
+def folder(tmp_path, X):
+    """A directory with six Parquet shards in `in`."""
+    write_parquet(tmp_path / "in", X, 6, row_group_size=40)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def scheduler(tmp_path_factory):
+    """`dask scheduler` and `dask worker` as processes of their own; yields the address."""
+    file = tmp_path_factory.mktemp("scheduler") / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    shared = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with ExitStack() as stack:
+        for arguments in (
+            ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"],
+            ["worker", "--nworkers", "2", "--nthreads", "1", "--dashboard-address", ":0"],
+        ):
+            process = subprocess.Popen([*dask, *arguments, "--scheduler-file", file], **shared)
+            stack.callback(process.wait, WAIT)
+            stack.callback(process.terminate)
+            until(file.exists)
+        address = until(lambda: file.read_text() and json.loads(file.read_text())["address"])
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=WAIT)
+        yield address

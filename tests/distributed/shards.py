@@ -1,0 +1,96 @@
+"""Shards to work on, and how to look at what became of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIMENSION = 24
+WAIT = 300  # seconds until a condition counts as never met, also on a busy machine
+
+
+def vectors(rows: int, dimension: int = DIMENSION) -> np.ndarray:
+    """float32 vectors with a mean and a decaying spectrum."""
+    rng = np.random.default_rng(rows)
+    scales = np.geomspace(3, 0.1, dimension)
+    return (rng.standard_normal((rows, dimension)) * scales + 0.5).astype(np.float32)
+
+
+def table(X: np.ndarray, first: int = 0) -> pa.Table:
+    """Words, vectors and other columns, among them one of weights."""
+    numbers = np.arange(first, first + len(X))
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), X.shape[1])
+    return pa.table(
+        {
+            "word": [f"w{i}" for i in numbers],
+            "embedding": lists,
+            "mass": (numbers * 7 % 11).astype(np.float64),
+            "tags": pa.array([["a"], [], ["b", "c"]]).take(pa.array(numbers % 3)),
+        }
+    ).replace_schema_metadata({"owner": "someone"})
+
+
+def write_parquet(folder: Path, X: np.ndarray, parts: int, **options: object) -> list[Path]:
+    """Write rows to so many tables of about the same length."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths, first = [], 0
+    for i, rows in enumerate(np.array_split(X, parts)):
+        paths.append(folder / f"part-{i}.parquet")
+        pq.write_table(table(rows, first), paths[-1], **options)
+        first += len(rows)
+    return paths
+
+
+def read_parquet(paths: list[Path], column: str = "embedding") -> np.ndarray:
+    """Return the vectors of tables one after another."""
+    lists = [pq.read_table(path)[column].combine_chunks() for path in paths]
+    return np.concatenate(
+        [each.flatten().to_numpy().reshape(len(each), -1) for each in lists if len(each)]
+    )
+
+
+def names(folder: Path) -> set[str]:
+    """All that lies in a directory, leftovers included."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def states(folder: Path) -> dict[str, tuple[int, int]]:
+    """What would change for every file that is written again."""
+    return {
+        path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.glob("part-*")
+    }
+
+
+def until(condition):
+    """Wait until a condition holds; return what it gave."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.01)
+    raise TimeoutError
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "conceptor", *map(str, arguments)]
+
+
+def conceptor(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+
+
+def assert_close(found, expected) -> None:
+    """Moments agree to 1e-10 of their size."""
+    assert found.count == expected.count
+    for name in ("weight", "squared_weight", "mean", "scatter"):
+        one, two = (np.asarray(getattr(each, name)) for each in (found, expected))
+        assert np.abs(one - two).max() <= 1e-10 * np.abs(two).max(), name

@@ -1,0 +1,149 @@
+"""Real processes: workers and clients are killed, and the result is whole and the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, InvalidInputError, Moments
+from conceptor.distributed import connected, moments, survey, transform
+from tests.distributed.shards import (
+    DIMENSION,
+    WAIT,
+    assert_close,
+    command,
+    conceptor,
+    names,
+    read_parquet,
+    states,
+    until,
+    vectors,
+    write_parquet,
+)
+
+SHARDS = 40
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(workers=2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Forty shards of 5,000 vectors."""
+    folder = tmp_path_factory.mktemp("many")
+    X = vectors(SHARDS * 5_000)
+    return X, write_parquet(folder / "in", X, SHARDS)
+
+
+@pytest.fixture
+def small_tasks(monkeypatch):
+    """One task for each shard."""
+    monkeypatch.setattr(survey, "TASK_BYTES", 1)
+
+
+def pids(client):
+    """The processes of the workers, all of which answer."""
+    client.wait_for_workers(2, timeout=WAIT)
+    return set(client.run(os.getpid).values())
+
+
+class Killer:
+    """Kills the workers of a cluster once work is under way."""
+
+    def __init__(self, client):
+        self.victims = pids(client)
+        self.fraction = None
+
+    def __call__(self, label, fraction, words):
+        if self.fraction is None:
+            self.fraction = fraction
+            for victim in self.victims:
+                os.kill(victim, signal.SIGKILL)
+
+
+def parts(folder):
+    return [folder / f"part-{i}.parquet" for i in range(SHARDS)]
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_workers_killed_during_the_moments(client, many):
+    X, paths = many
+    undisturbed = moments(paths, "column:mass")
+    mass = np.arange(len(X)) * 7 % 11
+    assert_close(undisturbed, Moments.of(X, mass.astype(float)))
+    killer = Killer(client)
+    found = moments(paths, "column:mass", progress=killer)
+    assert killer.fraction < 1
+    assert not pids(client) & killer.victims
+    np.testing.assert_array_equal(found.scatter, undisturbed.scatter)
+    np.testing.assert_array_equal(found.mean, undisturbed.mean)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
+    X, paths = many
+    killer = Killer(client)
+    report = transform(cn.map_, paths, tmp_path / "out", progress=killer)
+    assert killer.fraction < 1
+    assert not pids(client) & killer.victims
+    assert report.words == len(X)
+    assert names(tmp_path / "out") == {"manifest.json", *(path.name for path in paths)}
+    np.testing.assert_allclose(
+        read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
+    )
+
+
+def test_a_dask_array_on_workers(client, cn):
+    X = vectors(5000)
+    lazy = da.from_array(X, chunks=(700, DIMENSION))
+    told = []
+    found = moments(lazy, "zipf", progress=lambda *news: told.append(news))
+    assert_close(found, Moments.of(X, 1 / (np.arange(5000) + 2.7)))
+    until(lambda: told and told[-1] == ("moments", 1.0, 5000))
+    np.testing.assert_allclose(transform(cn.map_, lazy).compute(), cn.transform(X), atol=1e-5)
+
+
+def test_a_bad_row_on_workers(client, folder, cn):
+    np.save(folder / "in/a.npy", np.full((3, DIMENSION), np.inf))
+    np.save(folder / "in/b.npy", np.ones((3, DIMENSION)))
+    with pytest.raises(InvalidInputError, match=r"in/a.npy, row 1: the vector has NaN or Inf"):
+        transform(cn.map_, folder / "in/*.npy", folder / "out")
+    assert names(folder / "out") == {"manifest.json", "b.npy"}
+
+
+@pytest.mark.parametrize("cluster", ["--workers", "--scheduler"])
+def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
+    X, paths = many
+    value = 2 if cluster == "--workers" else request.getfixturevalue("scheduler")
+    arguments = [f"{paths[0].parent}/*.parquet", tmp_path / "out", cluster, value]
+    arguments += ["--aperture", "2"]
+    with subprocess.Popen(command("postprocess", *arguments)) as process:
+        try:
+            until(lambda: states(tmp_path / "out") or process.poll() is not None)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
+    done = states(tmp_path / "out")
+    run = conceptor("postprocess", *arguments, "--json")
+    assert run.returncode == 0, run.stderr
+    assert "dashboard at http://127.0.0.1:" in run.stderr
+    report = json.loads(run.stdout)
+    assert report["words"] == len(X)
+    assert "shards were done before" in report["remarks"][0]
+    after = states(tmp_path / "out")
+    assert {name: after[name] for name in done} == done
+    kept = {"manifest.json", "map.safetensors", *(path.name for path in paths)}
+    until(lambda: names(tmp_path / "out") == kept)
+    cn = ConceptorNegation(aperture=2.0).fit(X)
+    np.testing.assert_allclose(
+        read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
+    )

@@ -1,0 +1,101 @@
+"""`conceptor postprocess` of shards as a process: what it shows, does and refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorError, LinearMap
+from conceptor.distributed import cluster, connected
+from tests.distributed.shards import command, conceptor, names
+from tests.terminal import on_a_terminal
+
+
+def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    good = rng.standard_normal((4, 300, 8)).astype(np.float32)
+    for i, rows in enumerate(good):
+        np.save(folder / f"{i}.npy", rows)
+    bad = good[2].copy()
+    bad[17, 3] = np.nan
+    np.save(folder / "2.npy", bad)
+    arguments = ["postprocess", folder, tmp_path / "out", "--scheduler", scheduler]
+    arguments += ["--method", "abtt"]
+    code, shown = on_a_terminal(command(*arguments))
+    assert code == 2
+    for said in ("dashboard at http://127.0.0.1:", "moments", "writing", "vectors/s"):
+        assert said in shown
+    lines = [line for line in shown.splitlines() if "row 18" in line]
+    assert len(lines) == 1
+    assert lines[0].endswith(
+        "the other 3 of 4 shards are done: once this is put right, the same call finishes the rest"
+    )
+    assert "Traceback" not in shown
+    np.save(folder / "2.npy", good[2])
+    run = conceptor(*arguments, "--json", "--save-map", tmp_path / "map.safetensors")
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    assert (report["words"], report["dimension"]) == (1200, 8)
+    assert names(tmp_path / "out") == {"manifest.json", "map.safetensors", *names(folder)}
+    map_ = LinearMap.load(tmp_path / "map.safetensors")
+    for i, rows in enumerate(good):
+        np.testing.assert_allclose(np.load(tmp_path / f"out/{i}.npy"), map_(rows), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["in", "-"], "shards go to a directory"),
+        (["in", "out", "--dtype", "float16"], "--dtype float16 has no meaning for shards"),
+        (["in/*.npy", "out", "--on-error", "skip"], "--on-error skip has no meaning"),
+        (["x.bin", "out", "--workers", "2", "--scheduler", "tcp://h:1"], "two clusters"),
+    ],
+)
+def test_what_is_refused_before_any_cluster_is_started(arguments, said, tmp_path):
+    (tmp_path / "in").mkdir()
+    run = subprocess.run(
+        command("postprocess", *arguments),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+    assert said in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_no_scheduler_there(monkeypatch):
+    monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.5)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        with (
+            pytest.raises(ConceptorError, match="no Dask scheduler answers at"),
+            connected(address),
+        ):
+            pass
+
+
+def test_without_dask(tmp_path):
+    """The command line starts without it, and says what to install when it is asked for."""
+    code = """
+import sys
+sys.modules["distributed"] = None
+sys.argv = ["conceptor", "postprocess", ".", "out"]
+from conceptor.cli import main
+assert "dask" not in sys.modules
+main()
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr == (
+        "conceptor: work on a cluster needs an optional dependency; install it with: "
+        "pip install 'conceptor[dask]'\n"
+    )

@@ -1,0 +1,27 @@
+"""Commands run on a terminal of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+
+def on_a_terminal(command: list[object]) -> tuple[int, str]:
+    """Run a command; return its exit code and all that was shown."""
+    reader, terminal = os.openpty()
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while part := os.read(reader, 65536):
+            shown += part
+    except OSError:  # how Linux says that the terminal was closed
+        pass
+    finally:
+        os.close(reader)
+    return process.wait(), shown.decode()
