@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -195,6 +196,14 @@ def test_the_page_is_complete_in_itself(comparison):
     for drawing in drawings:
         shapes = ElementTree.fromstring(drawing)
         assert len(shapes.findall("circle")) == len(METHODS)
+
+
+def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
+    encoders = dataclasses.replace(comparison, vectors="encoders", notes=["(own): a note"])
+    html = page(comparison, encoders)
+    assert html.count("<svg") == 2 * page(comparison).count("<svg")
+    assert "Sentence vectors on STS and SICK" in html
+    assert html.index("(own): a note") > html.index("Sentence vectors")
 
 
 def test_settings_from_what_users_write(tmp_path, words, vectors, monkeypatch):

@@ -6,15 +6,20 @@ Memory is set by the benchmarks' vocabulary and the dimension, not by the length
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
 
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.rows import RowCollector
 from conceptor.usage import Usage, read_words
+from conceptor.vectors.pipeline import ordered_map, processors
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from conceptor.evaluation import WordVectors
     from conceptor.evaluation.rows import Chunks
@@ -63,13 +68,28 @@ def gather(
     """
     totals: list[Moments | None] = [None] * len(weightings)
     collector = RowCollector(wanted, first)
-    for packed, vectors in chunks:
-        names = list(packed)
-        for i, weighting in enumerate(weightings):
-            more = weighting.usage.moments(names, vectors, collector.count)
-            known = totals[i]
-            totals[i] = known if more is None else more if known is None else known + more
-        collector.add(names, vectors)
+
+    def numbered() -> Iterator[tuple[int, list[str], NDArray[Any]]]:
+        before = 0
+        for packed, vectors in chunks:
+            names = list(packed)
+            yield before, names, vectors
+            before += len(names)
+
+    def moments_of(
+        part: tuple[int, list[str], NDArray[Any]],
+    ) -> tuple[list[str], NDArray[Any], list[Moments | None]]:
+        before, names, vectors = part
+        found = [weighting.usage.moments(names, vectors, before) for weighting in weightings]
+        return names, vectors, found
+
+    # Several chunks at a time, one BLAS thread each: such small products do not split well.
+    with threadpool_limits(1):
+        for names, vectors, found in ordered_map(moments_of, numbered(), processors()):
+            collector.add(names, vectors)
+            for i, more in enumerate(found):
+                known = totals[i]
+                totals[i] = known if more is None else more if known is None else known + more
     for weighting, total in zip(weightings, totals, strict=True):
         if total is None:
             raise InvalidInputError(

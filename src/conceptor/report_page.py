@@ -6,10 +6,10 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from conceptor.report import TITLES, Table, comparison_tables
+from conceptor.report import TITLES, Table, comparison_tables, sentence_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from conceptor.comparison import Comparison
     from conceptor.evaluation.statistics import Interval
@@ -33,28 +33,44 @@ div.wide { overflow-x: auto; }
 """
 
 
-def page(comparison: Comparison, *, by_task: bool = False) -> str:
-    """Return a complete HTML document."""
+def page(
+    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
+) -> str:
+    """Return a complete HTML document; of sentence encoders too, where they were compared."""
     title = f"conceptor compare: {comparison.vectors}"
-    tables = comparison_tables(comparison, by_task=by_task)
     parts = [
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
         f"<title>{escape(title)}</title>",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style>\n<h1>{escape(title)}</h1>",
-        *(f'<p class="note">{escape(note)}</p>' for note in comparison.notes),
+        *_notes(comparison),
+        *_sections(comparison, comparison_tables(comparison, by_task=by_task)),
     ]
-    for family, table in zip(comparison.families, tables, strict=True):
-        parts.append(f"<h2>{escape(table.title)}</h2>\n{_table(table)}")
-        gains = comparison.gains(family)
-        if gains:
-            parts.append(_gain_chart(gains, TITLES.get(family, family)))
+    if sentences is not None:
+        parts += _sections(sentences, sentence_tables(sentences, by_task=by_task))
+        parts += _notes(sentences)
     if comparison.missing:
         listed = "".join(
             f"<li>{escape(name)}: {escape(why)}</li>" for name, why in comparison.missing.items()
         )
         parts.append(f"<h2>Not at hand</h2><ul>{listed}</ul>")
     return "\n".join(parts) + "\n</html>\n"
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    return [f'<p class="note">{escape(note)}</p>' for note in comparison.notes]
+
+
+def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
+    """Return a heading, a table and a chart for each task."""
+    parts = []
+    for family, table in zip(comparison.families, tables, strict=True):
+        parts.append(f"<h2>{escape(table.title)}</h2>\n{_table(table)}")
+        gains = comparison.gains(family)
+        if gains:
+            over = comparison.baseline
+            parts.append(_gain_chart(gains, f"Gain over {over}, {TITLES.get(family, family)}"))
+    return parts
 
 
 def _table(table: Table) -> str:
@@ -74,7 +90,7 @@ def _table(table: Table) -> str:
 
 
 def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
-    """Draw each method's gain over the original with its interval, on one axis through zero."""
+    """Draw each method's gain over the baseline with its interval, on one axis through zero."""
     ends = [0.0, *(end for i in gains.values() for end in (i.low, i.high, i.difference))]
     ends = [end for end in ends if not math.isnan(end)]
     low, high = min(ends), max(ends)
@@ -107,7 +123,7 @@ def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
             f"<title>{escape(method)}: {interval.difference:+.2f} "
             f"[{interval.low:+.2f}, {interval.high:+.2f}]</title></circle>"
         )
-    label = escape(f"Gain over the original vectors, {title}, with 95% intervals")
+    label = escape(f"{title}, with 95% intervals")
     return (
         f'<div class="wide"><svg role="img" aria-label="{label}" width="{left + width + 20}" '
         f'height="{height}">{"".join(shapes)}</svg></div>'

@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 from conceptor.comparison import Comparison
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import gather
-from conceptor.estimators import ConceptorNegation
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import RESAMPLES
@@ -18,6 +17,7 @@ from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.methods import ORIGINAL, Settings
 from conceptor.progress import Progress, silent
 from conceptor.sentences import SentenceEncoder
+from conceptor.spectral import ConceptorNegation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

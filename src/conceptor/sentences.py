@@ -152,7 +152,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
         """Learn from some more sentences; with uSIF the first call settles the words' weights."""
-        if not hasattr(self, "moments_") and not hasattr(self, "word_weights_"):
+        if not hasattr(self, "probabilities_"):
             self._start()
         tokens = [_tokens(sentence) for sentence in sentences]
         if not hasattr(self, "word_weights_"):

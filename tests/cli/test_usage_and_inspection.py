@@ -97,7 +97,6 @@ def test_an_alphabetical_file_is_noticed(folder):
         (["inspect", "sorted.bin", "--plot", "figure.xyz"], "figure.xyz"),
         (["compare", "sorted.bin", "--sentences", "magic"], "magic"),
         (["compare", "sorted.bin", "--sentences", ""], "no sentence encoder"),
-        (["compare", "sorted.bin", "--sentences", "sif", "--html"], "--sentences"),
         (["compare", "sorted.bin", "--usage-aperture", "-1"], "aperture"),
     ],
 )

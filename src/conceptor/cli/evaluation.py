@@ -197,15 +197,17 @@ def compare(
     from conceptor.progress import on_terminal
     from conceptor.report import comma_separated, comparison_tables, sentence_tables
     from conceptor.report_page import page
-    from conceptor.sentence_comparison import checked_encoders, compare_sentences
 
     one_format(as_json, as_markdown, as_csv, as_html)
     policy = choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
     chosen_aperture = read_aperture(usage_aperture)
-    encoders = checked_encoders(split(sentences)) if sentences is not None else []
-    if encoders and as_html:
-        raise InvalidInputError("--sentences has no web page; use --markdown, --json or --csv")
+    encoders = []
+    if sentences is not None:
+        # scikit-learn takes a second to import.
+        from conceptor.sentence_comparison import checked_encoders, compare_sentences
+
+        encoders = checked_encoders(split(sentences))
     source = demo_vectors() if vectors is None else opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -256,7 +258,7 @@ def compare(
         more = {} if by_sentence is None else by_sentence.evaluations
         write(comma_separated({**comparison.evaluations, **more}), output)
     elif as_html:
-        write(page(comparison, by_task=by_task), output)
+        write(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = list(comparison.notes)
