@@ -119,7 +119,7 @@ def paper(study: Study) -> list[str]:
     columns = [f"{vectors}/{method}" for vectors in ("word2vec", "glove") for method in methods]
     heads = [column.replace("/", ", ") for column in columns]
     lines = [
-        "### Beside the paper's Table 5 (300 dimensions, one run)\n",
+        "### Beside the paper's Table 5 (300 dimensions)\n",
         "| | " + " | ".join([*heads, *(f"here, {method}" for method in methods)]) + " |",
         "| --- |" + " ---: |" * (len(columns) + len(methods)),
     ]
