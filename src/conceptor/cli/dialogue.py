@@ -70,7 +70,7 @@ def dialogue(
         str,
         typer.Option(
             help="Start values: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
-            "[b]original[/b], which learns far more slowly."
+            "[b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
     workers: Annotated[

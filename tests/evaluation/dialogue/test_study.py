@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy import stats
 
+mpl.use("agg")
+
+from conceptor import plots
 from conceptor.dialogue_report import dialogue_tables, verdict
 from conceptor.evaluation.dialogue.study import Study
 from conceptor.evaluation.dialogue.training import Epoch
@@ -99,3 +103,11 @@ def test_one_method_and_one_run() -> None:
     assert means.lines[0].cells[0].text == "100.0"
     assert not means.lines[0].cells[0].best
     assert len(runs.lines) == 1
+
+
+def test_the_learning_curves_are_every_run_and_their_mean(study) -> None:
+    ax = plots.plot_learning(study, "area")
+    assert len(ax.lines) == 2 * (3 + 1)
+    for line in ax.lines:
+        assert list(line.get_ydata()) == [50.0, 75.0]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["original", "cn"]

@@ -34,8 +34,7 @@ class Start(StrEnum):
 
     `scaled` divides the normal start values of a layer by the root of its inputs, and begins with
     the belief carried on and the turn's scores as they are. `original` is N(0, 1) for all but the
-    convolutions: the scores then start as noise, which training first silences by the update's
-    scalars, and it learns the words only long after.
+    convolutions: the scores then start as noise that training first has to silence.
     """
 
     SCALED = "scaled"
