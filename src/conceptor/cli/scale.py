@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -95,6 +96,8 @@ def postprocess_shards(
     from conceptor.distributed import connected, postprocess
     from conceptor.progress import on_terminal
 
+    # When a scheduler is lost, Dask's client logs tracebacks; our error says it in a line.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     scheduler, workers, memory = cluster
     with connected(scheduler, workers=workers, memory=memory) as client:
         typer.echo(f"conceptor: dashboard at {client.dashboard_link}", err=True)

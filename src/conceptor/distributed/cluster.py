@@ -157,6 +157,11 @@ def outcomes(tasks: Sequence[Delayed], run: Run) -> Iterator[tuple[int, Any]]:
             futures = client.compute(list(tasks))
         position = {future.key: i for i, future in enumerate(futures)}
         for future in distributed.as_completed(futures):
+            if future.cancelled():
+                raise ConceptorError(
+                    "the scheduler was lost, or someone cancelled the work; once it is there "
+                    "again, the same call goes on with what is not done"
+                )
             error = future.exception()
             yield position[future.key], future.result() if error is None else error
             future.release()
