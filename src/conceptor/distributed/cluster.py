@@ -41,12 +41,15 @@ def connected(
     """
     if scheduler is not None:
         try:
-            client = distributed.Client(scheduler, timeout=_SECONDS_TO_CONNECT)
+            # Not the default one yet: a client that fails to connect would stay behind as such.
+            client = distributed.Client(
+                scheduler, timeout=_SECONDS_TO_CONNECT, set_as_default=False
+            )
         except (OSError, ValueError) as error:
             raise ConceptorError(
                 f"no Dask scheduler answers at {scheduler} ({error}); is it running there?"
             ) from None
-        with client:
+        with client, client.as_current():
             yield client
         return
     if workers is not None and workers < 1:
