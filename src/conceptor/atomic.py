@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FLUSH_SECONDS = 0.2
+_FLUSH_SECONDS = 0.5
 
 
 @contextmanager
