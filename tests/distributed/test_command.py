@@ -81,12 +81,19 @@ def test_no_scheduler_there(monkeypatch):
             pass
 
 
-def test_without_dask(tmp_path):
+@pytest.mark.parametrize(
+    ("source", "status", "said"),
+    [
+        ("*.npy", 1, "work on"),
+        (".", 2, ".: a directory; name a file in it. For all files in it: work on"),
+    ],
+)
+def test_without_dask(source, status, said, tmp_path):
     """The command line starts without it, and says what to install when it is asked for."""
-    code = """
+    code = f"""
 import sys
 sys.modules["distributed"] = None
-sys.argv = ["conceptor", "postprocess", ".", "out"]
+sys.argv = ["conceptor", "postprocess", {source!r}, "out"]
 from conceptor.cli import main
 assert "dask" not in sys.modules
 main()
@@ -94,8 +101,8 @@ main()
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert run.returncode == 1
+    assert run.returncode == status
     assert run.stderr == (
-        "conceptor: work on a cluster needs an optional dependency; install it with: "
+        f"conceptor: {said} a cluster needs an optional dependency; install it with: "
         "pip install 'conceptor[dask]'\n"
     )

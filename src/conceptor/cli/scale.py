@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from conceptor.cli.file_options import Dtype, OnError
-from conceptor.errors import InvalidInputError
+from conceptor.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from conceptor.postprocess import Report
@@ -93,8 +93,16 @@ def postprocess_shards(
     options: ShardOptions,
 ) -> Report:
     """Connect, say where the dashboard is, and do the work."""
-    from conceptor.distributed import connected, postprocess
     from conceptor.progress import on_terminal
+
+    try:
+        from conceptor.distributed import connected, postprocess
+    except MissingExtraError as error:
+        if os.path.isdir(source):
+            raise InvalidInputError(
+                f"{source}: a directory; name a file in it. For all files in it: {error}"
+            ) from None
+        raise
 
     # When a scheduler is lost, Dask's client logs tracebacks; our error says it in a line.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
