@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import threading
 
 import pytest
 
+from conceptor import atomic
 from conceptor.atomic import replacing
 
 
@@ -51,3 +54,27 @@ def test_a_missing_directory_is_named(tmp_path) -> None:
         replacing(tmp_path / "nowhere" / "out") as beside,
     ):
         beside.write_text("x")
+
+
+def test_bytes_that_did_not_reach_the_disk_on_the_way_are_not_published(tmp_path, monkeypatch):
+    """The system tells of such bytes once; the last sync would know nothing of them."""
+    told = threading.Event()
+    sync = atomic._sync
+
+    def once(path):
+        if not told.is_set():
+            told.set()
+            raise OSError(errno.EIO, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(atomic, "_FLUSH_SECONDS", 0.001)
+    monkeypatch.setattr(atomic, "_sync", once)
+
+    def write():
+        with replacing(tmp_path / "x") as beside:
+            beside.write_text("new")
+            assert told.wait(60)
+
+    with pytest.raises(OSError, match="Input/output"):
+        write()
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,11 +45,16 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
 def flushing(path: Path) -> Iterator[None]:
     """Bring what is written to the disk all the while, so that little is left for the end."""
     done = threading.Event()
+    failed: list[OSError] = []
 
     def flush() -> None:
-        while not done.wait(_FLUSH_SECONDS):
-            with suppress(OSError):  # not there yet; trouble with the disk shows in the last sync
+        while not failed and not done.wait(_FLUSH_SECONDS):
+            try:
                 _sync(path)
+            except FileNotFoundError:  # not yet
+                pass
+            except OSError as error:
+                failed.append(error)
 
     thread = threading.Thread(target=flush, daemon=True)
     thread.start()
@@ -58,6 +63,8 @@ def flushing(path: Path) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+    if failed:  # the system tells of bytes it could not write once, so a later sync would succeed
+        raise failed[0]
 
 
 def _sync(path: Path) -> None:

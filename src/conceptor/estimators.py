@@ -33,16 +33,10 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMe
     returned as float32, integers as float64. Moments, eigenpairs and maps are always float64.
     Neither `fit` nor `transform` makes a float64 copy of the whole matrix.
 
+    What is learnt (`moments_`, `spectrum_`, `gate_`, `map_`): `conceptor.spectral.SpectralMethod`.
+
     Attributes
     ----------
-    moments_ : Moments
-        All vectors seen so far, weighted.
-    spectrum_ : Spectrum
-        ``λ`` (descending) and ``U``.
-    gate_ : ndarray of shape (n,)
-        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients.
-    map_ : LinearMap
-        What `transform` applies; can be saved and applied without this class.
     n_features_in_ : int
         Dimension of the vectors, n.
     """

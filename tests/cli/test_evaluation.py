@@ -7,14 +7,13 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from conceptor.vectors import write_vectors
+from tests.cli import process
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 needs_data = pytest.mark.skipif(
@@ -27,21 +26,8 @@ COLUMNS = ["task", "dataset", "metric", "score", "used", "total"]
 def run(tmp_path):
     """Run conceptor on a machine without network, data directory or cache."""
 
-    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-        clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}
-        # Nothing listens on the discard port: a connection is refused at once.
-        clean |= {
-            "XDG_CACHE_HOME": str(tmp_path / "cache"),
-            "CONCEPTOR_DATA_URL": "http://127.0.0.1:9",
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "conceptor", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=clean | environment,
-            cwd=tmp_path,
-            check=False,
-        )
+    def run(*arguments: object, **environment: str):
+        return process.conceptor(*arguments, cwd=tmp_path, cache=tmp_path / "cache", **environment)
 
     return run
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from conceptor import ConceptorNegation, LinearMap
 from conceptor.usage import rank_weights
 from conceptor.vectors import open_vectors, write_vectors
+from tests.cli import process
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 needs_data = pytest.mark.skipif(
@@ -20,20 +19,8 @@ needs_data = pytest.mark.skipif(
 )
 
 
-def conceptor(*arguments: object, cwd, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}
-    clean |= {
-        "XDG_CACHE_HOME": str(cwd.parent / "cache"),
-        "CONCEPTOR_DATA_URL": "http://127.0.0.1:9",
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "conceptor", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=clean | environment,
-        cwd=cwd,
-        check=False,
-    )
+def conceptor(*arguments: object, cwd, **environment: str):
+    return process.conceptor(*arguments, cwd=cwd, cache=cwd.parent / "cache", **environment)
 
 
 @pytest.fixture(scope="module")

@@ -102,8 +102,7 @@ def postprocess(
     from conceptor.progress import on_terminal
 
     if paper:
-        _check_paper(method, aperture, weights)
-        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
+        aperture, weights, vocabulary = _as_in_the_paper(method, aperture, weights, vocabulary)
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     estimator = _estimator(method, options, vocabulary)
     budget = _bytes(memory)
@@ -160,8 +159,7 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     if paper:
-        _check_paper(method, aperture, weights)
-        aperture, weights, vocabulary = "2", "uniform", vocabulary or _paper_vocabulary()
+        aperture, weights, vocabulary = _as_in_the_paper(method, aperture, weights, vocabulary)
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     estimator = _estimator(method, options, vocabulary)
     opened = _opened(source, on_error, None)
@@ -287,11 +285,14 @@ def _first_words(source: VectorSource) -> list[str]:
     return list(next(source.chunks(2000)).words)
 
 
-def _check_paper(method: Method, aperture: str | None, weights: str | None) -> None:
+def _as_in_the_paper(
+    method: Method, aperture: str | None, weights: str | None, vocabulary: str | None
+) -> tuple[str, str, str | None]:
     if method is not Method.cn or aperture is not None or weights is not None:
         raise InvalidInputError(
             "--paper sets method, aperture and weights; leave --method, --aperture, --weights out"
         )
+    return "2", "uniform", vocabulary or _paper_vocabulary()
 
 
 def _paper_vocabulary() -> str | None:

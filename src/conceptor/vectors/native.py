@@ -64,6 +64,8 @@ class Kernel:
                     return self._loops()
                 _keep(place, code)
             address = _linked(code, self._name)
+        if not address:
+            return self._loops()
         returns = None if self._returns == "void" else np.ctypeslib.as_ctypes_type(self._returns)
         types = [ctype for kind in self._arguments for ctype in kind.ctypes()]
         entry = ctypes.CFUNCTYPE(returns, *types)(address)
@@ -190,6 +192,7 @@ def _fingerprint(module: str) -> str:
     parts: Iterable[bytes] = (
         Path(str(loops and loops.origin)).read_bytes(),
         Path(__file__).read_bytes(),
+        Path(__file__).with_name("compiled.py").read_bytes(),
         version("numba").encode(),
         version("llvmlite").encode(),
         llvm.get_default_triple().encode(),
