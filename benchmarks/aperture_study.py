@@ -58,6 +58,12 @@ class Case:
         """α of a quota, held below the largest that "auto" allows."""
         return aperture.quota_aperture(self.spectrum.values, min(quota, aperture.LARGEST_QUOTA))
 
+    def between(self, product: float) -> float:
+        """Take the geometric mean of two apertures, held below the largest that "auto" allows."""
+        second = aperture.second_aperture(self.spectrum.values, product)
+        noise = aperture.noise_aperture(self.spectrum.values, self.effective)
+        return min((second * noise) ** 0.5, self.at_quota(aperture.LARGEST_QUOTA))
+
     @property
     def unit(self) -> float:
         """α on the vectors' scale for α = 1 at mean eigenvalue 1."""
@@ -98,8 +104,15 @@ CRITERIA: dict[str, Callable[[Case], float]] = {
     "quota = bulk^1.5": lambda case: case.at_quota(aperture.isotropy(case.scaled[1:]) ** 1.5),
     "quota = isotropy of covariance": lambda case: case.at_quota(aperture.isotropy(case.variances)),
     "quota = entropy": lambda case: case.at_quota(_entropy_rank(case.scaled)),
+    "α = 2.5 / λ₂": lambda case: aperture.second_aperture(case.spectrum.values, 2.5),
+    "α = 3 / λ₂": lambda case: aperture.second_aperture(case.spectrum.values, 3.0),
+    "α = 3.5 / λ₂": lambda case: aperture.second_aperture(case.spectrum.values, 3.5),
+    "α = 5.5 / λ₂": lambda case: aperture.second_aperture(case.spectrum.values, 5.5),
     "2 tr R / N": lambda case: aperture.noise_aperture(case.spectrum.values, case.effective / 2),
     "tr R / N": lambda case: aperture.noise_aperture(case.spectrum.values, case.effective),
+    "tr R / N with 4.5 / λ₂": lambda case: case.between(4.5),
+    "tr R / N with 6 / λ₂": lambda case: case.between(6.0),
+    "tr R / N with 7 / λ₂": lambda case: case.between(7.0),
     "auto": lambda case: aperture.suggested_aperture(
         case.spectrum.values, case.count, case.effective
     ),
@@ -182,7 +195,7 @@ def main(target: str, more: list[str]) -> None:
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     lines: dict[str, list[str]] = {part: [] for part in PARTS}
-    summary: dict[str, dict[str, list[tuple[float, bool]]]] = {}
+    summary: dict[str, dict[str, list[tuple[float, float, float]]]] = {}
     for case in cases(battery, more):
         original = case.scores(battery, 0.0)
         fixed = [(alpha, case.scores(battery, alpha * case.unit)) for alpha in GRID]
@@ -199,9 +212,10 @@ def main(target: str, more: list[str]) -> None:
                 now = means(evaluation, member)
                 worse = bool((now < before).any())
                 lost = joint.max() - now.mean()
+                apart = (curve[joint.argmax()] - now).max()
                 kind = "uniform" if case.name.endswith("uniform") else "usage"
                 summary.setdefault(f"{part}, {kind}", {}).setdefault(name, [])
-                summary[f"{part}, {kind}"][name].append((lost, worse))
+                summary[f"{part}, {kind}"][name].append((lost, apart, (now - before).min()))
                 row.append(f"{chosen[name] / case.unit:.2f}: {_pair(now - best)}{'!' * worse}")
             lines[part].append("| " + " | ".join(row) + " |")
         print(case.name, flush=True)
@@ -224,18 +238,22 @@ def _page(lines: dict[str, list[str]], summary: dict[str, dict[str, list]]) -> s
         f"the original vectors. Sets with fewer than {FEWEST_PAIRS} usable pairs are left out "
         "(RG65 has 17 in the Google News subset). N is the effective number of words.\n",
         "## Summary\n",
-        "How far the mean of similarity and STS falls short of the best fixed aperture: the worst "
-        "and the average over the sets of vectors; and how often either mean is below that of the "
-        "original vectors.\n",
+        "How far similarity and STS fall short of the best fixed aperture, the one at which the "
+        "mean of both is highest: the mean of both, worst and average over the sets of vectors; "
+        "the one of the two that falls shorter, worst of all; how often one of the two is below "
+        "that of the original vectors; and by how much at most.\n",
     ]
     for title, rules in summary.items():
         text.append(f"### {title} weights\n")
-        text.append("| criterion | worst | average | worse than original |\n|---|---:|---:|---:|")
+        head = ["criterion", "mean of both, worst", "average", "one of both, worst"]
+        head += ["below original", "by"]
+        text.append("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
         for name, found in rules.items():
-            lost = [value for value, _ in found]
-            worse = sum(flag for _, flag in found)
+            lost, apart, gained = zip(*found, strict=True)
+            below = sum(gain < 0 for gain in gained)
             text.append(
-                f"| {name} | {max(lost):.2f} | {fmean(lost):.2f} | {worse} of {len(found)} |"
+                f"| {name} | {max(lost):.2f} | {fmean(lost):.2f} | {max(apart):.2f} "
+                f"| {below} of {len(found)} | {max(0, -min(gained)):.2f} |"
             )
         text.append("")
     head = ["vectors", "N", "original", "best", "at", *CRITERIA]

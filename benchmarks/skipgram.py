@@ -1,9 +1,10 @@
 """Skip-gram vectors with gensim: vectors that no choice of this project has seen.
 
-    python benchmarks/skipgram.py corpus.txt vectors.bin
+    python benchmarks/skipgram.py corpus.txt vectors.bin [--fasttext]
 
-100 dimensions, window 5, five negative samples, two epochs, words that occur 20 times or more.
-With two threads the result differs a little from run to run.
+100 dimensions, window 5, five negative samples, two epochs, words that occur 20 times or more;
+with --fasttext, words are made of their character n-grams as well. With two threads the result
+differs a little from run to run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from gensim.models import Word2Vec
+from gensim.models import FastText, Word2Vec
 
 
 class Sentences:
@@ -29,9 +30,10 @@ class Sentences:
                     yield words[start : start + 1000]
 
 
-def main(corpus: str, target: str) -> None:
+def main(corpus: str, target: str, kind: str = "") -> None:
     settings = {"vector_size": 100, "window": 5, "min_count": 20, "sg": 1, "negative": 5}
-    model = Word2Vec(Sentences(corpus), workers=2, epochs=2, seed=1, **settings)
+    train = FastText if kind == "--fasttext" else Word2Vec
+    model = train(Sentences(corpus), workers=2, epochs=2, seed=1, **settings)
     model.wv.save_word2vec_format(target, binary=True)
     print(f"{len(model.wv):,} words")
 

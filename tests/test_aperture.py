@@ -16,6 +16,7 @@ from conceptor.aperture import (
     noise_aperture,
     quota_aperture,
     scale_free_aperture,
+    second_aperture,
     suggested_aperture,
 )
 from conceptor.gates import negated_conceptor
@@ -30,6 +31,7 @@ RULES = {
     "noise": lambda values: noise_aperture(values, 40),
     "quota": lambda values: quota_aperture(values, 0.3),
     "leading": lambda values: leading_aperture(values, 0.2),
+    "second": lambda values: second_aperture(values, 3.0),
     "nabla": nabla_aperture,
     "isotropy": isotropy_aperture,
     "bulk": bulk_aperture,
@@ -94,22 +96,27 @@ def test_nabla_is_the_derivative_of_the_squared_norm(rng):
     assert numeric == pytest.approx(4 * np.sum(s**2 * (1 - s)), rel=1e-6)
 
 
+def second_at_mean_one(values):
+    """The second eigenvalue over the mean of all, at least 1."""
+    return max(1.0, (np.sort(values) / values.mean())[-2] if len(values) > 1 else 1.0)
+
+
 @given(values=positive, effective=st.floats(2, 400))
-def test_usage_sets_the_ridge_to_the_squared_error_of_a_mean_or_caps_the_quota(values, effective):
+def test_usage_lies_between_what_is_known_and_what_stands_out_or_caps_the_quota(values, effective):
     alpha = suggested_aperture(values, 1000, effective)
     quota = (1 - negated_conceptor(values, alpha)).mean()
-    ridge = values.sum() / effective
+    squared = np.sqrt(effective / len(values)) * 5.5 / second_at_mean_one(values)
     assert quota <= LARGEST_QUOTA + 1e-6
-    assert alpha**-2 == pytest.approx(ridge, rel=1e-6) or quota == pytest.approx(LARGEST_QUOTA)
-    assert alpha**-2 >= ridge * (1 - 1e-6)
+    found = alpha**2 * values.mean()
+    assert found == pytest.approx(squared, rel=1e-6) or quota == pytest.approx(LARGEST_QUOTA)
+    assert found <= squared * (1 + 1e-6)
 
 
 @given(values=positive)
-def test_words_that_count_the_same_leave_a_third_of_the_second_direction(values):
-    second = np.sort(values)[-2] if len(values) > 1 else values[0]
+def test_words_that_count_the_same_look_at_the_second_direction(values):
     for effective in (None, 1000, 999.9):
         alpha = suggested_aperture(values, 1000, effective)
-        assert 1 / (1 + alpha**2 * second) == pytest.approx(1 / 3)
+        assert alpha * np.sqrt(values.mean()) == pytest.approx(3 / second_at_mean_one(values))
 
 
 def test_a_flat_spectrum_is_isotropic_and_one_direction_is_not():

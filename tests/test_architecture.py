@@ -37,6 +37,7 @@ FLOW = [
     "evaluation",
     "estimation",
     "chains",
+    "spelling",
     "sentences",
     "methods",
     "comparison",

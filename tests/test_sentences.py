@@ -7,6 +7,7 @@ from conceptor import InvalidInputError, Moments, Spectrum
 from conceptor.aperture import leading_aperture
 from conceptor.gates import negated_conceptor
 from conceptor.sentences import SentenceEncoder, sif_weights, usif_a
+from conceptor.spelling import Spelling
 
 WORDS = [f"w{i}" for i in range(60)]
 COUNTS = {word: 1000.0 / (i + 1) for i, word in enumerate(WORDS)}
@@ -30,7 +31,7 @@ def plain_average(table, sentence, weight):
 
 
 def test_average_is_the_mean_of_known_words(table):
-    encoder = SentenceEncoder(table, weights="average", removal="none").fit(["w1"])
+    encoder = SentenceEncoder(table, weights="average", removal="none", unknown="skip").fit(["w1"])
     sentence = ["w1", "w1", "w5", "unheard"]
     expected = plain_average(table, sentence, lambda row: 1.0)
     np.testing.assert_allclose(encoder.transform([sentence])[0], expected)
@@ -133,25 +134,67 @@ def test_fit_forgets_what_was_learnt_before(table, sentences):
 
 
 def test_sentences_without_a_known_word_are_zero_and_do_not_count(table, sentences):
-    clean = SentenceEncoder(table).fit(sentences)
-    noisy = SentenceEncoder(table).fit([*sentences, ["unheard"], [], "?!"])
+    clean = SentenceEncoder(table, unknown="skip").fit(sentences)
+    noisy = SentenceEncoder(table, unknown="skip").fit([*sentences, ["unheard"], [], "?!"])
     np.testing.assert_allclose(noisy.map_.matrix, clean.map_.matrix, atol=1e-12)
     vectors, known = noisy.encode([["unheard"], "", ["w1"]])
     assert known.tolist() == [False, False, True]
     assert not vectors[:2].any()
-    assert SentenceEncoder(table).fit([["unheard"]]).transform(["w1"]).any()
+    skipping = SentenceEncoder(table, unknown="skip").fit([["unheard"]])
+    assert skipping.transform(["w1"]).any()
+
+
+class TestUnknownWords:
+    def test_a_sentence_of_them_has_a_vector_and_only_an_empty_one_is_zero(self, table, sentences):
+        vectors, known = SentenceEncoder(table).fit(sentences).encode([["unheard"], "", ["w1"]])
+        assert known.tolist() == [True, False, True]
+        assert vectors[0].any()
+        assert not vectors[1].any()
+
+    def test_they_are_averaged_as_if_they_had_been_known(self, table, sentences):
+        """Against vectors to which the spelt ones were added by hand."""
+        counts = COUNTS | {"w3x": 70.0}
+        strange = ["w3x", "other", "w60"]
+        words, vectors = table
+        more = np.vstack([vectors, Spelling(words, vectors)(strange)])
+        mixed = [[*sentence, strange[i % 3]] for i, sentence in enumerate(sentences)]
+        for weights in ("average", "sif", "usif"):
+            options = {"weights": weights, "frequencies": counts}
+            spelt = SentenceEncoder(table, **options).fit(mixed)
+            known = SentenceEncoder((words + strange, more), unknown="skip", **options).fit(mixed)
+            np.testing.assert_allclose(spelt.transform(mixed), known.transform(mixed), atol=1e-12)
+
+    def test_sharing_one_makes_sentences_alike(self, table):
+        encoder = SentenceEncoder(table, removal="none").fit(["w1"])
+        with_it, also, without = encoder.transform([["w1", "zebra"], ["w2", "zebra"], ["w2", "q"]])
+        assert with_it @ also > with_it @ without
+
+    def test_of_many_words_the_frequent_ones_are_spelt_from(self, rng, monkeypatch):
+        monkeypatch.setattr("conceptor.sentences.REFERENCES", 2)
+        words = ["aaab", "aaac", "aaad"]
+        vectors = rng.standard_normal((3, 5))
+        counts = {"aaab": 1.0, "aaac": 5.0, "aaad": 9.0}
+        encoder = SentenceEncoder(
+            (words, vectors), weights="average", removal="none", frequencies=counts
+        ).fit([["aaab"]])
+        expected = Spelling(words[1:], vectors[1:])(["aaae"])
+        np.testing.assert_allclose(encoder.transform([["aaae"]]), expected)
 
 
 @pytest.mark.parametrize("weights", ["average", "sif", "usif"])
 @pytest.mark.parametrize("removal", ["none", "first", "conceptor"])
 def test_saved_and_loaded_it_encodes_the_same(table, sentences, weights, removal, tmp_path):
-    encoder = SentenceEncoder(table, weights=weights, removal=removal).fit(sentences)
+    options = {"frequencies": COUNTS | {"elsewhere": 300.0}} if removal == "first" else {}
+    sentences = [*sentences, ["elsewhere", "w5"], ["unheard"]]
+    encoder = SentenceEncoder(table, weights=weights, removal=removal, **options).fit(sentences)
     encoder.save(tmp_path / "encoder.safetensors")
     loaded = SentenceEncoder.load(tmp_path / "encoder.safetensors")
     np.testing.assert_array_equal(loaded.transform(sentences), encoder.transform(sentences))
     encoder.partial_fit(sentences[:20])
     loaded.partial_fit(sentences[:20])
     np.testing.assert_allclose(loaded.map_.matrix, encoder.map_.matrix)
+    again, anew = loaded.fit(sentences), encoder.fit(sentences)
+    np.testing.assert_allclose(again.map_.matrix, anew.map_.matrix)
 
 
 def test_what_is_no_encoder_is_refused_in_one_line(table, sentences, tmp_path):

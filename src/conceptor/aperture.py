@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 # A conceptor that takes up more of the space than this leaves little but noise.
 LARGEST_QUOTA = 0.7
-# What is kept of the second direction where words count the same; the first is their mean.
-_KEPT_OF_THE_SECOND = 1 / 3
+# α λ_2 at mean eigenvalue 1, where words weigh by their use and where they count the same.
+_SECOND_BY_USE = 5.5
+_SECOND_IF_EQUAL = 3.0
 # log α, for λ of mean 1, between which an aperture is looked for.
 _LOWEST, _HIGHEST = -12.0, 12.0
 
@@ -32,14 +33,15 @@ def suggested_aperture(
 ) -> float:
     """Return the aperture that `aperture="auto"` means.
 
-    Where words weigh by their use, R rests on few of them: Kish's effective number of words
-    ``N = (Σ w)² / Σ w²`` is some hundreds. The ridge of a conceptor is then set to what R cannot
-    know, the squared standard error of a mean vector: ``α⁻² = tr(R) / N``. Where N is so large
-    that the conceptor would take up more than 0.7 of the space, its quota is 0.7.
+    Two things have a say, both on the scale where the mean eigenvalue is 1. The strength of the
+    second direction (the first is the mean of the words): the farther it stands out, the gentler
+    the conceptor. And how well R is known: where words weigh by their use it rests on few of them,
+    Kish's effective number ``N = (Σ w)² / Σ w²`` is some hundreds, and the ridge should not fall
+    far below what R cannot know, the squared standard error ``tr(R) / N`` of a mean vector.
 
-    Where all words count the same, R is made of the very words that matter, and the choice is
-    the cautious ``α² λ_2 = 2``: a third of the second direction is kept (the first is the common
-    mean of the words, which may be of any strength).
+    With usage, α is the geometric mean of ``5.5 / λ_2`` and ``√(N / m)`` over m directions, or
+    less, such that the conceptor takes up at most 0.7 of the space. Where all words count the
+    same, R is known, and ``α = 3 / λ_2``.
 
     Parameters
     ----------
@@ -54,9 +56,23 @@ def suggested_aperture(
         α on the scale of the vectors; 0 where there is no variance at all.
     """
     if effective_count is None or effective_count > count / 2:
-        below = np.sort(_used(values))[::-1][1:]
-        return leading_aperture(below if len(below) else values, _KEPT_OF_THE_SECOND)
-    return min(noise_aperture(values, effective_count), quota_aperture(values, LARGEST_QUOTA))
+        return second_aperture(values, _SECOND_IF_EQUAL)
+    second = second_aperture(values, _SECOND_BY_USE)
+    between = float(np.sqrt(second) * np.sqrt(noise_aperture(values, effective_count)))
+    return min(between, quota_aperture(values, LARGEST_QUOTA))
+
+
+def second_aperture(values: Float64, product: float) -> float:
+    """Return α with ``α λ_2 = product`` at mean λ 1.
+
+    A second direction below the mean (one direction holds nearly everything) counts as the mean.
+    """
+
+    def choose(scaled: Float64) -> float:
+        second = np.sort(scaled)[::-1][1:2]
+        return float(np.log(product / second.max(initial=1.0)))
+
+    return _scale_free(values, choose)
 
 
 def noise_aperture(values: Float64, effective_count: float) -> float:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from conceptor.comparison import Comparison
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import gather
+from conceptor.evaluation.lookup import WordVectors
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.methods import ORIGINAL, Settings
+from conceptor.moments import Moments
 from conceptor.progress import Progress, silent
-from conceptor.sentences import SentenceEncoder
+from conceptor.sentences import SentenceEncoder, spelling_of
 from conceptor.spectral import ConceptorNegation
+from conceptor.spelling import REFERENCES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence, Set
 
-    from conceptor.evaluation import Battery, WordVectors
+    from numpy.typing import NDArray
+
+    from conceptor.arrays import Float64
+    from conceptor.evaluation import Battery
     from conceptor.evaluation.rows import Chunks
     from conceptor.evaluation.task import Outcome
 
@@ -34,11 +43,12 @@ REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the oth
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which word vectors, how they weigh, and what is taken off the sentences."""
+    """Which word vectors, how they weigh, what is taken off the sentences, and unknown words."""
 
     words: Literal["original", "cn-zipf"]
     weights: Literal["average", "sif", "usif"]
     removal: Literal["none", "first", "conceptor"]
+    unknown: Literal["spelling", "skip"] = "skip"
 
     @property
     def needs_sentences(self) -> bool:
@@ -52,7 +62,10 @@ ENCODERS = {
     "usif": Recipe("original", "usif", "first"),
     "cn-sif": Recipe("cn-zipf", "sif", "first"),
     "sif-conceptor": Recipe("original", "sif", "conceptor"),
-    "conceptor": Recipe("cn-zipf", "sif", "conceptor"),
+    # Between SIF and the encoder as it comes: either of its two parts alone.
+    "sif-spelling": Recipe("original", "sif", "first", "spelling"),
+    "conceptor-known": Recipe("cn-zipf", "sif", "conceptor"),
+    "conceptor": Recipe("cn-zipf", "sif", "conceptor", "spelling"),
 }
 
 
@@ -92,25 +105,35 @@ def compare_sentences(
     if not tasks:
         raise InvalidInputError("sentence vectors need sentence tasks: --tasks sts")
     words, frequencies, usage_cn = _gathered(vectors, tasks, settings, progress)
-    forms = {ORIGINAL: words}
-    if any(recipe.words == "cn-zipf" for recipe in recipes.values()):
-        forms["cn-zipf"] = words.with_vectors(usage_cn.map_(words.vectors))
+    negated = words.with_vectors(usage_cn.map_(words.vectors))
+    forms = {ORIGINAL: words, "cn-zipf": negated}
+    strange = sorted({token for task in tasks for token in task.words if token not in words})
+    tokens = sum(len(sentence) for task in tasks for sentence in task.tokens)
     evaluations = {}
     with threadpool_limits(1, "blas"):
-        for encoder, recipe in recipes.items():
+        for done, (encoder, recipe) in enumerate(recipes.items()):
+            progress("encoding", done / len(recipes), done * tokens)
+            form = forms[recipe.words]
+            if recipe.unknown == "spelling" and strange:
+                # Once for all tasks, rather than by each of the encoders made below.
+                form = _with(form, strange, frequencies)
             start = SentenceEncoder(
-                forms[recipe.words],
+                form,
                 weights=recipe.weights,
                 removal=recipe.removal,
+                unknown="skip",
                 frequencies=frequencies,
             )
-            for regime in REGIMES if recipe.needs_sentences else (None,):
+            regimes = list(REGIMES) if recipe.needs_sentences else [None]
+            for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
-                outcomes = _scored(start, tasks, regime)
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
     notes = [f"({regime}): fitted on {meaning}" for regime, meaning in REGIMES.items()]
-    if "cn-zipf" in forms:
+    if any(recipe.words == "cn-zipf" for recipe in recipes.values()):
         notes.append(f"words of conceptor: cn-zipf, aperture {usage_cn.aperture_:.4g}")
+    if any(recipe.unknown == "spelling" for recipe in recipes.values()):
+        share = _unknown_share(tasks, words)
+        notes.append(f"{share:.1%} of the tokens have no vector: {_what_becomes(recipes)}")
     first = next(iter(evaluations))
     return Comparison(name, evaluations, notes, resamples, seed, baseline=first)
 
@@ -134,29 +157,93 @@ def _gathered(
             before += len(names)
             yield names, rows
 
-    gathered = gather(noted(), [settings.usage], wanted)
+    # The first words are what unknown ones are spelt from.
+    gathered = gather(noted(), [settings.usage], wanted, first=REFERENCES)
     negation = ConceptorNegation(aperture=settings.usage_aperture)
     negation.fit_moments(gathered.moments[0])
-    return gathered.vectors, frequencies, negation
+    # Counts also know of words that have no vector.
+    return gathered.vectors, dict(usage.counts or frequencies), negation
+
+
+def _with(
+    words: WordVectors, strange: Sequence[str], frequencies: Mapping[str, float]
+) -> WordVectors:
+    """Return the words and others that get their vectors from their spelling."""
+    most_frequent = np.array([frequencies.get(word, 0.0) for word in words.words])
+    spelt = spelling_of(words, most_frequent)(strange)
+    return WordVectors([*words.words, *strange], np.concatenate([words.vectors, spelt]))
+
+
+def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> float:
+    tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
+    return sum(token not in words for token in tokens) / max(len(tokens), 1)
+
+
+def _what_becomes(recipes: Mapping[str, Recipe]) -> str:
+    """Say which encoders skip unknown words and which spell them."""
+    skip = [name for name, recipe in recipes.items() if recipe.unknown == "skip"]
+    spell = [name for name, recipe in recipes.items() if recipe.unknown == "spelling"]
+    said = f"{', '.join(spell)} give{'s' * (len(spell) == 1)} them one by their spelling"
+    return f"{said}, {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else said
 
 
 def _scored(
-    start: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regime: str | None
+    encoder: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regimes: Sequence[str | None]
+) -> list[list[Outcome]]:
+    """Score all tasks under each regime; what sentences of others stand in a task is left out."""
+    distinct = [[tuple(sentence) for sentence in task.tokens] for task in tasks]
+    if encoder.weights == "usif":
+        return [_one_by_one(encoder, tasks, distinct, regime) for regime in regimes]
+    # The averages do not depend on what the encoder is fitted on: made once, fitted by moments.
+    made = [encoder.averages(task.tokens) for task in tasks]
+    moments = [Moments.of(averages, known.astype(np.float64)) for averages, known in made]
+    outcomes: list[list[Outcome]] = [[] for _ in regimes]
+    for i, task in enumerate(tasks):
+        seen = set(distinct[i])
+        for regime, found in zip(regimes, outcomes, strict=True):
+            fitted_on = moments[i]
+            if regime == OTHER:
+                fitted_on = reduce(
+                    add,
+                    (
+                        _without(seen, distinct[j], made[j], moments[j])
+                        for j in range(len(tasks))
+                        if j != i
+                    ),
+                )
+            vectors = encoder.fit_moments(fitted_on).finished(*made[i])
+            found.append(task.score_sentences(vectors, made[i][1]))
+    return outcomes
+
+
+def _without(
+    seen: Set[tuple[str, ...]],
+    sentences: Sequence[tuple[str, ...]],
+    made: tuple[Float64, NDArray[np.bool_]],
+    moments: Moments,
+) -> Moments:
+    """Return the moments of sentences without those seen: mostly there are none of them."""
+    if seen.isdisjoint(sentences):
+        return moments
+    averages, known = made
+    fresh = np.array([sentence not in seen for sentence in sentences])
+    return Moments.of(averages, (known & fresh).astype(np.float64))
+
+
+def _one_by_one(
+    start: SentenceEncoder,
+    tasks: Sequence[SentenceSimilarity],
+    distinct: Sequence[Sequence[tuple[str, ...]]],
+    regime: str | None,
 ) -> list[Outcome]:
+    """Score with an encoder whose words weigh differently by what it is fitted on."""
     outcomes = []
-    for task in tasks:
-        seen = {tuple(sentence) for sentence in task.tokens} if regime == OTHER else set()
-        fitted_on = (
-            [
-                s
-                for other in tasks
-                if other is not task
-                for s in other.tokens
-                if tuple(s) not in seen
-            ]
-            if regime == OTHER
-            else task.tokens
-        )
+    for i, task in enumerate(tasks):
+        fitted_on = distinct[i]
+        if regime == OTHER:
+            seen = set(fitted_on)
+            others = (s for j, each in enumerate(distinct) if j != i for s in each)
+            fitted_on = [sentence for sentence in others if sentence not in seen]
         encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
         outcomes.append(task.score_sentences(*encoder.encode(task.tokens)))
     return outcomes

@@ -1,8 +1,9 @@
 """Sentence vectors from word vectors: weighted averages, then what sentences share taken out.
 
-Three decisions again: what each word weighs (`average`, `sif`, `usif`), and which map follows on
-the sentence vectors: none, removal of their first direction, or a sentence conceptor negation.
-The words may have been post-processed before; a usage-weighted conceptor negation is best.
+Three decisions again: what each word weighs (`average`, `sif`, `usif`), what becomes of words
+without a vector, and which map follows on the sentence vectors: none, removal of their first
+direction, or a sentence conceptor negation. The words may have been post-processed before; a
+usage-weighted conceptor negation is best.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ from conceptor.gates import negated_conceptor
 from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
+from conceptor.spelling import REFERENCES, Spelling
 from conceptor.usage import usage
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from conceptor.arrays import Float64
     from conceptor.evaluation.lookup import WordVectors
 
-_FORMAT = "conceptor.SentenceEncoder/1"
+_FORMAT = "conceptor.SentenceEncoder/2"
 _AT_ONCE = 10_000
 SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
@@ -75,6 +79,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     removal : {"none", "first", "conceptor"}, default="conceptor"
         What follows: nothing; the first direction of the sentences' second moment is taken off
         (Arora et al. 2017); or ``(I − C) x`` with the conceptor of the sentences.
+    unknown : {"spelling", "skip"}, default="spelling"
+        A word without a vector is given one from how it is written (`conceptor.spelling`), or is
+        left out, as SIF's authors do.
     frequencies : str or mapping, default="zipf"
         The words' use: `zipf` for `vectors` in order of falling frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; as in `conceptor.usage.usage`. Words without a frequency
@@ -91,13 +98,16 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         What follows the average.
     moments_ : Moments
         Of the sentences seen, as averages.
-    probabilities_ : ndarray
-        The words' share of running text.
+    probabilities_, word_weights_ : ndarray
+        The words' share of running text, and what follows from it.
+    a_ : float
+        Of the weights: `a` with SIF, derived with uSIF.
 
     Notes
     -----
     Fitting on the very sentences that are compared later, as SIF's authors do, sees the test
-    set (though never its scores); say which you did. A sentence without a known word becomes 0.
+    set (though never its scores); say which you did. A sentence without words, or without a known
+    one where unknown words are skipped, becomes 0.
     `fit` reads any iterable once and keeps n × n numbers; uSIF also needs the sentences' mean
     length first and reads them twice, so give it a list.
 
@@ -108,12 +118,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     """
 
     moments_: Moments
+    a_: float
     word_weights_: Float64
-    _text: Float64
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [StrOptions({"average", "sif", "usif"})],
         "removal": [StrOptions({"none", "first", "conceptor"})],
+        "unknown": [StrOptions({"spelling", "skip"})],
         "aperture": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "a": [Interval(Real, 0, None, closed="neither")],
         "vectors": "no_validation",
@@ -126,6 +137,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         *,
         weights: Literal["average", "sif", "usif"] = "sif",
         removal: Literal["none", "first", "conceptor"] = "conceptor",
+        unknown: Literal["spelling", "skip"] = "spelling",
         frequencies: str | Mapping[str, float] = "zipf",
         aperture: float | Literal["auto"] = "auto",
         a: float = SIF_A,
@@ -133,6 +145,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self.vectors = vectors
         self.weights = weights
         self.removal = removal
+        self.unknown = unknown
         self.frequencies = frequencies
         self.aperture = aperture
         self.a = a
@@ -152,16 +165,24 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
         """Learn from some more sentences; with uSIF the first call settles the words' weights."""
+        averages, known = self.averages(sentences)
+        more = Moments.of(averages, known.astype(np.float64))
+        return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Settle what is taken off, from moments of sentences' `averages`."""
+        self.moments_ = moments
+        self.map_ = self._removal()
+        return self
+
+    def averages(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
+        """Return the weighted averages before anything is taken off, and which had a known word."""
         if not hasattr(self, "probabilities_"):
             self._start()
         tokens = [_tokens(sentence) for sentence in sentences]
         if not hasattr(self, "word_weights_"):
             self._set_weights(tokens)
-        averages, known = self._averages(tokens)
-        more = Moments.of(averages, known.astype(np.float64))
-        self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
-        self.map_ = self._removal()
-        return self
+        return self._averages(tokens)
 
     def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
         """Return one vector a sentence."""
@@ -171,58 +192,92 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def encode(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
         """Return one vector a sentence, and which sentences held a known word."""
         check_is_fitted(self)
-        averages, known = self._averages([_tokens(sentence) for sentence in sentences])
-        return np.where(known[:, None], self.map_(averages), 0.0), known
+        averages, known = self.averages(sentences)
+        return self.finished(averages, known), known
+
+    def finished(self, averages: Float64, known: NDArray[np.bool_]) -> Float64:
+        """Return the sentences' vectors from what `averages` returned."""
+        check_is_fitted(self)
+        return np.where(known[:, None], self.map_(averages), 0.0)
 
     def _start(self) -> None:
         self._validate_params()
-        for name in ("moments_", "map_", "word_weights_"):
+        for name in ("moments_", "map_", "word_weights_", "_spelling"):
             self.__dict__.pop(name, None)
         self._words: WordVectors = as_word_vectors(self.vectors)
-        self.probabilities_ = self._probabilities()
+        self._set_probabilities()
 
-    def _probabilities(self) -> Float64:
-        """Return each word's share of running text; a counts file may know more of its words."""
+    def _set_probabilities(self) -> None:
+        """Learn each word's share of running text; counts may know of words without a vector."""
         chosen = usage(self.frequencies)
-        words = list(self._words.words)
+        words = self._words.words
         if chosen.counts is None:
             weights = chosen.of(words, 0).weights
-            shares: Float64 = np.ones(len(words)) if weights is None else weights
-            self._text = shares / shares.sum()
-            return self._text
-        every = np.fromiter(chosen.counts.values(), dtype=np.float64)
-        every = every[every > 0]
-        if not len(every):
+            text: Float64 = np.ones(len(words)) if weights is None else weights
+            self._counts: Mapping[str, float] = {}
+        else:
+            self._counts = {word: count for word, count in chosen.counts.items() if count > 0}
+            text = np.fromiter(self._counts.values(), dtype=np.float64)
+        if not len(text):
             raise InvalidInputError("no word has a frequency above zero")
-        shares = np.array([chosen.counts.get(word, 0.0) for word in words])
-        self._text = every / every.sum()
-        known: Float64 = np.where(shares > 0, shares, every.min())
-        return known / float(every.sum())
+        self._total = float(text.sum())
+        self._rarest = float(text.min())
+        self._text = text / self._total
+        self.probabilities_ = self._shares(words) if self._counts else self._text
+
+    def _shares(self, words: Iterable[str]) -> Float64:
+        """Return words' shares of running text: without a count, that of the rarest word."""
+        counts = [self._counts.get(word, self._rarest) for word in words]
+        return np.array(counts, dtype=np.float64) / self._total
 
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
-        if self.weights == "average":
-            self.word_weights_ = np.ones(len(self._words))
-        elif self.weights == "sif":
-            self.word_weights_ = sif_weights(self.probabilities_, self.a)
-        else:
-            lengths = [sum(token in self._words for token in sentence) for sentence in tokens]
+        self.a_ = self.a
+        if self.weights == "usif":
+            skip = self.unknown == "skip"
+            lengths = [
+                sum(not skip or token in self._words for token in sentence) for sentence in tokens
+            ]
             mean_length = float(np.mean(lengths)) if lengths else 0.0
-            a = usif_a(self._text, max(mean_length, 1.0))
-            self.word_weights_ = a / (a / 2 + self.probabilities_)
+            self.a_ = usif_a(self._text, max(mean_length, 1.0))
+        self.word_weights_ = self._weights(self.probabilities_)
+
+    def _weights(self, probabilities: Float64) -> Float64:
+        if self.weights == "average":
+            return np.ones(len(probabilities))
+        if self.weights == "sif":
+            return sif_weights(probabilities, self.a_)
+        return self.a_ / (self.a_ / 2 + probabilities)
 
     def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
-        """Return weighted averages of the known tokens: one sparse product over distinct words."""
-        rows = self._words.rows(token for sentence in tokens for token in sentence)
+        """Return weighted averages of the tokens: one sparse product over distinct words."""
+        every = [token for sentence in tokens for token in sentence]
+        rows = self._words.rows(every)
+        strange: dict[str, int] = {}
+        if self.unknown == "spelling":
+            for place in np.flatnonzero(rows < 0).tolist():
+                number = strange.setdefault(every[place], len(strange))
+                rows[place] = len(self._words) + number
         starts = np.cumsum([0, *(len(sentence) for sentence in tokens)])
         found = rows >= 0
         distinct, columns = np.unique(rows[found], return_inverse=True)
+        known = distinct[: len(distinct) - len(strange)]
+        vectors = self._words.vectors[known].astype(np.float64)
+        weights = self.word_weights_[known]
+        if strange:
+            vectors = np.concatenate([vectors, self._spelt()(list(strange))])
+            weights = np.concatenate([weights, self._weights(self._shares(strange))])
         ends = np.concatenate([[0], np.cumsum(found)])[starts]
         counts = sparse.csr_array(
-            (self.word_weights_[rows[found]], columns, ends), shape=(len(tokens), len(distinct))
+            (weights[columns], columns, ends), shape=(len(tokens), len(distinct))
         )
         lengths = np.diff(ends)
-        sums = counts @ self._words.vectors[distinct].astype(np.float64)
-        return np.asarray(sums) / np.maximum(lengths, 1)[:, None], lengths > 0
+        return np.asarray(counts @ vectors) / np.maximum(lengths, 1)[:, None], lengths > 0
+
+    def _spelt(self) -> Spelling:
+        """Return what gives unknown words their vectors; made when the first of them is met."""
+        if not hasattr(self, "_spelling"):
+            self._spelling = spelling_of(self._words, self.probabilities_)
+        return self._spelling
 
     def _removal(self) -> LinearMap:
         n = self.moments_.dimension
@@ -251,25 +306,25 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         from safetensors.numpy import save
 
         check_is_fitted(self)
-        parameters = {name: getattr(self, name) for name in ("weights", "removal", "aperture", "a")}
-        words = "\n".join(self._words.words)
-        if words.count("\n") != len(self._words) - 1:
-            raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
+        names = ("weights", "removal", "unknown", "aperture", "a")
+        parameters = {name: getattr(self, name) for name in names}
+        if not self._counts:
+            parameters["frequencies"] = self.frequencies
         metadata = {
             "format": _FORMAT,
             "parameters": json.dumps(parameters),
             "provenance": json.dumps(self.map_.provenance),
         }
         parts = {
-            "words": np.frombuffer(words.encode(), dtype=np.uint8),
+            "words": _packed(self._words.words),
             "vectors": np.ascontiguousarray(self._words.vectors),
-            "word_weights": self.word_weights_,
-            "probabilities": self.probabilities_,
+            "counted_words": _packed(list(self._counts)),
+            "counts": np.fromiter(self._counts.values(), dtype=np.float64),
             "matrix": np.ascontiguousarray(self.map_.matrix),
             "mean": self.moments_.mean,
             "scatter": np.ascontiguousarray(self.moments_.scatter),
             "totals": np.array(
-                [self.moments_.weight, self.moments_.count, self.moments_.squared_weight]
+                [self.moments_.weight, self.moments_.count, self.moments_.squared_weight, self.a_]
             ),
         }
         with replacing(path) as beside:
@@ -286,16 +341,18 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != _FORMAT:
-                    raise InvalidInputError(f"{path} is not a saved sentence encoder")
+                    raise InvalidInputError(
+                        f"{path} is not a saved sentence encoder of this version"
+                    )
                 parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             parameters = json.loads(metadata["parameters"])
-            words = parts["words"].tobytes().decode().split("\n")
-            weight, count, squared_weight = parts["totals"].tolist()
-            encoder = cls((words, parts["vectors"]), **parameters)
-            encoder._words = as_word_vectors(encoder.vectors)
-            encoder.word_weights_ = parts["word_weights"]
-            encoder.probabilities_ = parts["probabilities"]
-            encoder.frequencies = dict(zip(words, parts["probabilities"].tolist(), strict=True))
+            words, counted = _unpacked(parts["words"]), _unpacked(parts["counted_words"])
+            weight, count, squared_weight, a = parts["totals"].tolist()
+            counts = dict(zip(counted, parts["counts"].tolist(), strict=True))
+            encoder = cls((words, parts["vectors"]), **({"frequencies": counts} | parameters))
+            encoder._start()
+            encoder.a_ = a
+            encoder.word_weights_ = encoder._weights(encoder.probabilities_)
             encoder.moments_ = Moments(
                 weight, parts["mean"], parts["scatter"], int(count), squared_weight
             )
@@ -308,6 +365,25 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 f"{path} is not a saved sentence encoder, or is cut short ({error})"
             ) from error
         return encoder
+
+
+def spelling_of(words: WordVectors, probabilities: Float64) -> Spelling:
+    """Return the spelling of words, of the most frequent ones where there are many."""
+    if len(words) <= REFERENCES:
+        return Spelling(words.words, words.vectors)
+    rows = np.sort(np.argpartition(-probabilities, REFERENCES)[:REFERENCES])
+    return Spelling([words.words[row] for row in rows], words.vectors[rows])
+
+
+def _packed(words: Sequence[str]) -> NDArray[np.uint8]:
+    text = "\n".join(words)
+    if text.count("\n") != max(len(words) - 1, 0):
+        raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _unpacked(text: NDArray[np.uint8]) -> list[str]:
+    return text.tobytes().decode().split("\n") if len(text) else []
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:

@@ -1,0 +1,75 @@
+"""How much of a word's vector its spelling tells, on words whose vectors are known.
+
+    python benchmarks/spelling.py [NAME=FILE ...]
+
+Of the words of lower-case letters among the first 20,000, 1,500 are hidden and told from the
+others, after usage-weighted conceptor negation. No benchmark of similarity is looked at.
+Needs the demo extra and $CONCEPTOR_DATA with vectors/googlenews-13k.bin.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from conceptor import datasets
+from conceptor.estimation import gather
+from conceptor.evaluation.rows import chunks_of
+from conceptor.methods import settings_for
+from conceptor.spectral import ConceptorNegation
+from conceptor.spelling import Spelling
+from conceptor.vectors import open_vectors
+
+NGRAMS = ((3, 5), (3, 6), (2, 6), (3, 8))
+POWERS = (1.0, 2.0, 3.0, 4.0)
+HIDDEN, OF = 1_500, 20_000
+
+
+def main(more: list[str]) -> None:
+    sources = {
+        "GloVe 6B 50d": datasets.demo_vectors(),
+        "Google News subset": open_vectors(datasets.fetch("googlenews-13k.bin")),
+    }
+    sources |= {
+        name: open_vectors(file) for name, _, file in (each.partition("=") for each in more)
+    }
+    print("| share told | " + " | ".join(sources) + " |\n|---" + "|---:" * len(sources) + "|")
+    samples = [split(source) for source in sources.values()]
+    for ngrams in NGRAMS:
+        for power in POWERS:
+            cells = [f"{share_told(*sample, ngrams, power):.3f}" for sample in samples]
+            print(f"| {ngrams[0]}–{ngrams[1]}, power {power:g} | " + " | ".join(cells) + " |")
+    for name, (known, vectors, hidden, _) in zip(sources, samples, strict=True):
+        begin = time.perf_counter()
+        spelling = Spelling(known, vectors)
+        ready = time.perf_counter()
+        spelling(hidden)
+        end = time.perf_counter()
+        each = (end - ready) / len(hidden)
+        print(f"{name}: {ready - begin:.2f} s to prepare, {1e3 * each:.2f} ms a word")
+
+
+def split(source: object) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
+    """Return known words and vectors, hidden words and vectors."""
+    settings = settings_for(source)
+    gathered = gather(chunks_of(source), [settings.usage], frozenset(), first=OF)
+    negation = ConceptorNegation("auto").fit_moments(gathered.moments[0])
+    names = [w for w in gathered.vectors.words if w.isalpha() and w.islower()]
+    order = np.random.default_rng(0).permutation(len(names))
+    vectors = negation.map_(gathered.vectors.vectors[gathered.vectors.rows(names)])
+    known, hidden = order[HIDDEN:], order[:HIDDEN]
+    return [names[i] for i in known], vectors[known], [names[i] for i in hidden], vectors[hidden]
+
+
+def share_told(known, vectors, hidden, truth, ngrams, power) -> float:  # noqa: ANN001
+    """Return R²: the share of the squared distance from the mean that the spelling takes off."""
+    told = Spelling(known, vectors, ngrams=ngrams, power=power).told(hidden)
+    return 1 - ((truth - told) ** 2).sum() / ((truth - vectors.mean(axis=0)) ** 2).sum()
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1, "blas"):
+        main(sys.argv[1:])

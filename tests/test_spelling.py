@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conceptor import InvalidInputError
+from conceptor.spelling import Spelling
+
+KNOWN = ["slice", "sliced", "bread", "syria", "walking", "ßtraße", "naïve", "x", "日本語"]
+spellings = st.lists(st.text(max_size=12), max_size=6)
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return np.random.default_rng(3).standard_normal((len(KNOWN), 7)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def spelling(vectors):
+    return Spelling(KNOWN, vectors)
+
+
+@given(words=spellings)
+def test_any_text_has_a_vector_as_long_as_a_known_word(spelling, words):
+    found = spelling(words)
+    assert found.shape == (len(words), 7)
+    assert np.isfinite(found).all()
+    told = np.linalg.norm(spelling.told(words), axis=1)
+    own = np.sqrt(np.maximum(spelling.length**2 - told**2, 0))
+    lengths = np.linalg.norm(found, axis=1)
+    assert (lengths <= told + own + 1e-9).all()
+    assert (lengths >= abs(told - own) - 1e-9).all()
+
+
+@given(words=spellings)
+def test_a_vector_does_not_depend_on_the_words_beside_it(spelling, words):
+    together = spelling(words)
+    alone = [spelling([word])[0] for word in words]
+    np.testing.assert_allclose(together, np.reshape(alone, together.shape), atol=1e-12)
+
+
+@given(scale=st.floats(1e-3, 1e3))
+def test_longer_vectors_give_longer_ones(vectors, scale):
+    words = ["slicing", "unheard"]
+    scaled = Spelling(KNOWN, scale * vectors.astype(np.float64))(words)
+    np.testing.assert_allclose(scaled, scale * Spelling(KNOWN, vectors)(words), rtol=1e-5)
+
+
+def test_relatives_are_near_and_strangers_are_not(vectors):
+    told = Spelling(KNOWN, vectors).told(["slices", "qqq"])
+    direction = vectors[0] + vectors[1]
+    cosine = told[0] @ direction / np.linalg.norm(told[0]) / np.linalg.norm(direction)
+    assert cosine > 0.95
+    assert not told[1].any()
+
+
+def test_what_is_told_is_the_average_by_squared_cosine_of_ngrams(vectors):
+    """Spelt out with a dictionary of n-grams instead of hashes."""
+
+    def ngrams(word):
+        marked = f" {word} "
+        sizes = range(3, 9)
+        found = {marked[i : i + n] for n in sizes for i in range(len(marked) - n + 1)}
+        # A word shorter than an n-gram is one itself.
+        return found or {marked}
+
+    known = [ngrams(word) for word in KNOWN[:5]]
+    rarity = {
+        gram: np.log((1 + len(known)) / (1 + sum(gram in each for each in known))) + 1
+        for gram in set().union(*known, ngrams("slicing"))
+    }
+
+    def cosine(one, other):
+        dot = sum(rarity[gram] ** 2 for gram in one & other)
+        return dot / np.sqrt(
+            sum(rarity[gram] ** 2 for gram in one) * sum(rarity[gram] ** 2 for gram in other)
+        )
+
+    alike = np.array([cosine(ngrams("slicing"), each) ** 2 for each in known])
+    expected = alike @ vectors[:5] / alike.sum()
+    found = Spelling(KNOWN[:5], vectors[:5]).told(["slicing"])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_directions_are_the_same_on_every_machine():
+    """Signs from SHAKE-128 of the letters; a change would change saved sentence vectors."""
+    spelling = Spelling(["known"], np.full((1, 8), 2.0))
+    found = spelling(["qqq"])[0]
+    import hashlib
+
+    byte = hashlib.shake_128(b"qqq").digest(1)[0]
+    signs = [1.0 if byte >> (7 - i) & 1 else -1.0 for i in range(8)]
+    np.testing.assert_allclose(found, 2.0 * np.array(signs))
+
+
+def test_lone_surrogates_are_words_too(spelling):
+    one, other = spelling(["\ud800", "\ud801"])
+    assert not np.allclose(one, other)
+
+
+def test_nothing_to_spell_from_is_refused(vectors):
+    with pytest.raises(InvalidInputError, match="spell"):
+        Spelling([], np.zeros((0, 3)))
+    with pytest.raises(InvalidInputError, match="spell"):
+        Spelling(["one"], vectors)
