@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, datasets
+from conceptor import ConceptorNegation, SentenceEncoder, datasets
 from conceptor.comparison import compare
 from conceptor.evaluation import load
 from conceptor.evaluation.lookup import as_word_vectors
@@ -67,3 +67,33 @@ def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
     assert means["conceptor (own)"] > means["sif (own)"] + 3
     assert means["conceptor (other)"] > means["sif (other)"] + 3
+
+
+def test_sentences_with_unknown_words_on_google_news():
+    """A third of the tokens has no vector there: spelling is most of the gain, and not all."""
+    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
+    battery = load(["sts"], offline=True)
+    settings = settings_for(source, offline=True)
+    encoders = ("sif", "sif-spelling", "conceptor-known", "conceptor")
+    found = compare_sentences(source, battery, encoders, settings, resamples=0)
+    means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
+    for regime in ("own", "other"):
+        assert means[f"conceptor ({regime})"] > means[f"sif ({regime})"] + 10
+        assert means[f"conceptor ({regime})"] > means[f"sif-spelling ({regime})"]
+        assert means[f"conceptor-known ({regime})"] > means[f"sif ({regime})"]
+
+
+def test_the_compared_encoder_is_the_one_users_get():
+    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
+    battery = load(["sts"], offline=True)
+    settings = settings_for(source, offline=True)
+    found = compare_sentences(source, battery, ["conceptor"], settings, resamples=0)
+    words = as_word_vectors(source.read())
+    usage = settings.usage.usage
+    negation = ConceptorNegation("auto").fit_moments(usage.moments(words.words, words.vectors, 0))
+    encoder = SentenceEncoder(
+        words.with_vectors(negation.transform(words.vectors)), frequencies=usage.counts
+    )
+    task = next(task for task in battery.tasks if task.dataset == "2012/MSRvid")
+    score = task.score_sentences(*encoder.fit(task.tokens).encode(task.tokens)).score
+    assert found.evaluations["conceptor (own)"]["2012/MSRvid"].score == pytest.approx(score)

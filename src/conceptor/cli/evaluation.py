@@ -154,7 +154,9 @@ def compare(
         str | None,
         typer.Option(
             help="Also compare sentence vectors on STS and SICK, out of average, sif, usif, "
-            "conceptor; each fitted on the test set's own sentences and on those of the other sets."
+            "conceptor (and what lies between: cn-sif, sif-conceptor, sif-spelling, "
+            "conceptor-known); each fitted on the test set's own sentences and on those of the "
+            "other sets."
         ),
     ] = None,
     directions: Annotated[int, typer.Option(min=0, help="Directions of ABTT and PVN.")] = 2,
