@@ -122,7 +122,8 @@ def compare_sentences(
                 weights=recipe.weights,
                 removal=recipe.removal,
                 unknown="skip",
-                frequencies=frequencies,
+                # Without usage all words are as frequent.
+                frequencies=frequencies or "uniform",
             )
             regimes = list(REGIMES) if recipe.needs_sentences else [None]
             for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
@@ -184,7 +185,7 @@ def _what_becomes(recipes: Mapping[str, Recipe]) -> str:
     skip = [name for name, recipe in recipes.items() if recipe.unknown == "skip"]
     spell = [name for name, recipe in recipes.items() if recipe.unknown == "spelling"]
     said = f"{', '.join(spell)} give{'s' * (len(spell) == 1)} them one by their spelling"
-    return f"{said}, {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else said
+    return f"{said}; {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else said
 
 
 def _scored(

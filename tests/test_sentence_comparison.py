@@ -1,0 +1,94 @@
+"""Compared encoders are those users get, fitted on what the column's name says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, InvalidInputError
+from conceptor.estimation import Weighting
+from conceptor.evaluation import Battery
+from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
+from conceptor.methods import Settings
+from conceptor.sentence_comparison import ENCODERS, compare_sentences
+from conceptor.sentences import SentenceEncoder
+from conceptor.usage import Usage
+
+WORDS = [first + second + "n" for first in "bdfgklmpst" for second in "aeiou"]
+UNKNOWN = ["banana", "tiger", "zzz"]
+
+
+@pytest.fixture
+def table(rng):
+    return WORDS, rng.standard_normal((len(WORDS), 6)).astype(np.float32) + 0.5
+
+
+@pytest.fixture
+def tasks(rng):
+    """Three tasks; some sentences stand in two of them, some words have no vector."""
+
+    def sentence():
+        return " ".join(rng.choice(WORDS + UNKNOWN, size=rng.integers(2, 9)))
+
+    shared = [sentence() for _ in range(10)]
+
+    def task(name):
+        pairs = [SentencePair(sentence(), sentence(), rng.uniform(0, 5)) for _ in range(40)]
+        pairs += [SentencePair(each, sentence(), rng.uniform(0, 5)) for each in shared[:5]]
+        return SentenceSimilarity(name, pairs)
+
+    return [task(f"2012/{name}") for name in "abc"]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_column_is_the_encoder_fitted_on_what_its_name_says(table, tasks, encoder):
+    found = compare_sentences(table, Battery(tasks), [encoder], resamples=0).evaluations
+    recipe = ENCODERS[encoder]
+    words, vectors = table
+    if recipe.words == "cn-zipf":
+        vectors = ConceptorNegation("auto", weights="zipf").fit(vectors).transform(vectors)
+    for i, task in enumerate(tasks):
+        seen = {tuple(sentence) for sentence in task.tokens}
+        others = [s for j, each in enumerate(tasks) if j != i for s in each.tokens]
+        assert any(tuple(sentence) in seen for sentence in others)
+        fitted_on = {
+            "own": task.tokens,
+            "other": [sentence for sentence in others if tuple(sentence) not in seen],
+        }
+        for label, evaluation in found.items():
+            regime = "other" if label.endswith("(other)") else "own"
+            users = SentenceEncoder(
+                (words, vectors),
+                weights=recipe.weights,
+                removal=recipe.removal,
+                unknown=recipe.unknown,
+            ).fit(fitted_on[regime])
+            expected = task.score_sentences(*users.encode(task.tokens)).score
+            assert evaluation[task.dataset].score == pytest.approx(expected, abs=1e-6)
+
+
+def test_it_is_said_how_many_tokens_have_no_vector_and_what_becomes_of_them(table, tasks):
+    notes = compare_sentences(table, Battery(tasks), ["sif", "conceptor"], resamples=0).notes
+    tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
+    share = sum(token in UNKNOWN for token in tokens) / len(tokens)
+    assert notes[-1] == (
+        f"{share:.1%} of the tokens have no vector: conceptor gives them one by their spelling; "
+        "sif skips them"
+    )
+    plain = compare_sentences(table, Battery(tasks), ["average"], resamples=0)
+    assert not any("spelling" in note for note in plain.notes)
+
+
+def test_without_usage_all_words_are_as_frequent(table, tasks):
+    settings = Settings(usage=Weighting(Usage(), "all words"))
+    found = compare_sentences(table, Battery(tasks), ["average", "sif"], settings, resamples=0)
+    encoder = SentenceEncoder(table, removal="first", unknown="skip", frequencies="uniform")
+    task = tasks[0]
+    expected = task.score_sentences(*encoder.fit(task.tokens).encode(task.tokens)).score
+    score = found.evaluations["sif (own)"][task.dataset].score
+    assert score == pytest.approx(expected)
+
+
+def test_there_must_be_sentences(table):
+    with pytest.raises(InvalidInputError, match="--tasks sts"):
+        compare_sentences(table, Battery([]), ["sif"])
