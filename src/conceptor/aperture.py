@@ -26,6 +26,8 @@ _SECOND_BY_USE = 5.5
 _SECOND_IF_EQUAL = 3.0
 # log α, for λ of mean 1, between which an aperture is looked for.
 _LOWEST, _HIGHEST = -12.0, 12.0
+# Relative difference of heights that may be rounding.
+_SAME = 1e-7
 
 
 def suggested_aperture(
@@ -177,11 +179,18 @@ def _root(increasing: Callable[[float], float]) -> float:
 
 
 def _maximiser(function: Callable[[float], float]) -> float:
-    """Return where the highest of several local maxima is: every peak of a grid is refined."""
+    """Return where the highest of several local maxima is: every peak of a grid is refined.
+
+    Where all heights are the same up to rounding (a flat spectrum is isotropic after any gate),
+    nothing is to be chosen, and log α is 0.
+    """
     from scipy.optimize import minimize_scalar
 
     grid = np.linspace(_LOWEST, _HIGHEST, 481)
-    heights = np.array([-np.inf, *(function(log) for log in grid), -np.inf])
+    found = [function(log) for log in grid]
+    if max(found) - min(found) <= _SAME * max(found):
+        return 0.0
+    heights = np.array([-np.inf, *found, -np.inf])
     peaks = np.flatnonzero((heights[1:-1] >= heights[:-2]) & (heights[1:-1] >= heights[2:]))
     refined = [
         minimize_scalar(
