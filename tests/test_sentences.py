@@ -222,3 +222,18 @@ def test_nothing_to_fit_on_and_bad_parameters_are_refused(table):
         SentenceEncoder(table, frequencies={"w1": 0.0}).fit(["w1"])
     with pytest.raises(ValueError, match="not fitted"):
         SentenceEncoder(table).transform(["w1"])
+
+
+@pytest.mark.parametrize("sentence", [None, 3, b"w1 w2", ["w1", 2], [["w1"]]])
+def test_what_is_no_sentence_is_said(table, sentence):
+    encoder = SentenceEncoder(table).fit(["w1"])
+    with pytest.raises(InvalidInputError, match="a sentence is text or a list of words"):
+        encoder.transform([sentence])
+
+
+def test_tokens_may_come_one_by_one(table):
+    encoder = SentenceEncoder(table).fit(["w1"])
+    found = encoder.transform(
+        [(word for word in ("w1", "w2")), ("w1", "w2"), np.array(["w1", "w2"])]
+    )
+    np.testing.assert_array_equal(found[1:], found[:2])

@@ -9,6 +9,7 @@ usage-weighted conceptor negation is best.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -34,7 +35,7 @@ from conceptor.usage import usage
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -387,4 +388,9 @@ def _unpacked(text: NDArray[np.uint8]) -> list[str]:
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
-    return tokenize(sentence) if isinstance(sentence, str) else sentence
+    if isinstance(sentence, str):
+        return tokenize(sentence)
+    tokens = list(sentence) if isinstance(sentence, Iterable) else [None]
+    if all(isinstance(token, str) for token in tokens):
+        return tokens
+    raise InvalidInputError(f"a sentence is text or a list of words, not {sentence!r:.60}")
