@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,23 @@ def test_importing_it_is_light() -> None:
     assert not set(HEAVY) & set(loaded("from conceptor import LinearMap, Moments, Conceptor"))
     assert not set(HEAVY) & set(loaded("import conceptor.cli"))
     assert "sklearn" in loaded("from conceptor import ConceptorNegation")  # the control
+
+
+def test_the_lower_bounds_that_can_be_tried_are_those_that_are_declared() -> None:
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + [r for name in extras if name != "test" for r in extras[name]]
+    bounds = {}
+    for requirement in asked:
+        name, bound, version = requirement.partition(">=")
+        if bound and name != "torch":
+            bounds[name.partition("[")[0]] = version
+    lines = (root / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith(("#", "torch")))
+    assert pins.keys() == bounds.keys()
+    for name, version in pins.items():
+        assert f"{version}.".startswith(f"{bounds[name]}."), name
 
 
 def test_the_front_door() -> None:
