@@ -92,3 +92,8 @@ def test_without_usage_all_words_are_as_frequent(table, tasks):
 def test_there_must_be_sentences(table):
     with pytest.raises(InvalidInputError, match="--tasks sts"):
         compare_sentences(table, Battery([]), ["sif"])
+
+
+def test_one_task_has_no_others(table, tasks):
+    found = compare_sentences(table, Battery(tasks[:1]), ["sif", "usif"], resamples=0)
+    assert list(found.evaluations) == ["sif (own)", "usif (own)"]

@@ -109,6 +109,7 @@ def compare_sentences(
     forms = {ORIGINAL: words, "cn-zipf": negated}
     strange = sorted({token for task in tasks for token in task.words if token not in words})
     tokens = sum(len(sentence) for task in tasks for sentence in task.tokens)
+    possible = list(REGIMES) if len(tasks) > 1 else [OWN]
     evaluations = {}
     with threadpool_limits(1, "blas"):
         for done, (encoder, recipe) in enumerate(recipes.items()):
@@ -125,11 +126,11 @@ def compare_sentences(
                 # Without usage all words are as frequent.
                 frequencies=frequencies or "uniform",
             )
-            regimes = list(REGIMES) if recipe.needs_sentences else [None]
+            regimes: Sequence[str | None] = possible if recipe.needs_sentences else [None]
             for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
-    notes = [f"({regime}): fitted on {meaning}" for regime, meaning in REGIMES.items()]
+    notes = [f"({regime}): fitted on {REGIMES[regime]}" for regime in possible]
     if any(recipe.words == "cn-zipf" for recipe in recipes.values()):
         notes.append(f"words of conceptor: cn-zipf, aperture {usage_cn.aperture_:.4g}")
     if any(recipe.unknown == "spelling" for recipe in recipes.values()):
