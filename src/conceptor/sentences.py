@@ -108,7 +108,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     -----
     Fitting on the very sentences that are compared later, as SIF's authors do, sees the test
     set (though never its scores); say which you did. A sentence without words, or without a known
-    one where unknown words are skipped, becomes 0.
+    one where unknown words are skipped, becomes 0. Fitted on a handful of sentences, a conceptor
+    takes out those sentences themselves; give it hundreds.
+
     `fit` reads any iterable once and keeps n × n numbers; uSIF also needs the sentences' mean
     length first and reads them twice, so give it a list.
 

@@ -1,8 +1,8 @@
 """Vectors for words that have none, from how they are written.
 
 A word outside the vocabulary is often the relative of one inside (*slicing*, *slice*), and even
-where it is not, two sentences that share it share something. So it is given the average of the
-words that are spelt like it, and for the rest a direction of its own.
+where it is not, two sentences that share it, or its plural, share something. So it is given the
+average of the words that are spelt like it, and for the rest a direction that its letters make.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,17 +28,19 @@ __all__ = ["REFERENCES", "Spelling"]
 # More words than these tell no more about spelling, and are rarer and worse known themselves.
 REFERENCES = 50_000
 _HASHED_TO = 2**20
+_PROJECTED = 2**15
 _AT_ONCE = 1_000
 
 
 class Spelling:
-    """Vectors of unknown words: what their spelling tells, and a direction of their own.
+    """Vectors of unknown words: what their spelling tells, and a direction that it makes.
 
     The first part is the average of the known words, weighed by the square of how alike two words
     are: the cosine of their character n-grams, rare n-grams counting more (tf–idf). What is missing
-    to the known words' root mean square length points in a direction drawn from the word's own
-    letters. Equal words are thus equal, words that are spelt alike are alike, and others nearly
-    orthogonal; a word's vector does not depend on the words beside it.
+    to the known words' root mean square length goes to a random projection of the n-grams, which
+    keeps their cosines. Equal words are thus equal, words that are spelt alike are alike, and
+    others nearly orthogonal; a word's vector does not depend on the words beside it. Capitals and
+    small letters are the same; a word of blanks becomes 0.
 
     Parameters
     ----------
@@ -71,48 +74,63 @@ class Spelling:
             norm=None,
         )
         self._rarity = TfidfTransformer()
-        counts = self._hashing.transform(map(_encodable, words))
-        self._known = self._rarity.fit_transform(counts).T.tocsr()
+        self._known = self._rarity.fit_transform(self._counts(words)).T.tocsr()
         self._vectors = vectors
         self._power = power
+        self._signs = _packed_signs(vectors.shape[1])
         self.length = float(np.sqrt(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64)))
         self.length /= np.sqrt(len(words))
 
     def __call__(self, words: Sequence[str]) -> Float64:
         """Return a vector for each word."""
-        told = self.told(words)
-        missing = np.sqrt(np.maximum(self.length**2 - (told**2).sum(axis=1), 0.0))
-        found: Float64 = told + missing[:, None] * _directions(words, told.shape[1])
-        return found
+        return self._by_parts(words, self._whole)
 
     def told(self, words: Sequence[str]) -> Float64:
         """Return what the spelling tells: averages of known vectors, 0 where nothing is alike."""
-        parts = [
-            self._averages(words[start : start + _AT_ONCE])
-            for start in range(0, len(words), _AT_ONCE)
-        ]
-        return np.concatenate([np.zeros((0, self._vectors.shape[1])), *parts])
+        return self._by_parts(words, self._averages)
 
-    def _averages(self, words: Sequence[str]) -> Float64:
-        counts = self._hashing.transform(map(_encodable, words))
-        alike = (self._rarity.transform(counts) @ self._known).tocsr()
+    def _by_parts(
+        self, words: Sequence[str], vectors_of: Callable[[sparse.csr_matrix], Float64]
+    ) -> Float64:
+        parts = [np.zeros((0, self._vectors.shape[1]))]
+        for start in range(0, len(words), _AT_ONCE):
+            counts = self._counts(words[start : start + _AT_ONCE])
+            parts.append(vectors_of(self._rarity.transform(counts)))
+        return np.concatenate(parts)
+
+    def _counts(self, words: Sequence[str]) -> sparse.csr_matrix:
+        """Return which n-grams words have; what cannot be encoded counts as a question mark."""
+        return self._hashing.transform(word.encode("utf-8", "replace").decode() for word in words)
+
+    def _whole(self, ngrams: sparse.csr_matrix) -> Float64:
+        told = self._averages(ngrams)
+        missing = np.sqrt(np.maximum(self.length**2 - (told**2).sum(axis=1), 0.0))
+        found: Float64 = told + missing[:, None] * self._directions(ngrams)
+        return found
+
+    def _averages(self, ngrams: sparse.csr_matrix) -> Float64:
+        alike = (ngrams @ self._known).tocsr()
         alike.data **= self._power
-        totals = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
-        sums: Float64 = alike @ self._vectors
-        averages: Float64 = np.divide(sums, totals, out=np.zeros(sums.shape), where=totals > 0)
-        return averages
+        return _divided(alike @ self._vectors, np.asarray(alike.sum(axis=1)).ravel())
+
+    def _directions(self, ngrams: sparse.csr_matrix) -> Float64:
+        """Return the n-grams' random projection at length 1, the same everywhere and always."""
+        used, columns = np.unique(ngrams.indices % _PROJECTED, return_inverse=True)
+        bits = np.unpackbits(self._signs[used], axis=1)[:, : self._vectors.shape[1]]
+        folded = sparse.csr_matrix(
+            (ngrams.data, columns, ngrams.indptr), shape=(ngrams.shape[0], len(used))
+        )
+        projected = folded @ (2.0 * bits - 1.0)
+        return _divided(projected, np.linalg.norm(projected, axis=1))
 
 
-def _directions(words: Sequence[str], dimension: int) -> Float64:
-    """Return a direction for each word, the same everywhere and always: signs from its hash."""
+def _packed_signs(dimension: int) -> NDArray[np.uint8]:
+    """Return a row of signs for each n-gram, eight to a byte, from a hash of a constant."""
     size = -(-dimension // 8)
-    digests = b"".join(
-        hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(size) for word in words
-    )
-    bits = np.unpackbits(np.frombuffer(digests, dtype=np.uint8).reshape(len(words), size), axis=1)
-    directions: Float64 = (2.0 * bits[:, :dimension] - 1.0) / np.sqrt(dimension)
-    return directions
+    signs = hashlib.shake_128(b"conceptor").digest(_PROJECTED * size)
+    return np.frombuffer(signs, dtype=np.uint8).reshape(_PROJECTED, size)
 
 
-def _encodable(word: str) -> str:
-    return word.encode("utf-8", "replace").decode()
+def _divided(rows: Float64, by: Float64) -> Float64:
+    """Return rows divided each by a number, 0 where that is 0."""
+    return np.divide(rows, by[:, None], out=np.zeros(rows.shape), where=by[:, None] > 0)
