@@ -66,6 +66,14 @@ def test_zipf_takes_ranks(table):
     np.testing.assert_allclose(encoder.probabilities_, shares / shares.sum())
 
 
+def test_ranks_are_refused_where_words_are_not_sorted_by_frequency(rng):
+    words = [f"{first}{second}" for first in "abcdefghijkl" for second in "abcdefghijkl"]
+    table = words, rng.standard_normal((len(words), 4))
+    with pytest.raises(InvalidInputError, match="alphabetical order; give frequencies"):
+        SentenceEncoder(table).fit([["ab"]])
+    assert SentenceEncoder(table, frequencies="uniform").fit([["ab"]]).transform([["ab"]]).any()
+
+
 def test_usif_by_its_formula(table, sentences):
     """Ethayarajh 2018, section 3.2, spelt out."""
     encoder = SentenceEncoder(table, weights="usif", removal="none", frequencies=COUNTS)

@@ -31,7 +31,7 @@ from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
 from conceptor.spelling import REFERENCES, Spelling
-from conceptor.usage import usage
+from conceptor.usage import unsorted, usage
 
 if TYPE_CHECKING:
     import os
@@ -214,6 +214,11 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         """Learn each word's share of running text; counts may know of words without a vector."""
         chosen = usage(self.frequencies)
         words = self._words.words
+        if chosen.name == "zipf" and (reason := unsorted(words)):
+            raise InvalidInputError(
+                f"ranks say nothing of these vectors' frequencies: {reason}; "
+                'give frequencies="wordfreq:en", a file of counts, or a mapping'
+            )
         if chosen.counts is None:
             weights = chosen.of(words, 0).weights
             text: Float64 = np.ones(len(words)) if weights is None else weights
