@@ -88,6 +88,12 @@ def test_it_says_when_it_will_not_help_and_when_it_will(rng):
     assert inspect((words, cured)).advice.startswith("This will not help you")
 
 
+def test_vectors_of_zeros_are_seen():
+    found = inspect((["one", "two", "three"], np.zeros((3, 4))))
+    assert found.advice == "This will not help you: all vectors are zero."
+    assert (found.aperture, found.quota) == (0.0, 0.0)
+
+
 def test_an_unsorted_file_is_noticed(words, vectors):
     found = inspect((sorted(words), vectors))
     assert found.weights == "uniform"

@@ -167,7 +167,8 @@ def inspect(
             view.add(rows, logs)
         before += len(words)
     sides = [view.side() for view in views]
-    removed = 1 - (negation.gate_**2 @ negation.spectrum_.values) / negation.spectrum_.values.sum()
+    values = negation.spectrum_.values
+    removed = 1 - (negation.gate_**2 @ values) / values.sum() if values.any() else 0.0
     return Inspection(
         vectors=name,
         count=count,
@@ -178,7 +179,7 @@ def inspect(
         before=sides[0],
         after=sides[1],
         advice=_advice(sides[0], float(removed), trouble),
-        spectrum=negation.spectrum_.values,
+        spectrum=values,
         gate=negation.gate_,
     )
 
@@ -264,6 +265,8 @@ def _log_frequencies(usage: Usage, words: list[str], before: int) -> Float64 | N
 
 
 def _advice(before: Side, removed: float, trouble: str | None) -> str:
+    if not before.participation:
+        return "This will not help you: all vectors are zero."
     if before.participation >= EVEN_ENOUGH:
         return (
             "This will not help you: the vectors already spread evenly over their directions "
