@@ -24,6 +24,9 @@ def test_version_and_help() -> None:
     shown = conceptor("--help")
     assert shown.returncode == 0
     assert "Usage" in shown.stdout
+    places = [shown.stdout.index(f" {name} ") for name in ("postprocess", "inspect", "compare")]
+    assert places == sorted(places)
+    assert all(f" {name} " in shown.stdout for name in ("train-ppmi", "dialogue", "data"))
 
 
 def test_a_wrong_call_is_2() -> None:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from conceptor.errors import ConceptorError, InvalidInputError
 
+# The main job first, then what goes with it; what is not named here comes last.
+_ORDER = ("postprocess", "inspect", "compare", "fit", "apply", "convert", "evaluate", "reproduce")
+
+
+class _InOrder(TyperGroup):
+    """Commands in the order in which a newcomer meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Typer's or Click's, by version
+        """Return the commands' names as `--help` shows them."""
+        known = super().list_commands(ctx)
+        return [*(name for name in _ORDER if name in known), *(n for n in known if n not in _ORDER)]
+
+
 app = typer.Typer(
     name="conceptor",
+    cls=_InOrder,
     help="Better word vectors without labels or training.",
     no_args_is_help=True,
     add_completion=False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from conceptor.cli.evaluation import split
+from conceptor.cli.evaluation_options import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import typer
 
 from conceptor.cli.app import app
 from conceptor.cli.conversation import converse
-from conceptor.cli.evaluation import (
+from conceptor.cli.evaluation_options import (
     DataOption,
     JsonOption,
     MarkdownOption,

@@ -1,63 +1,32 @@
-"""`evaluate`, `compare` and `reproduce`."""
+"""`evaluate` and `compare`."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from pathlib import Path  # noqa: TC003 - Typer looks it up
+from typing import Annotated
 
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.evaluation_options import (
+    AntonymsOption,
+    ByTaskOption,
+    CsvOption,
+    DataOption,
+    JsonOption,
+    KmeansOption,
+    MarkdownOption,
+    MissingOption,
+    OfflineOption,
+    OutputOption,
+    SynonymsOption,
+    choice,
+    chosen_battery,
+    opened,
+    split,
+)
 from conceptor.cli.file_options import read_aperture
-from conceptor.cli.output import as_json_text, one_format, saying, show, write
-from conceptor.cli.progress import download_progress, training_progress
-from conceptor.errors import ConceptorError, InvalidInputError
-
-if TYPE_CHECKING:
-    from conceptor.evaluation import Battery
-
-_Choice = TypeVar("_Choice", bound=StrEnum)
-
-DataOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Directory with the benchmark files; default $CONCEPTOR_DATA, then installed "
-        "packages, the cache, the network.",
-        metavar="DIR",
-    ),
-]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Never ask the network.")]
-MissingOption = Annotated[
-    str,
-    typer.Option(
-        help="Words the vectors lack: [b]skip[/b] their items, try [b]lowercase[/b] too, or "
-        "score them [b]zero[/b].",
-    ),
-]
-ByTaskOption = Annotated[bool, typer.Option("--by-task", help="Show every STS task, not years.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
-]
-KmeansOption = Annotated[
-    str,
-    typer.Option(
-        help="Where k-means begins: the [b]categories[/b]' means (the paper's choice; it uses the "
-        "labels) or k-means++ ([b]plusplus[/b]), 50 starts.",
-    ),
-]
-SynonymsOption = Annotated[
-    list[Path] | None,
-    typer.Option(help="Pairs of synonyms, one a line; may be repeated. Default: the paper's."),
-]
-AntonymsOption = Annotated[
-    list[Path] | None,
-    typer.Option(help="Pairs of antonyms, one a line; may be repeated. Default: the paper's."),
-]
+from conceptor.cli.output import as_json_text, one_format, show, write
 
 
 @app.command()
@@ -91,7 +60,7 @@ def evaluate(
     one_format(as_json, as_markdown, as_csv)
     policy = choice(Missing, missing, "--missing")
     sources = [opened(path) for path in vectors]
-    battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
+    battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
@@ -212,7 +181,7 @@ def compare(
         encoders = checked_encoders(split(sentences))
     source = demo_vectors() if vectors is None else opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
-    battery = _battery(tasks, data, offline=offline, kmeans=kmeans)
+    battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
     settings = settings_for(
         source,
         vocabulary=vocabulary,
@@ -268,122 +237,3 @@ def compare(
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
         show(tables, [title, *notes], as_markdown, output)
-
-
-@app.command()
-def reproduce(
-    word2vec: Annotated[
-        Path | None, typer.Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
-    ] = None,
-    glove: Annotated[
-        Path | None, typer.Option(help="Common Crawl GloVe, glove.840B.300d.txt.")
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Also draw the gating figure there: svg, pdf or png (plots extra)."),
-    ] = None,
-    dialogue: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="RUNS",
-            help="How often dialogue state trackers are trained for each method: minutes each at "
-            "50 dimensions, much longer at 300; 0 leaves them out (dialogue extra).",
-        ),
-    ] = 1,
-    data: DataOption = None,
-    offline: OfflineOption = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    output: OutputOption = None,
-) -> None:
-    """Run the paper's protocol and print paper, measured and difference for every cell.
-
-    Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
-    glove.840B.300d.txt[/b]
-    """
-    from conceptor import reproduction
-    from conceptor.dialogue_comparison import FewWordsWarning
-    from conceptor.evaluation.dialogue import Options
-    from conceptor.progress import on_terminal
-
-    one_format(as_json, as_markdown)
-    given = {"word2vec": word2vec, "glove": glove}
-    sources = {name: opened(path) for name, path in given.items() if path is not None}
-    if not sources:
-        raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
-    battery = _battery(None, data, offline=offline, kmeans="categories", extras=False)
-    epochs = Options().epochs
-    with (
-        saying(FewWordsWarning),
-        on_terminal() as progress,
-        training_progress(epochs) as watch,
-    ):
-        found = reproduction.reproduce(
-            sources,
-            battery,
-            dialogue=dialogue,
-            data=data,
-            offline=offline,
-            progress=progress,
-            watch=watch,
-        )
-    if figure is not None:
-        found.draw_gates(figure)
-    if as_json:
-        write(as_json_text(found.to_dict()), output)
-    else:
-        show(found.tables(), found.notes, as_markdown, output, after=found.gates_text())
-
-
-def _battery(
-    tasks: str | None,
-    data: Path | None,
-    *,
-    offline: bool,
-    kmeans: str,
-    extras: bool = True,
-) -> Battery:
-    """Load the benchmarks and say what is missing; an error if nothing is left."""
-    from conceptor.evaluation import PAPER_FAMILIES, Battery, load
-    from conceptor.evaluation.categorization import Start
-
-    start = choice(Start, kmeans, "--kmeans")
-    families = PAPER_FAMILIES if tasks is None else split(tasks)
-    with download_progress() as progress:
-        battery = load(families, data, start=start, offline=offline, progress=progress)
-        if battery.missing and tasks is None and extras:
-            # Analogies come with the demo extra, so that there is more to see without a network.
-            more = load(["analogy"], data, offline=True)
-            battery = Battery([*battery.tasks, *more.tasks], battery.missing)
-    if battery.missing:
-        why = next(iter(battery.missing.values()))
-        typer.echo(
-            f"conceptor: {len(battery.missing)} benchmark files are not at hand and their tasks "
-            f"left out: {why}",
-            err=True,
-        )
-    if not battery.tasks:
-        raise ConceptorError("no benchmark is at hand; run: conceptor data fetch")
-    return battery
-
-
-def opened(path: Path) -> object:
-    """Open a vectors file; what is wrong with it is said before anything is downloaded."""
-    from conceptor.vectors import open_vectors
-
-    return open_vectors(path)
-
-
-def split(names: str) -> list[str]:
-    """Part names at commas."""
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
-def choice(kind: type[_Choice], value: str, option: str) -> _Choice:
-    """Return the choice of this name; an error that lists them where there is none."""
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(kind)
-        raise InvalidInputError(f"{option} is one of {known}, not {value!r}") from None

@@ -1,0 +1,110 @@
+"""What commands that score vectors have in common: options, benchmarks, lists of names."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from conceptor.cli.progress import download_progress
+from conceptor.errors import ConceptorError, InvalidInputError
+
+if TYPE_CHECKING:
+    from conceptor.evaluation import Battery
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory with the benchmark files; default $CONCEPTOR_DATA, then installed "
+        "packages, the cache, the network.",
+        metavar="DIR",
+    ),
+]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Never ask the network.")]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        help="Words the vectors lack: [b]skip[/b] their items, try [b]lowercase[/b] too, or "
+        "score them [b]zero[/b].",
+    ),
+]
+ByTaskOption = Annotated[bool, typer.Option("--by-task", help="Show every STS task, not years.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+]
+KmeansOption = Annotated[
+    str,
+    typer.Option(
+        help="Where k-means begins: the [b]categories[/b]' means (the paper's choice; it uses the "
+        "labels) or k-means++ ([b]plusplus[/b]), 50 starts.",
+    ),
+]
+SynonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="Pairs of synonyms, one a line; may be repeated. Default: the paper's."),
+]
+AntonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="Pairs of antonyms, one a line; may be repeated. Default: the paper's."),
+]
+
+
+def chosen_battery(
+    tasks: str | None,
+    data: Path | None,
+    *,
+    offline: bool,
+    kmeans: str,
+    extras: bool = True,
+) -> Battery:
+    """Load the benchmarks and say what is missing; an error if nothing is left."""
+    from conceptor.evaluation import PAPER_FAMILIES, Battery, load
+    from conceptor.evaluation.categorization import Start
+
+    start = choice(Start, kmeans, "--kmeans")
+    families = PAPER_FAMILIES if tasks is None else split(tasks)
+    with download_progress() as progress:
+        battery = load(families, data, start=start, offline=offline, progress=progress)
+        if battery.missing and tasks is None and extras:
+            # Analogies come with the demo extra, so that there is more to see without a network.
+            more = load(["analogy"], data, offline=True)
+            battery = Battery([*battery.tasks, *more.tasks], battery.missing)
+    if battery.missing:
+        why = next(iter(battery.missing.values()))
+        typer.echo(
+            f"conceptor: {len(battery.missing)} benchmark files are not at hand and their tasks "
+            f"left out: {why}",
+            err=True,
+        )
+    if not battery.tasks:
+        raise ConceptorError("no benchmark is at hand; run: conceptor data fetch")
+    return battery
+
+
+def opened(path: Path) -> object:
+    """Open a vectors file; what is wrong with it is said before anything is downloaded."""
+    from conceptor.vectors import open_vectors
+
+    return open_vectors(path)
+
+
+def split(names: str) -> list[str]:
+    """Part names at commas."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+    """Return the choice of this name; an error that lists them where there is none."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInputError(f"{option} is one of {known}, not {value!r}") from None
