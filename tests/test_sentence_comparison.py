@@ -10,6 +10,7 @@ from conceptor.estimation import Weighting
 from conceptor.evaluation import Battery
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 from conceptor.methods import Settings
+from conceptor.report import sentence_tables
 from conceptor.sentence_comparison import ENCODERS, compare_sentences
 from conceptor.sentences import SentenceEncoder
 from conceptor.usage import Usage
@@ -97,3 +98,16 @@ def test_there_must_be_sentences(table):
 def test_one_task_has_no_others(table, tasks):
     found = compare_sentences(table, Battery(tasks[:1]), ["sif", "usif"], resamples=0)
     assert list(found.evaluations) == ["sif (own)", "usif (own)"]
+
+
+def test_a_wide_table_says_once_how_many_pairs_were_used(table, tasks):
+    strange = SentenceSimilarity("2013/d", [SentencePair("zzz", "banana", 1.0), *tasks[0].pairs])
+    battery = Battery([*tasks, strange])
+    found = compare_sentences(table, battery, ["average", "sif", "conceptor"], resamples=5)
+    (shown,) = sentence_tables(found, by_task=True)
+    assert [*shown.columns][-1] == "used"
+    assert {len(line.cells) for line in shown.lines} == {len(shown.columns)}
+    last = {line.label: line.cells[-1].text for line in shown.lines}
+    assert last["2013/d"].endswith(f"–{len(strange.pairs)}/{len(strange.pairs)}")
+    (narrow,) = sentence_tables(compare_sentences(table, battery, ["sif", "average"], resamples=5))
+    assert {len(line.cells) for line in narrow.lines} == {len(narrow.columns)}

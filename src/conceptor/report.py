@@ -29,6 +29,9 @@ TITLES = {
     "sts-b": "STS benchmark (Pearson × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
+USED = "used"
+# Columns beyond which cells have no room for how many items each used.
+_WIDE = 3
 
 
 _GAIN_LINES: tuple[tuple[str, Callable[[Interval], float]], ...] = (
@@ -72,10 +75,14 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
         table = _family_table(family, comparison.evaluations, by_task=by_task)
         gains = comparison.gains(family)
         intervals = [gains.get(method) for method in comparison.methods] if gains else []
+        below_used = [Cell("")] if table.columns[-1] == USED else []
         foot = [
             Line(
                 label,
-                [*(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals), Cell("")],
+                [
+                    *(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals),
+                    *below_used,
+                ],
                 summary=True,
             )
             for label, pick in _GAIN_LINES
@@ -104,19 +111,21 @@ def _family_table(family: str, evaluations: Mapping[str, Evaluation], *, by_task
     columns = [
         _shown_rows(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
     ]
-    shared = all(
+    # A column for what was used: what all used, or in a wide table the least and the most.
+    apart = len(columns) > _WIDE or all(
         len({(row.used, row.total) for row in across}) == 1 for across in zip(*columns, strict=True)
     )
     lines = []
     for across in zip(*columns, strict=True):
         cells = _score_cells([row.score for row in across])
-        coverage = [f"{row.used}/{row.total}" for row in across]
-        if shared:
-            cells = [*cells, Cell(coverage[0], faint=True)]
+        if apart:
+            counts = sorted({row.used for row in across})
+            used = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+            cells = [*cells, Cell(f"{used}/{across[0].total}", faint=True)]
         else:
             cells = [
-                Cell(f"{cell.text} ({used})", best=cell.best)
-                for cell, used in zip(cells, coverage, strict=True)
+                Cell(f"{cell.text} ({row.used}/{row.total})", best=cell.best)
+                for cell, row in zip(cells, across, strict=True)
             ]
         lines.append(Line(across[0].dataset, cells))
     if len(lines) > 1:
@@ -126,8 +135,8 @@ def _family_table(family: str, evaluations: Mapping[str, Evaluation], *, by_task
         sets = len(next(iter(evaluations.values())).mean_outcomes(family))
         if family != "sts" and sets != len(lines):
             label += f" of {sets}"
-        lines.append(Line(label, [*cells, Cell("")] if shared else cells, summary=True))
-    names = [*evaluations, "used"] if shared else list(evaluations)
+        lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
+    names = [*evaluations, USED] if apart else list(evaluations)
     return Table(TITLES.get(family, family), names, lines)
 
 
