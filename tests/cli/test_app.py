@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import errno
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from conceptor import __version__
 from conceptor.cli import app as application
 from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
+
+
+@pytest.fixture(autouse=True)
+def interrupts_work_again():
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 def conceptor(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -61,3 +70,20 @@ def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys
     monkeypatch.setattr(sys, "argv", ["conceptor", "--debug"])
     with pytest.raises(type(error)):
         application.main()
+
+
+def test_an_interrupt_after_the_work_is_not_met_with_a_traceback() -> None:
+    """A thread that ends later keeps Python in its shutdown, where the interrupt comes."""
+    code = (
+        "import sys, threading, time; from conceptor.cli import main;"
+        "threading.Timer(1.5, lambda: None).start(); sys.argv = ['conceptor', '--version']; main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"conceptor {__version__}\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from typing import Annotated, Any
 
 import typer
@@ -70,6 +72,10 @@ def main() -> None:
             raise
         typer.echo(f"conceptor: {_one_line(error)}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
+    finally:
+        # All is done or undone; Python would meet a late Ctrl-C with a traceback while it leaves.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _one_line(error: Exception) -> str:
