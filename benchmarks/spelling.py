@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -40,20 +41,28 @@ def main(more: list[str]) -> None:
     samples = [split(source) for source in sources.values()]
     for ngrams in NGRAMS:
         for power in POWERS:
-            cells = [f"{share_told(*sample, ngrams, power):.3f}" for sample in samples]
+            cells = [f"{share_told(sample, ngrams, power):.3f}" for sample in samples]
             print(f"| {ngrams[0]}–{ngrams[1]}, power {power:g} | " + " | ".join(cells) + " |")
-    for name, (known, vectors, hidden, _) in zip(sources, samples, strict=True):
+    for name, sample in zip(sources, samples, strict=True):
         begin = time.perf_counter()
-        spelling = Spelling(known, vectors)
+        spelling = Spelling(sample.known, sample.vectors)
         ready = time.perf_counter()
-        spelling(hidden)
+        spelling(sample.hidden)
         end = time.perf_counter()
-        each = (end - ready) / len(hidden)
+        each = (end - ready) / len(sample.hidden)
         print(f"{name}: {ready - begin:.2f} s to prepare, {1e3 * each:.2f} ms a word")
 
 
-def split(source: object) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
-    """Return known words and vectors, hidden words and vectors."""
+class Sample(NamedTuple):
+    """Words that are known and words that are hidden, with their vectors."""
+
+    known: list[str]
+    vectors: np.ndarray
+    hidden: list[str]
+    truth: np.ndarray
+
+
+def split(source: object) -> Sample:
     settings = settings_for(source)
     gathered = gather(chunks_of(source), [settings.usage], frozenset(), first=OF)
     negation = ConceptorNegation("auto").fit_moments(gathered.moments[0])
@@ -61,13 +70,16 @@ def split(source: object) -> tuple[list[str], np.ndarray, list[str], np.ndarray]
     order = np.random.default_rng(0).permutation(len(names))
     vectors = negation.map_(gathered.vectors.vectors[gathered.vectors.rows(names)])
     known, hidden = order[HIDDEN:], order[:HIDDEN]
-    return [names[i] for i in known], vectors[known], [names[i] for i in hidden], vectors[hidden]
+    return Sample(
+        [names[i] for i in known], vectors[known], [names[i] for i in hidden], vectors[hidden]
+    )
 
 
-def share_told(known, vectors, hidden, truth, ngrams, power) -> float:  # noqa: ANN001
+def share_told(sample: Sample, ngrams: tuple[int, int], power: float) -> float:
     """Return R²: the share of the squared distance from the mean that the spelling takes off."""
-    told = Spelling(known, vectors, ngrams=ngrams, power=power).told(hidden)
-    return 1 - ((truth - told) ** 2).sum() / ((truth - vectors.mean(axis=0)) ** 2).sum()
+    told = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power).told(sample.hidden)
+    mean = sample.vectors.mean(axis=0)
+    return 1 - ((sample.truth - told) ** 2).sum() / ((sample.truth - mean) ** 2).sum()
 
 
 if __name__ == "__main__":

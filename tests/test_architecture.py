@@ -37,6 +37,7 @@ FLOW = [
     "evaluation",
     "estimation",
     "chains",
+    "frequencies",
     "spelling",
     "sentences",
     "methods",

@@ -5,8 +5,9 @@ import pytest
 
 from conceptor import InvalidInputError, Moments, Spectrum
 from conceptor.aperture import leading_aperture
+from conceptor.frequencies import sif_weights, usif_a
 from conceptor.gates import negated_conceptor
-from conceptor.sentences import SentenceEncoder, sif_weights, usif_a
+from conceptor.sentences import SIF_A, SentenceEncoder
 from conceptor.spelling import Spelling
 
 WORDS = [f"w{i}" for i in range(60)]
@@ -95,7 +96,7 @@ def test_usif_survives_odd_vocabularies(p):
 
 
 def test_sif_weights_fall_with_frequency():
-    weights = sif_weights(np.array([0.0, 1e-3, 1.0]))
+    weights = sif_weights(np.array([0.0, 1e-3, 1.0]), SIF_A)
     np.testing.assert_allclose(weights, [1.0, 0.5, 1 / 1001])
 
 
@@ -178,7 +179,7 @@ class TestUnknownWords:
         assert with_it @ also > with_it @ without
 
     def test_of_many_words_the_frequent_ones_are_spelt_from(self, rng, monkeypatch):
-        monkeypatch.setattr("conceptor.sentences.REFERENCES", 2)
+        monkeypatch.setattr("conceptor.spelling.REFERENCES", 2)
         words = ["aaab", "aaac", "aaad"]
         vectors = rng.standard_normal((3, 5))
         counts = {"aaab": 1.0, "aaac": 5.0, "aaad": 9.0}

@@ -29,9 +29,6 @@ TITLES = {
     "sts-b": "STS benchmark (Pearson × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
-USED = "used"
-# Columns beyond which cells have no room for how many items each used.
-_WIDE = 3
 
 
 _GAIN_LINES: tuple[tuple[str, Callable[[Interval], float]], ...] = (
@@ -72,17 +69,13 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
     """Return a table for each task, with means and the intervals of the gains at its foot."""
     tables = []
     for family in comparison.families:
-        table = _family_table(family, comparison.evaluations, by_task=by_task)
+        table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=True)
         gains = comparison.gains(family)
         intervals = [gains.get(method) for method in comparison.methods] if gains else []
-        below_used = [Cell("")] if table.columns[-1] == USED else []
         foot = [
             Line(
                 label,
-                [
-                    *(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals),
-                    *below_used,
-                ],
+                [*(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals), Cell("")],
                 summary=True,
             )
             for label, pick in _GAIN_LINES
@@ -107,12 +100,18 @@ def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = Fals
     return [_family_table(family, by_name, by_task=by_task) for family in families]
 
 
-def _family_table(family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool) -> Table:
+def _family_table(
+    family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool, one_file: bool = False
+) -> Table:
+    """Return scores by column; how many items were used in a column of its own, if it can be.
+
+    Columns made of one file differ only where unknown words are spelt, and the least and the most
+    say enough. Of several files each cell says it.
+    """
     columns = [
         _shown_rows(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
     ]
-    # A column for what was used: what all used, or in a wide table the least and the most.
-    apart = len(columns) > _WIDE or all(
+    apart = one_file or all(
         len({(row.used, row.total) for row in across}) == 1 for across in zip(*columns, strict=True)
     )
     lines = []
@@ -136,7 +135,7 @@ def _family_table(family: str, evaluations: Mapping[str, Evaluation], *, by_task
         if family != "sts" and sets != len(lines):
             label += f" of {sets}"
         lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
-    names = [*evaluations, USED] if apart else list(evaluations)
+    names = [*evaluations, "used"] if apart else list(evaluations)
     return Table(TITLES.get(family, family), names, lines)
 
 

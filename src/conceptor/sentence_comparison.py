@@ -21,9 +21,9 @@ from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.methods import ORIGINAL, Settings
 from conceptor.moments import Moments
 from conceptor.progress import Progress, silent
-from conceptor.sentences import SentenceEncoder, spelling_of
+from conceptor.sentences import SentenceEncoder
 from conceptor.spectral import ConceptorNegation
-from conceptor.spelling import REFERENCES
+from conceptor.spelling import REFERENCES, Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -117,7 +117,7 @@ def compare_sentences(
             form = forms[recipe.words]
             if recipe.unknown == "spelling" and strange:
                 # Once for all tasks, rather than by each of the encoders made below.
-                form = _with(form, strange, frequencies)
+                form = _with_spelt(form, strange, frequencies)
             start = SentenceEncoder(
                 form,
                 weights=recipe.weights,
@@ -146,14 +146,15 @@ def _gathered(
     """Read the vectors once: the tasks' words, every word's use, and the usage-weighted CN."""
     usage = settings.usage.usage
     wanted = frozenset().union(*(task.words for task in tasks))
-    frequencies: dict[str, float] = {}
+    # Counts also know of words that have no vector; ranks are noted on the way.
+    frequencies = dict(usage.counts or {})
 
     def noted() -> Chunks:
         before = 0
         for packed, rows in chunks_of(vectors, progress):
             names = list(packed)
             taken, weights = usage.of(names, before)
-            if weights is not None:
+            if usage.counts is None and weights is not None:
                 of = names if taken is None else [names[i] for i in taken]
                 frequencies.update(zip(of, weights.tolist(), strict=True))
             before += len(names)
@@ -163,17 +164,17 @@ def _gathered(
     gathered = gather(noted(), [settings.usage], wanted, first=REFERENCES)
     negation = ConceptorNegation(aperture=settings.usage_aperture)
     negation.fit_moments(gathered.moments[0])
-    # Counts also know of words that have no vector.
-    return gathered.vectors, dict(usage.counts or frequencies), negation
+    return gathered.vectors, frequencies, negation
 
 
-def _with(
+def _with_spelt(
     words: WordVectors, strange: Sequence[str], frequencies: Mapping[str, float]
 ) -> WordVectors:
     """Return the words and others that get their vectors from their spelling."""
-    most_frequent = np.array([frequencies.get(word, 0.0) for word in words.words])
-    spelt = spelling_of(words, most_frequent)(strange)
-    return WordVectors([*words.words, *strange], np.concatenate([words.vectors, spelt]))
+    known = np.array([frequencies.get(word, 0.0) for word in words.words])
+    spelling = Spelling.of_frequent(words.words, words.vectors, known)
+    vectors = np.concatenate([words.vectors, spelling(strange)])
+    return WordVectors([*words.words, *strange], vectors)
 
 
 def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> float:

@@ -26,12 +26,12 @@ from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.evaluation.tokens import tokenize
+from conceptor.frequencies import Frequencies, sif_weights, usif_a, usif_weights
 from conceptor.gates import negated_conceptor
 from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
-from conceptor.spelling import REFERENCES, Spelling
-from conceptor.usage import unsorted, usage
+from conceptor.spelling import Spelling
 
 if TYPE_CHECKING:
     import os
@@ -46,25 +46,6 @@ _FORMAT = "conceptor.SentenceEncoder/2"
 _AT_ONCE = 10_000
 SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
-
-
-def sif_weights(probabilities: Float64, a: float = SIF_A) -> Float64:
-    """Return ``a / (a + p)``, smooth inverse frequency (Arora, Liang & Ma 2017)."""
-    return a / (a + probabilities)
-
-
-def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
-    """Return the a of uSIF's ``a / (a/2 + p)`` as Ethayarajh (2018) derives it; nothing is tuned.
-
-    With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
-    walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``.
-    """
-    count = len(probabilities)
-    threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
-    # At least one word above the threshold and one below, so that a is neither ∞ nor 0.
-    above = min(max(int((probabilities > threshold).sum()), 1), max(count - 1, 1))
-    alpha = above / (count if count > 1 else 2)
-    return float((1 - alpha) / (alpha * count / 2))
 
 
 class SentenceEncoder(TransformerMixin, BaseEstimator):
@@ -208,35 +189,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         for name in ("moments_", "map_", "word_weights_", "_spelling"):
             self.__dict__.pop(name, None)
         self._words: WordVectors = as_word_vectors(self.vectors)
-        self._set_probabilities()
-
-    def _set_probabilities(self) -> None:
-        """Learn each word's share of running text; counts may know of words without a vector."""
-        chosen = usage(self.frequencies)
-        words = self._words.words
-        if chosen.name == "zipf" and (reason := unsorted(words)):
-            raise InvalidInputError(
-                f"ranks say nothing of these vectors' frequencies: {reason}; "
-                'give frequencies="wordfreq:en", a file of counts, or a mapping'
-            )
-        if chosen.counts is None:
-            weights = chosen.of(words, 0).weights
-            text: Float64 = np.ones(len(words)) if weights is None else weights
-            self._counts: Mapping[str, float] = {}
-        else:
-            self._counts = {word: count for word, count in chosen.counts.items() if count > 0}
-            text = np.fromiter(self._counts.values(), dtype=np.float64)
-        if not len(text):
-            raise InvalidInputError("no word has a frequency above zero")
-        self._total = float(text.sum())
-        self._rarest = float(text.min())
-        self._text = text / self._total
-        self.probabilities_ = self._shares(words) if self._counts else self._text
-
-    def _shares(self, words: Iterable[str]) -> Float64:
-        """Return words' shares of running text: without a count, that of the rarest word."""
-        counts = [self._counts.get(word, self._rarest) for word in words]
-        return np.array(counts, dtype=np.float64) / self._total
+        self._frequencies = Frequencies(self._words.words, self.frequencies)
+        self.probabilities_ = self._frequencies.of_words
 
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
         self.a_ = self.a
@@ -246,15 +200,14 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 sum(not skip or token in self._words for token in sentence) for sentence in tokens
             ]
             mean_length = float(np.mean(lengths)) if lengths else 0.0
-            self.a_ = usif_a(self._text, max(mean_length, 1.0))
+            self.a_ = usif_a(self._frequencies.of_all, max(mean_length, 1.0))
         self.word_weights_ = self._weights(self.probabilities_)
 
     def _weights(self, probabilities: Float64) -> Float64:
         if self.weights == "average":
             return np.ones(len(probabilities))
-        if self.weights == "sif":
-            return sif_weights(probabilities, self.a_)
-        return self.a_ / (self.a_ / 2 + probabilities)
+        weigh = sif_weights if self.weights == "sif" else usif_weights
+        return weigh(probabilities, self.a_)
 
     def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
         """Return weighted averages of the tokens: one sparse product over distinct words."""
@@ -273,7 +226,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weights = self.word_weights_[known]
         if strange:
             vectors = np.concatenate([vectors, self._spelt()(list(strange))])
-            weights = np.concatenate([weights, self._weights(self._shares(strange))])
+            weights = np.concatenate([weights, self._weights(self._frequencies.of(strange))])
         ends = np.concatenate([[0], np.cumsum(found)])[starts]
         counts = sparse.csr_array(
             (weights[columns], columns, ends), shape=(len(tokens), len(distinct))
@@ -284,7 +237,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def _spelt(self) -> Spelling:
         """Return what gives unknown words their vectors; made when the first of them is met."""
         if not hasattr(self, "_spelling"):
-            self._spelling = spelling_of(self._words, self.probabilities_)
+            self._spelling = Spelling.of_frequent(
+                self._words.words, self._words.vectors, self.probabilities_
+            )
         return self._spelling
 
     def _removal(self) -> LinearMap:
@@ -316,7 +271,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = ("weights", "removal", "unknown", "aperture", "a")
         parameters = {name: getattr(self, name) for name in names}
-        if not self._counts:
+        counts = self._frequencies.counts
+        if not counts:
             parameters["frequencies"] = self.frequencies
         metadata = {
             "format": _FORMAT,
@@ -326,8 +282,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         parts = {
             "words": _packed(self._words.words),
             "vectors": np.ascontiguousarray(self._words.vectors),
-            "counted_words": _packed(list(self._counts)),
-            "counts": np.fromiter(self._counts.values(), dtype=np.float64),
+            "counted_words": _packed(list(counts)),
+            "counts": np.fromiter(counts.values(), dtype=np.float64),
             "matrix": np.ascontiguousarray(self.map_.matrix),
             "mean": self.moments_.mean,
             "scatter": np.ascontiguousarray(self.moments_.scatter),
@@ -373,14 +329,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 f"{path} is not a saved sentence encoder, or is cut short ({error})"
             ) from error
         return encoder
-
-
-def spelling_of(words: WordVectors, probabilities: Float64) -> Spelling:
-    """Return the spelling of words, of the most frequent ones where there are many."""
-    if len(words) <= REFERENCES:
-        return Spelling(words.words, words.vectors)
-    rows = np.sort(np.argpartition(-probabilities, REFERENCES)[:REFERENCES])
-    return Spelling([words.words[row] for row in rows], words.vectors[rows])
 
 
 def _packed(words: Sequence[str]) -> NDArray[np.uint8]:

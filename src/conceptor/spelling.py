@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REFERENCES", "Spelling"]
 
-# More words than these tell no more about spelling, and are rarer and worse known themselves.
+# So many known words are asked at most, the most frequent ones: a bound on time and memory.
 REFERENCES = 50_000
 _HASHED_TO = 2**20
 _PROJECTED = 2**15
@@ -80,6 +80,16 @@ class Spelling:
         self._signs = _packed_signs(vectors.shape[1])
         self.length = float(np.sqrt(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64)))
         self.length /= np.sqrt(len(words))
+
+    @classmethod
+    def of_frequent(
+        cls, words: Sequence[str], vectors: NDArray[Any], frequencies: Float64
+    ) -> Spelling:
+        """Return the spelling of the most frequent words, or of all where they are not many."""
+        if len(words) <= REFERENCES:
+            return cls(words, vectors)
+        rows = np.sort(np.argpartition(-frequencies, REFERENCES)[:REFERENCES])
+        return cls([words[row] for row in rows], vectors[rows])
 
     def __call__(self, words: Sequence[str]) -> Float64:
         """Return a vector for each word."""
