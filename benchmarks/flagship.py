@@ -1,15 +1,17 @@
-"""Measure every claim of docs/method.md and write its tables into it.
+"""Measure usage-weighted and sentence conceptors and write the tables into the documentation.
 
-    python benchmarks/flagship.py docs/method.md [NAME=FILE ...]
+    python benchmarks/flagship.py docs [NAME=FILE ...]
 
-What stands between the two markers of the page is replaced. NAME=FILE adds vectors, sorted by
-frequency. Needs the demo extra and $CONCEPTOR_DATA with the benchmark files
-and vectors/googlenews-13k.bin.
+The means go into docs/method.md, differences with their intervals and the choice of the defaults
+into docs/claims.md; what stands there between two markers is replaced. NAME=FILE adds vectors,
+sorted by frequency. Needs the demo and wordfreq extras and $CONCEPTOR_DATA with the benchmark
+files and vectors/googlenews-13k.bin.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -31,14 +33,15 @@ from conceptor.linear_map import LinearMap
 from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
 from conceptor.sentence_comparison import compare_sentences
 from conceptor.spectrum import Spectrum
-from conceptor.usage import Usage
+from conceptor.usage import Share, Usage
 from conceptor.vectors import open_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 OURS, PAPER = "cn-zipf", "cn"
+GLOVE, NEWS = "GloVe 6B 50d", "Google News subset"
 ENCODERS = ("average", "sif", "usif", "sif-spelling", "conceptor-known", "conceptor")
 # Our encoder as it comes against others as published; and each of its two parts alone.
 AGAINST = (
@@ -47,33 +50,44 @@ AGAINST = (
     ("conceptor-known", "sif"),
     ("conceptor", "sif-spelling"),
 )
+POWERS = (0.7, 0.85, 1.0, 1.15, 1.3)
+CHOOSING = (
+    "Conceptor negation with the aperture of `auto`, on the benchmarks used to choose:\n"
+    "similarity / STS / categorisation.\n"
+)
 FAMILIES = {"similarity": "similarity", "sts": "STS 2012–2015", "categorization": "categorisation"}
 
 
-def main(page: str, more: list[str]) -> None:
+def main(docs: str, more: list[str]) -> None:
     battery = load()
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    sources = {
-        "GloVe 6B 50d": datasets.demo_vectors(),
-        "Google News subset": open_vectors(datasets.fetch("googlenews-13k.bin")),
-    }
-    added = {name: open_vectors(file) for name, _, file in (each.partition("=") for each in more)}
-    words, sentences, text = {}, {}, []
-    for name, source in {**sources, **added}.items():
-        settings = settings_for(source)
+    news = open_vectors(datasets.fetch("googlenews-13k.bin"))
+    # Vectors, and where their words' frequencies are from; None: as `compare` chooses.
+    sources = {GLOVE: (datasets.demo_vectors(), None), NEWS: (news, None)}
+    sources[f"{NEWS}, wordfreq"] = (news, "wordfreq:en")
+    for name, _, file in (each.partition("=") for each in more):
+        sources[name] = (open_vectors(file), None)
+    words, sentences, choices = {}, {}, []
+    for name, (source, usage) in sources.items():
+        settings = settings_for(source, usage=usage)
         words[name] = compare(source, battery, [ORIGINAL, *METHODS], settings, name=name)
         print(name, "words", flush=True)
         sentences[name] = compare_sentences(source, battery, ENCODERS, settings, name=name)
         print(name, "sentences", flush=True)
-        if name in sources:
-            text += [f"### Choosing weights and centring: {name}\n"]
-            text += variants(source, battery, settings)
-    both = [words[name] for name in sources]
-    found = ["### Words\n", *word_table(words), "### Sentences\n", *sentence_table(sentences)]
-    found += ["### Claims\n", *claims(words, both, sentences), *text]
-    old = Path(page).read_text(encoding="utf-8")
-    before, _, rest = old.partition(BEGIN)
+        choices += [f"### {name}\n", *variants(source, battery, settings)]
+    write(
+        Path(docs, "method.md"),
+        ["### Words\n", *word_table(words), "### Sentences\n", *sentence_table(sentences)],
+    )
+    found = ["## Claims\n", *claims(words, sentences)]
+    found += ["## Choosing weights and centring\n", CHOOSING, *choices]
+    write(Path(docs, "claims.md"), found)
+
+
+def write(page: Path, found: list[str]) -> None:
+    """Replace what stands between the markers of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     with replacing(page) as beside:
         beside.write_text("\n".join([before + BEGIN, *found, END]) + after, encoding="utf-8")
@@ -119,11 +133,7 @@ def sentence_table(sentences: dict[str, Comparison]) -> list[str]:
     return [*lines, "", *(f"- {each}." for each in used), ""]
 
 
-def claims(
-    words: dict[str, Comparison],
-    both: list[Comparison],
-    sentences: dict[str, Comparison],
-) -> list[str]:
+def claims(words: dict[str, Comparison], sentences: dict[str, Comparison]) -> list[str]:
     lines = [
         "Differences of means in points, with the 95% interval of the paired bootstrap (1,000",
         "resamples). `yes`: the interval is above zero; `no`: it is below; `open`: it holds zero",
@@ -147,13 +157,22 @@ def claims(
             label = f"{name}, {title}: {OURS} − {PAPER}"
             add(label, on(comparison, family, OURS, PAPER))
     others = [m for m in METHODS if m != OURS]
-    for other in [ORIGINAL, *others]:
-        add(
-            f"mean over GloVe and Google News, similarity: {OURS} − {other}",
-            lambda part, other=other: Differences.mean(
-                [c.differences(OURS, over(c, "similarity", part), other) for c in both]
-            ),
-        )
+    # Google News once: with the counts that `compare` takes.
+    every = [name for name in words if not name.startswith(f"{NEWS}, ")]
+    for label, names in (
+        ("GloVe and Google News", [GLOVE, NEWS]),
+        ("all sets of vectors", every),
+    ):
+        for other in [ORIGINAL, *others]:
+            add(
+                f"mean over {label}, similarity: {OURS} − {other}",
+                lambda part, names=names, other=other: Differences.mean(
+                    [
+                        words[name].differences(OURS, over(words[name], "similarity", part), other)
+                        for name in names
+                    ]
+                ),
+            )
     for name, comparison in words.items():
         for other in [ORIGINAL, *others]:
             if other != PAPER:
@@ -175,13 +194,28 @@ def _cells(interval: Interval | None) -> list[str]:
     return [numbers.replace("-", "−"), verdict]
 
 
+@dataclass(frozen=True)
+class UsageToPower(Usage):
+    """Weights by usage, raised to a power: 0 is types, 1 tokens."""
+
+    power: float = 1.0
+
+    def of(self, words: Sequence[str], before: int) -> Share:
+        """Return the share of consecutive words, as `Usage` does."""
+        rows, weights = super().of(words, before)
+        return Share(rows, None if weights is None else weights**self.power)
+
+
 def variants(source: object, battery: Battery, settings: Settings) -> list[str]:
-    """Weights and centring of CN, each with the aperture of "auto"; benchmarks used to choose."""
+    """Return a table of the means by weights and centring, over the benchmarks used to choose."""
+    usage = settings.usage.usage
     kinds = {
         "all words the same": Weighting(Usage(), "all words"),
-        "the paper's list": settings.vocabulary,
-        "usage": settings.usage,
+        "the paper's list, all the same": settings.vocabulary,
     }
+    for power in POWERS:
+        powered = UsageToPower(usage.name, usage.counts, power=power)
+        kinds[f"usage^{power}" if power != 1 else "**usage**"] = Weighting(powered, "usage")
     gathered = gather(chunks_of(source), list(kinds.values()), battery.words)
     lines = ["| weights | uncentred | centred |\n|---|---:|---:|"]
     for kind, moments in zip(kinds, gathered.moments, strict=True):
