@@ -92,3 +92,16 @@ def test_every_step_of_a_chain_must_be_known():
     for wrong in ("cn+original", "cn+", "+", "counterfitting", "cn+nothing"):
         with pytest.raises(InvalidInputError, match="no method is called"):
             checked([wrong])
+
+
+def test_progress_names_the_method_that_is_fitted_to_a_lexicon(space, settings):
+    told = {}
+    compare(
+        space,
+        Battery([Keeping()]),
+        ["counterfit", "cn+retrofit"],
+        settings,
+        resamples=0,
+        progress=lambda label, fraction, words: told.update({label: fraction}),
+    )
+    assert told["counterfit: fitting"] == told["cn+retrofit: fitting"] == 1

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conceptor.estimation import Weighting
+    from conceptor.lexicon.fitting import LexiconMethod
     from conceptor.moments import Moments
+    from conceptor.progress import Progress
     from conceptor.spectral import SpectralMethod
 
-__all__ = ["LEXICON_METHODS", "Lexicon", "LexiconMethod", "Stream", "spectral_step"]
+__all__ = ["LEXICON_METHODS", "Lexicon", "Stream", "lexicon_step", "spectral_step"]
 
 Transform = Callable[[Sequence[str], Any], Any]
 
@@ -68,6 +70,11 @@ def spectral_step(
     return fit
 
 
+def lexicon_step(method: LexiconMethod, progress: Progress) -> Callable[[Stream], Transform]:
+    """Return a step that fits words to a lexicon."""
+    return lambda stream: method.fit(stream, progress=progress).transform
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """Files of synonyms and of antonyms; those of the paper are looked for when none are given."""
@@ -92,40 +99,28 @@ class Lexicon:
         return list(files)
 
 
-@dataclass(frozen=True)
-class LexiconMethod:
-    """A method that needs to know words, not only their vectors."""
-
-    name: str
-    step: Callable[[Lexicon], Callable[[Stream], Transform]]
-
-
-def _counterfit(*, synonyms: bool, antonyms: bool) -> Callable[[Lexicon], Any]:
-    def step(lexicon: Lexicon) -> Callable[[Stream], Transform]:
+def _counterfit(*, synonyms: bool, antonyms: bool) -> Callable[[Lexicon], LexiconMethod]:
+    def method(lexicon: Lexicon) -> LexiconMethod:
         from conceptor.lexicon import CounterFitting
 
-        method = CounterFitting(
+        return CounterFitting(
             lexicon.synonym_files() if synonyms else None,
             lexicon.antonym_files() if antonyms else None,
         )
-        return lambda stream: method.fit(stream).transform
 
-    return step
+    return method
 
 
-def _retrofit(lexicon: Lexicon) -> Callable[[Stream], Transform]:
+def _retrofit(lexicon: Lexicon) -> LexiconMethod:
     from conceptor.lexicon import Retrofitting
 
-    method = Retrofitting(lexicon.synonym_files())
-    return lambda stream: method.fit(stream).transform
+    return Retrofitting(lexicon.synonym_files())
 
 
-LEXICON_METHODS = {
-    method.name: method
-    for method in (
-        LexiconMethod("counterfit-syn", _counterfit(synonyms=True, antonyms=False)),
-        LexiconMethod("counterfit-ant", _counterfit(synonyms=False, antonyms=True)),
-        LexiconMethod("counterfit", _counterfit(synonyms=True, antonyms=True)),
-        LexiconMethod("retrofit", _retrofit),
-    )
+# Methods that need to know words, not only their vectors.
+LEXICON_METHODS: dict[str, Callable[[Lexicon], LexiconMethod]] = {
+    "counterfit-syn": _counterfit(synonyms=True, antonyms=False),
+    "counterfit-ant": _counterfit(synonyms=False, antonyms=True),
+    "counterfit": _counterfit(synonyms=True, antonyms=True),
+    "retrofit": _retrofit,
 }

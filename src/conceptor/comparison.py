@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from conceptor.chains import LEXICON_METHODS, Stream, spectral_step
+from conceptor.chains import LEXICON_METHODS, Stream, lexicon_step, spectral_step
 from conceptor.estimation import gather
 from conceptor.evaluation import Missing
 from conceptor.evaluation.rows import chunks_of
@@ -169,7 +169,7 @@ def compare(
     resamples, seed
         Of the paired bootstrap; 0 resamples for none.
     progress
-        Told how far the reading is.
+        Told how far the reading is, and the fitting to a lexicon.
     """
     found = post_process(
         vectors, battery.words, methods, settings, first=battery.first, progress=progress
@@ -227,7 +227,7 @@ def post_process(
         if method in estimators:
             rows = rows.with_vectors(estimators[method].map_(rows.vectors))
         elif method != ORIGINAL:
-            stream = _stream_after(method, streams, settings)
+            stream = _stream_after(method, streams, settings, progress)
             rows = rows.with_vectors(stream.transform(rows.words, rows.vectors))
         found[method] = rows
     notes = [
@@ -244,13 +244,19 @@ def post_process(
     return PostProcessed(found, notes, estimators)
 
 
-def _stream_after(method: str, streams: dict[str, Stream], settings: Settings) -> Stream:
+def _stream_after(
+    method: str, streams: dict[str, Stream], settings: Settings, progress: Progress
+) -> Stream:
     """Return the vectors after a method or a chain of them; what chains share is fitted once."""
     if method not in streams:
         before, _, last = method.rpartition("+")
-        stream = _stream_after(before or ORIGINAL, streams, settings)
+        stream = _stream_after(before or ORIGINAL, streams, settings, progress)
         if last in LEXICON_METHODS:
-            step = LEXICON_METHODS[last].step(settings.lexicon)
+
+            def named(label: str, fraction: float | None, words: int) -> None:
+                progress(f"{method}: {label}", fraction, words)
+
+            step = lexicon_step(LEXICON_METHODS[last](settings.lexicon), named)
         else:
             spectral = METHODS[last]
             estimator = spectral.estimator(settings)

@@ -36,7 +36,7 @@ class Indexed(NamedTuple):
     antonyms: NDArray[np.intp]
 
 
-class _LexiconMethod(BaseEstimator, ABC):
+class LexiconMethod(BaseEstimator, ABC):
     """Vectors for the words of a lexicon, learnt from all vectors, to be put in their place.
 
     Attributes
@@ -115,7 +115,7 @@ class _LexiconMethod(BaseEstimator, ABC):
         return Indexed(words, np.stack([found[word] for word in words]), *indexed)
 
 
-class CounterFitting(_LexiconMethod):
+class CounterFitting(LexiconMethod):
     """Counter-fitting: antonyms apart, synonyms together, neighbours kept (Mrkšić et al. 2016).
 
     Minimises, over unit vectors u and with the cosine distance d,
@@ -233,7 +233,7 @@ class CounterFitting(_LexiconMethod):
             raise InvalidInputError(f"epochs must not be negative; it is {self.epochs}")
 
 
-class Retrofitting(_LexiconMethod):
+class Retrofitting(LexiconMethod):
     """Retrofitting: each word to the mean of itself and its synonyms (Faruqui et al. 2015).
 
     Iterates ``q ← (q⁰ + mean of its synonyms' q) / 2`` on unit vectors q⁰, all words at once;
