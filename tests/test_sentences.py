@@ -111,6 +111,25 @@ def test_first_removal_is_uncentred_all_but_the_top(table, sentences):
     np.testing.assert_allclose(found, plain - np.outer(plain @ first, first), atol=1e-10)
 
 
+def test_piecewise_removal_as_ethayarajh_writes_it(table, sentences):
+    plain = averages(table, sentences)
+    _, strengths, directions = np.linalg.svd(plain, full_matrices=False)
+    shares = strengths[:5] ** 2 / np.sum(strengths[:5] ** 2)
+    expected = plain.copy()
+    for share, direction in zip(shares, directions, strict=False):
+        expected -= share * np.outer(plain @ direction, direction)
+    found = SentenceEncoder(table, removal="piecewise").fit_transform(sentences)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_piecewise_removal_of_few_or_no_directions(dimension):
+    words = ["a", "b"]
+    for table in ((words, np.zeros((2, dimension))), (words, np.eye(2, dimension))):
+        encoder = SentenceEncoder(table, removal="piecewise").fit([words])
+        assert np.isfinite(encoder.transform([["a"], ["b"]])).all()
+
+
 @pytest.mark.parametrize("aperture", ["auto", 0.5])
 def test_conceptor_removal_is_conceptor_negation_of_the_sentences(table, sentences, aperture):
     plain = averages(table, sentences)
@@ -191,7 +210,7 @@ class TestUnknownWords:
 
 
 @pytest.mark.parametrize("weights", ["average", "sif", "usif"])
-@pytest.mark.parametrize("removal", ["none", "first", "conceptor"])
+@pytest.mark.parametrize("removal", ["none", "first", "piecewise", "conceptor"])
 def test_saved_and_loaded_it_encodes_the_same(table, sentences, weights, removal, tmp_path):
     options = {"frequencies": COUNTS | {"elsewhere": 300.0}} if removal == "first" else {}
     sentences = [*sentences, ["elsewhere", "w5"], ["unheard"]]

@@ -38,6 +38,17 @@ def drop_leading(values: Float64, directions: int) -> Float64:
     return np.where(np.arange(len(values)) < directions, 0.0, 1.0)
 
 
+def drop_shares(values: Float64, directions: int) -> Float64:
+    """Return ``1 − λ_i / Σ λ_j`` over the first `directions` eigenvalues and 1 for the rest."""
+    coefficients = np.ones_like(values)
+    leading = values[:directions]
+    largest = leading.max(initial=0.0)
+    if largest > 0:
+        shares = leading / largest
+        coefficients[:directions] -= shares / shares.sum()
+    return coefficients
+
+
 def level_leading(values: Float64, directions: int) -> Float64:
     """Return ``λ_{d+1} / λ_i`` for the first d = `directions` eigenvalues and 1 for the rest."""
     _check_directions(directions, len(values) - 1, len(values))

@@ -47,7 +47,7 @@ class Recipe:
 
     words: Literal["original", "cn-zipf"]
     weights: Literal["average", "sif", "usif"]
-    removal: Literal["none", "first", "conceptor"]
+    removal: Literal["none", "first", "piecewise", "conceptor"]
     unknown: Literal["spelling", "skip"] = "skip"
 
     @property
@@ -59,7 +59,7 @@ class Recipe:
 ENCODERS = {
     "average": Recipe("original", "average", "none"),
     "sif": Recipe("original", "sif", "first"),
-    "usif": Recipe("original", "usif", "first"),
+    "usif": Recipe("original", "usif", "piecewise"),
     "cn-sif": Recipe("cn-zipf", "sif", "first"),
     "sif-conceptor": Recipe("original", "sif", "conceptor"),
     # Between SIF and the encoder as it comes: either of its two parts alone.

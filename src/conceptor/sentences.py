@@ -2,8 +2,8 @@
 
 Three decisions again: what each word weighs (`average`, `sif`, `usif`), what becomes of words
 without a vector, and which map follows on the sentence vectors: none, removal of their first
-direction, or a sentence conceptor negation. The words may have been post-processed before; a
-usage-weighted conceptor negation is best.
+direction or of parts of the first five, or a sentence conceptor negation. The words may have been
+post-processed before; a usage-weighted conceptor negation is best.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.evaluation.tokens import tokenize
 from conceptor.frequencies import Frequencies, sif_weights, usif_a, usif_weights
-from conceptor.gates import negated_conceptor
+from conceptor.gates import drop_leading, drop_shares, negated_conceptor
 from conceptor.linear_map import LinearMap
 from conceptor.moments import Moments
 from conceptor.spectrum import Spectrum
@@ -46,6 +46,8 @@ _FORMAT = "conceptor.SentenceEncoder/2"
 _AT_ONCE = 10_000
 SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
+# Of whose strength uSIF's author takes off each direction's share.
+_PIECES = 5
 
 
 class SentenceEncoder(TransformerMixin, BaseEstimator):
@@ -58,9 +60,10 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     weights : {"average", "sif", "usif"}, default="sif"
         Words weigh the same; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
         sentences' length.
-    removal : {"none", "first", "conceptor"}, default="conceptor"
+    removal : {"none", "first", "piecewise", "conceptor"}, default="conceptor"
         What follows: nothing; the first direction of the sentences' second moment is taken off
-        (Arora et al. 2017); or ``(I − C) x`` with the conceptor of the sentences.
+        (Arora et al. 2017), or of each of the first five its share of their strength (Ethayarajh
+        2018); or ``(I − C) x`` with the conceptor of the sentences.
     unknown : {"spelling", "skip"}, default="spelling"
         A word without a vector is given one from how it is written (`conceptor.spelling`), or is
         left out, as SIF's authors do.
@@ -107,7 +110,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [StrOptions({"average", "sif", "usif"})],
-        "removal": [StrOptions({"none", "first", "conceptor"})],
+        "removal": [StrOptions({"none", "first", "piecewise", "conceptor"})],
         "unknown": [StrOptions({"spelling", "skip"})],
         "aperture": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "a": [Interval(Real, 0, None, closed="neither")],
@@ -120,7 +123,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         vectors: object,
         *,
         weights: Literal["average", "sif", "usif"] = "sif",
-        removal: Literal["none", "first", "conceptor"] = "conceptor",
+        removal: Literal["none", "first", "piecewise", "conceptor"] = "conceptor",
         unknown: Literal["spelling", "skip"] = "spelling",
         frequencies: str | Mapping[str, float] = "zipf",
         aperture: float | Literal["auto"] = "auto",
@@ -254,7 +257,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             return LinearMap(np.eye(n), provenance=provenance)
         spectrum = Spectrum.of(self.moments_.second_moment)
         if self.removal == "first":
-            gate = np.where(np.arange(n) < 1, 0.0, 1.0)
+            gate = drop_leading(spectrum.values, 1)
+        elif self.removal == "piecewise":
+            gate = drop_shares(spectrum.values, _PIECES)
         else:
             if self.aperture == "auto":
                 aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
