@@ -9,10 +9,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conceptor.errors import InvalidInputError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _FLUSH_SECONDS = 0.5
+
+
+def check_place(
+    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """Raise where no file can be written, or where it would replace something that is read."""
+    path = Path(target)
+    if path.is_dir():
+        raise InvalidInputError(f"{path}: is a directory; name a file in it")
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(f"{path}: not a regular file, and would be replaced by one")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInputError(f"{path}: the directory {path.resolve().parent} does not exist")
+    if path.exists() and any(os.path.exists(file) and path.samefile(file) for file in inputs):
+        raise InvalidInputError(f"{path}: is the input; write to another file")
 
 
 @contextmanager
@@ -20,10 +37,11 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
-    nor a power cut leaves half a file under the target's name. What was there stays until then.
-    The caller opens the path itself, so permissions follow the umask.
+    nor a power cut leaves half a file under the target's name. What was there stays until then;
+    links are followed. The caller opens the path itself, so permissions follow the umask.
     """
-    target = Path(target)
+    check_place(target)
+    target = Path(target).resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         with flushing(beside):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.aperture import isotropy
-from conceptor.atomic import replacing
-from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.errors import InvalidInputError
 from conceptor.estimators import ConceptorNegation
 from conceptor.evaluation.rows import chunks_of
 from conceptor.moments import Moments
@@ -105,10 +104,12 @@ class Inspection:
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's ending names its format."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtraError("drawing", "plots") from None
+        from conceptor.plots import figure_format, save_figure
+
+        path = Path(path)
+        figure_format(path)
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(8, 3.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         position = np.arange(1, self.dimension + 1)
@@ -123,11 +124,7 @@ class Inspection:
         right.set_title(f"aperture {self.aperture:.3g}, quota {self.quota:.2f}", fontsize="medium")
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
-        try:
-            with replacing(path) as beside:
-                figure.savefig(beside, format=Path(path).suffix.removeprefix(".") or "png")
-        except ValueError as error:
-            raise InvalidInputError(f"{path}: {error}") from None
+        save_figure(figure, path)
 
 
 def inspect(

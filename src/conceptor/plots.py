@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from conceptor.arrays import Float64
     from conceptor.evaluation.dialogue.study import Study
@@ -82,13 +83,19 @@ def figure_format(path: Path) -> str:
 
 def draw_learning(study: Study, path: Path) -> None:
     """Write the learning curves of every slot as an svg, pdf or png file."""
-    form = figure_format(path)
+    figure_format(path)
     from matplotlib.figure import Figure
 
     slots = [goal for goal in study.goals if goal in SLOTS]
     figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
     for number, slot in enumerate(slots, 1):
         plot_learning(study, slot, figure.add_subplot(1, len(slots), number))
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as its file's name says."""
+    form = figure_format(path)
     with replacing(path) as beside:
         figure.savefig(beside, format=form)
 

@@ -24,7 +24,7 @@ from conceptor.vectors.files import open_vectors
 from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, VectorSource
 from conceptor.vectors.target import check_new_file, plan_target
-from conceptor.vectors.writing import open_writer
+from conceptor.vectors.writing import files_of, open_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -111,7 +111,9 @@ def postprocess(
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
-        check_new_file(Path(save_map), opened.files(), force=force)
+        check_new_file(save_map, opened.files(), force=force)
+        if goal.path is not None and Path(save_map).resolve() in files_of(goal.path, goal.format):
+            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
     budget = _default_memory() if memory is None else memory
     kept = Kept(budget if opened.worth_keeping else 0)
     chunks = watched(opened, "moments", progress)

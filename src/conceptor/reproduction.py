@@ -14,11 +14,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
-from conceptor.atomic import replacing
 from conceptor.chains import Lexicon
 from conceptor.comparison import compare
 from conceptor.dialogue_comparison import compare_dialogue, need_torch
-from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.errors import MissingExtraError
 from conceptor.evaluation.dialogue.woz import SLOTS
 from conceptor.evaluation.dialogue.woz import load as load_dialogues
 from conceptor.methods import ORIGINAL, Settings
@@ -133,22 +132,17 @@ class Reproduction:
 
     def draw_gates(self, path: Path) -> None:
         """Draw the paper's figure, a panel for each set of vectors (needs the plots extra)."""
-        from conceptor.plots import plot_gates
+        from conceptor.plots import figure_format, plot_gates, save_figure
 
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtraError("The gating figure", "plots") from None
+        figure_format(path)
+        from matplotlib.figure import Figure
+
         count = len(self.comparisons)
         figure = Figure(figsize=(6 * count, 3.5), layout="constrained")
         for i, (name, comparison) in enumerate(self.comparisons.items(), 1):
             ax = plot_gates(comparison.estimators, figure.add_subplot(1, count, i))
             ax.set_title(name)
-        form = path.suffix.removeprefix(".") or "svg"
-        if form not in figure.canvas.get_supported_filetypes():
-            raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
-        with replacing(path) as beside:
-            figure.savefig(beside, format=form)
+        save_figure(figure, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; an undefined figure is None."""

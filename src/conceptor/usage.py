@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 # Zipf–Mandelbrot: the share of the word at rank r = 0, 1, … of running text goes as 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
+# What to do where ranks say nothing.
+OFFER = "--weights wordfreq:en or --weights FILE, a file of counts"
 # So many words in alphabetical order are no accident.
 _ALPHABETICAL_SAMPLE = 100
-_LENGTH_SAMPLE = 2000
+LENGTH_SAMPLE = 2000
 
 
 def rank_weights(before: int, count: int) -> NDArray[np.float64]:
@@ -138,8 +140,8 @@ def unsorted(words: Sequence[str]) -> str | None:
     """
     if alphabetical(words):
         return "its words are in alphabetical order"
-    sample = list(words[:_LENGTH_SAMPLE])
-    if len(sample) == _LENGTH_SAMPLE:
+    sample = list(words[:LENGTH_SAMPLE])
+    if len(sample) == LENGTH_SAMPLE:
         # Average ranks by hand: importing scipy.stats takes longer than all the rest.
         _, group, sizes = np.unique(
             [len(word) for word in sample], return_inverse=True, return_counts=True
@@ -150,6 +152,15 @@ def unsorted(words: Sequence[str]) -> str | None:
             if rho < 3 / np.sqrt(len(sample)):
                 return f"its first words are not the shorter ones (ρ = {rho:.2f})"
     return None
+
+
+def check_ranks(words: Sequence[str], where: object) -> None:
+    """Raise where ranks were asked for and a file's first words are in alphabetical order."""
+    if alphabetical(words):
+        raise InvalidInputError(
+            f"{where}: its words are in alphabetical order, so ranks say nothing about frequency; "
+            f"use {OFFER}"
+        )
 
 
 def alphabetical(words: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ import typer
 
 from conceptor.cli.app import app
 from conceptor.cli.file_options import Dtype, DtypeOption, Force, Format, Json
-from conceptor.errors import InvalidInputError
+from conceptor.cli.output import check_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,11 +94,9 @@ def train_ppmi(
     from conceptor.vectors.target import check_new_file, plan_target
 
     plan_target(target, format=format, dtype=dtype.value, force=force)
-    for written in (target, counts):
-        if written is not None and str(written) != "-":
-            check_new_file(written, corpus, force=force)
-    if counts == target:
-        raise InvalidInputError(f"{counts}: cannot hold both the vectors and the counts")
+    check_outputs([target, counts], corpus)
+    if counts is not None:
+        check_new_file(counts, force=force)
     started = time.perf_counter()
     trained = PPMIVectors(
         dimension,

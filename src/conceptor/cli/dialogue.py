@@ -19,7 +19,7 @@ from conceptor.cli.evaluation_options import (
     opened,
     split,
 )
-from conceptor.cli.output import as_json_text, one_format, saying, show, write
+from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
 from conceptor.cli.progress import download_progress, training_progress
 from conceptor.errors import InvalidInputError
 
@@ -118,6 +118,7 @@ def dialogue(
     from conceptor.methods import DEFAULT_METHODS
 
     one_format(as_json, as_markdown)
+    check_outputs([output], [vectors], plot)
     need_torch()
     if load is not None:
         if not interactive:
@@ -139,10 +140,6 @@ def dialogue(
     chosen = checked_methods(split(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive trains one method; name one with --methods")
-    if plot is not None:
-        from conceptor.plots import figure_format
-
-        figure_format(plot)
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
     study, trackers = _train(

@@ -26,7 +26,7 @@ from conceptor.cli.evaluation_options import (
     split,
 )
 from conceptor.cli.file_options import read_aperture
-from conceptor.cli.output import as_json_text, one_format, show, write
+from conceptor.cli.output import as_json_text, check_outputs, one_format, show, write
 
 
 @app.command()
@@ -58,6 +58,7 @@ def evaluate(
     from conceptor.report import comma_separated, evaluation_tables
 
     one_format(as_json, as_markdown, as_csv)
+    check_outputs([output], vectors)
     policy = choice(Missing, missing, "--missing")
     sources = [opened(path) for path in vectors]
     battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -170,6 +171,7 @@ def compare(
     from conceptor.report_page import page
 
     one_format(as_json, as_markdown, as_csv, as_html)
+    check_outputs([output], [vectors, vocabulary, weights, *(synonyms or ()), *(antonyms or ())])
     policy = choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
     chosen_aperture = read_aperture(usage_aperture)

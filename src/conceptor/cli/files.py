@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +32,7 @@ from conceptor.cli.file_options import (
     Weights,
     read_aperture,
 )
+from conceptor.cli.output import as_json_text, check_outputs
 from conceptor.cli.scale import (
     ClusterOptions,
     Column,
@@ -112,6 +112,7 @@ def postprocess(
         chosen = ShardOptions(weights or "uniform", vocabulary, column, save_map, force)
         _close(postprocess_shards(source, target, estimator, cluster, chosen), as_json=as_json)
         return
+    check_outputs([target, save_map], [weights, vocabulary])
     opened = _opened(source, on_error, replace_spaces)
     usage = _usage(opened, method, weights, vocabulary)
     with on_terminal() as progress:
@@ -152,8 +153,6 @@ def fit(
 
       conceptor fit glove.txt cn.safetensors --vocabulary enwiki_vocab_min200.txt --aperture 2
     """
-    from pathlib import Path
-
     from conceptor.postprocess import fit as run
     from conceptor.progress import on_terminal
     from conceptor.vectors.target import check_new_file
@@ -162,9 +161,10 @@ def fit(
         aperture, weights, vocabulary = _as_in_the_paper(method, aperture, weights, vocabulary)
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
     estimator = _estimator(method, options, vocabulary)
+    check_outputs([target], [weights, vocabulary])
     opened = _opened(source, on_error, None)
     usage = _usage(opened, method, weights, vocabulary)
-    check_new_file(Path(target), opened.files(), force=force)
+    check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
         report = run(opened, estimator, weights=usage, progress=progress)
     estimator.map_.save(target)
@@ -191,6 +191,7 @@ def apply(
     """
     from conceptor.linear_map import LinearMap
 
+    check_outputs([target], [map_])
     loaded = LinearMap.load(map_)
     _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
@@ -362,7 +363,7 @@ def _close(report: Report, *, as_json: bool) -> None:
     for remark in report.remarks:
         typer.echo(f"conceptor: warning: {remark}", err=True)
     if as_json:
-        typer.echo(json.dumps(asdict(report)))
+        typer.echo(as_json_text(asdict(report)), nl=False)
         return
     line = (
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "

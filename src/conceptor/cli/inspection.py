@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path  # noqa: TC003 - Typer looks it up
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.output import as_json_text, check_outputs
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
@@ -43,6 +43,7 @@ def inspect(
     from conceptor.usage import usage
     from conceptor.vectors import open_vectors
 
+    check_outputs([], [vectors, weights], plot)
     source: object = demo_vectors() if vectors is None else open_vectors(vectors)
     name = "GloVe 6B 50d" if vectors is None else str(vectors)
     chosen = None if weights is None else usage(weights)
@@ -51,7 +52,7 @@ def inspect(
     if plot is not None:
         found.draw(plot)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+        typer.echo(as_json_text(found.to_dict()), nl=False)
     else:
         _show(found)
 

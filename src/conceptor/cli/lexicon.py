@@ -21,6 +21,7 @@ from conceptor.cli.file_options import (
     OnErrorOption,
     Out,
 )
+from conceptor.cli.output import check_outputs
 from conceptor.errors import InvalidInputError
 
 
@@ -43,7 +44,10 @@ def counterfit(
         int | None, typer.Option(min=0, help="Steps.  \\[default: 20, of retrofitting 10]")
     ] = None,
     radius: Annotated[
-        float, typer.Option(min=0.0, help="Neighbours within this cosine distance are kept near.")
+        float,
+        typer.Option(
+            min=0.0, max=2.0, help="Neighbours within this cosine distance are kept near."
+        ),
     ] = 0.2,
     format: Format = None,
     dtype: DtypeOption = Dtype.float32,
@@ -76,6 +80,7 @@ def counterfit(
     else:
         steps = 20 if epochs is None else epochs
         method = CounterFitting(synonyms, antonyms, radius=radius, epochs=steps)
+    check_outputs([target], [*(synonyms or ()), *(antonyms or ())])
     started = time.perf_counter()
     opened = open_vectors(source, on_error="skip" if on_error is OnError.skip else "raise")
     goal = plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)

@@ -7,19 +7,44 @@ import json
 import sys
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from conceptor.atomic import check_place, replacing
 from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
     from conceptor.report import Table
 
-__all__ = ["as_json_text", "one_format", "saying", "show", "write"]
+__all__ = ["as_json_text", "check_outputs", "one_format", "saying", "show", "write"]
+
+
+def check_outputs(
+    outputs: Iterable[str | Path | None],
+    inputs: Iterable[str | Path | None],
+    figure: Path | None = None,
+) -> None:
+    """Refuse, before any work, what cannot be written or would replace what is read.
+
+    `figure` is one more output, whose name gives the format of a drawing.
+    """
+    read = [file for file in inputs if file is not None]
+    taken: set[Path] = set()
+    for output in (*outputs, figure):
+        if output is None or str(output) == "-":
+            continue
+        check_place(output, read)
+        if Path(output).resolve() in taken:
+            raise InvalidInputError(f"{output}: would be written twice; name two files")
+        taken.add(Path(output).resolve())
+    if figure is not None:
+        from conceptor.plots import figure_format
+
+        figure_format(figure)
 
 
 def one_format(*chosen: bool) -> None:
@@ -38,8 +63,6 @@ def write(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    from conceptor.atomic import replacing
-
     with replacing(output) as beside:
         beside.write_text(text, encoding="utf-8")
 

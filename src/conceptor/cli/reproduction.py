@@ -17,7 +17,7 @@ from conceptor.cli.evaluation_options import (
     chosen_battery,
     opened,
 )
-from conceptor.cli.output import as_json_text, one_format, saying, show, write
+from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
 from conceptor.cli.progress import training_progress
 from conceptor.errors import InvalidInputError
 
@@ -60,6 +60,7 @@ def reproduce(
     from conceptor.progress import on_terminal
 
     one_format(as_json, as_markdown)
+    check_outputs([output], [word2vec, glove], figure)
     given = {"word2vec": word2vec, "glove": glove}
     sources = {name: opened(path) for name, path in given.items() if path is not None}
     if not sources:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conceptor.atomic import check_place
 from conceptor.errors import InvalidInputError
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, target_format
 from conceptor.vectors.text import GLOVE, WORD2VEC
@@ -60,6 +61,8 @@ def plan_target(
         if chosen not in TEXT_FORMATS:
             raise InvalidInputError(f"only text formats go to standard output, not {chosen}")
         return Target(None, chosen, None, dtype)
+    if Path(target).exists() and not (Path(target).is_file() or Path(target).is_dir()):
+        raise InvalidInputError(f"{target}: not a regular file; use - for standard output")
     path = Path(target).resolve()
     chosen, compression = target_format(path, like, format)
     for file in files_of(path, chosen):
@@ -67,17 +70,10 @@ def plan_target(
     return Target(path, chosen, compression, dtype)
 
 
-def check_new_file(path: Path, inputs: Iterable[Path], *, force: bool) -> None:
+def check_new_file(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, force: bool
+) -> None:
     """Raise where a file cannot or should not be written."""
-    if not path.resolve().parent.is_dir():
-        raise InvalidInputError(f"{path}: the directory {path.resolve().parent} does not exist")
-    if path.is_dir():
-        raise InvalidInputError(f"{path}: is a directory; name a file in it")
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise InvalidInputError(f"{path}: not a regular file; use - for standard output")
-    if any(path.samefile(file) for file in inputs):
-        raise InvalidInputError(f"{path}: is the input; write to another file")
-    if not force:
+    check_place(path, inputs)
+    if not force and Path(path).exists():
         raise InvalidInputError(f"{path}: exists; use --force to replace it")
