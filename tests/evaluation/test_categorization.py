@@ -56,7 +56,7 @@ def test_separate_clouds_are_pure_and_the_score_is_a_contingency_tables(clouds, 
     points, labels = clouds
     vectors = WordVectors([f"w{i}" for i in range(len(labels))], points)
     outcome = toy(labels).score(vectors)
-    clusters = outcome.statistic.clusters
+    clusters = outcome.statistic.statistic.clusters
     right = sum(np.bincount(labels[clusters == c]).max() for c in np.unique(clusters))
     assert outcome.score == pytest.approx(100 * right / len(labels))
     apart = points + 100 * labels[:, None]

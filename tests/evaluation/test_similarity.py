@@ -43,7 +43,7 @@ def test_policies_for_words_that_are_missing(small):
     zero = task.score(small, Missing.ZERO)
     assert (zero.used, zero.total) == (3, 5)
     assert zero.statistic.size == 5
-    assert zero.statistic.predicted[[2, 3]].tolist() == [0.0, 0.0]
+    assert zero.statistic.statistic.predicted[[2, 3]].tolist() == [0.0, 0.0]
 
 
 def test_all_missing_is_undefined_and_says_so():
@@ -56,12 +56,12 @@ def test_zero_vectors_count_as_known_with_cosine_zero(small):
     small.vectors[0] = 0
     outcome = WordSimilarity("toy", PAIRS, GOLD).score(small)
     assert outcome.used == 3
-    assert outcome.statistic.predicted[:2].tolist() == [0.0, 0.0]
+    assert outcome.statistic.statistic.predicted[:2].tolist() == [0.0, 0.0]
 
 
 def test_a_pair_of_identical_words_has_cosine_one(small):
     outcome = WordSimilarity("toy", [("cat", "cat"), ("dog", "dog"), ("cat", "dog")], [3, 2, 1])
-    assert outcome.score(small).statistic.predicted[:2] == pytest.approx([1.0, 1.0])
+    assert outcome.score(small).statistic.statistic.predicted[:2] == pytest.approx([1.0, 1.0])
 
 
 def test_reading(tmp_path):

@@ -8,6 +8,7 @@ from scipy import stats
 
 from conceptor.evaluation.statistics import (
     Accuracy,
+    Among,
     Differences,
     PearsonCorrelation,
     Purity,
@@ -125,6 +126,41 @@ def test_a_method_that_changes_nothing_gains_nothing_exactly(rng):
     found = paired_differences({"a": same}, [{"a": same}, {"a": monotone}])["a"]
     assert (found.measured == 0).all()
     assert (found.resampled == 0).all()
+
+
+def test_what_vectors_do_not_cover_changes_no_draw(rng):
+    """Items outside `kept` may be anything, and where all are kept nothing is different."""
+    gold, weak = correlated(rng, 60, 0.5)
+    strong = gold + 0.1 * rng.normal(size=60)
+    for kept in (np.ones(60, dtype=bool), rng.random(60) < 0.5, np.arange(60) == 7):
+        base, better = (
+            Among(PearsonCorrelation(each[kept], gold[kept]), kept) for each in (weak, strong)
+        )
+        found = paired_differences({"a": base}, [{"a": better}], resamples=50)["a"]
+        whole = paired_differences(
+            {"a": Accuracy(np.ones(60, bool))},
+            [{"a": Restricted(weak, gold, kept)}, {"a": Restricted(strong, gold, kept)}],
+            resamples=50,
+        )["a"]
+        expected = whole.resampled[1] - whole.resampled[0]
+        np.testing.assert_allclose(found.resampled[0], expected, atol=1e-9)
+        assert np.isfinite(found.resampled).all() == (kept.sum() > 20)
+
+
+class Restricted:
+    """Pearson's r of the items kept, by repeating each as often as it was drawn."""
+
+    def __init__(self, predicted, gold, kept):
+        self.size, self.parts = len(gold), (predicted, gold, kept)
+
+    def __call__(self, weights):
+        predicted, gold, kept = self.parts
+        scores = []
+        for column in weights.T:
+            drawn = np.repeat(np.arange(self.size), column.astype(int))
+            drawn = drawn[kept[drawn]]
+            scores.append(value(PearsonCorrelation(predicted[drawn], gold[drawn])))
+        return np.array(scores)
 
 
 def test_intervals_are_deterministic_and_do_not_depend_on_company(rng):

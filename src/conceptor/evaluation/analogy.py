@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.errors import InvalidInputError
-from conceptor.evaluation.statistics import Accuracy
+from conceptor.evaluation.statistics import Accuracy, Among
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Analogy:
         flat = [word for question in self.questions for word in question]
         rows = vectors.rows(flat, lowercase=True).reshape(-1, 4)
         limit = min(self.candidates, len(vectors))
-        known = ((rows >= 0) & (rows < limit)).all(axis=1)
+        known = np.asarray(((rows >= 0) & (rows < limit)).all(axis=1))
         correct = np.zeros(len(rows), dtype=np.bool_)
         correct[known] = _answered(_unit(vectors.vectors[:limit]), rows[known])
         kept = np.ones_like(known) if missing is Missing.ZERO else known
@@ -66,7 +66,7 @@ class Analogy:
             self.metric,
             used=int(known.sum()),
             total=len(rows),
-            statistic=Accuracy(correct[kept]),
+            statistic=Among(Accuracy(correct[kept]), kept),
         )
 
 

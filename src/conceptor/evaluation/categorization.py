@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.errors import InvalidInputError
-from conceptor.evaluation.statistics import Purity
+from conceptor.evaluation.statistics import Among, Purity
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Categorization:
             self.metric,
             used=int(known.sum()),
             total=len(rows),
-            statistic=Purity(clusters[kept], categories[kept]),
+            statistic=Among(Purity(clusters[kept], categories[kept]), kept),
         )
 
     def _cluster(

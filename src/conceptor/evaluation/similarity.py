@@ -12,7 +12,7 @@ import numpy as np
 
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import cosines
-from conceptor.evaluation.statistics import SpearmanCorrelation
+from conceptor.evaluation.statistics import Among, SpearmanCorrelation
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -82,5 +82,7 @@ class WordSimilarity:
             self.metric,
             used=int(known.sum()),
             total=len(self.pairs),
-            statistic=SpearmanCorrelation(predicted[kept], np.asarray(self.gold)[kept]),
+            statistic=Among(
+                SpearmanCorrelation(predicted[kept], np.asarray(self.gold)[kept]), kept
+            ),
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accuracy",
+    "Among",
     "Differences",
     "Interval",
     "PearsonCorrelation",
@@ -187,6 +188,28 @@ class Accuracy:
         return np.asarray(self.correct.astype(np.float64) @ weights / weights.sum(axis=0))
 
 
+@dataclass(frozen=True, eq=False)
+class Among:
+    """A score over some items of a dataset, weighted as all of them are.
+
+    All items are drawn and those that are not `kept` left out, so that resamples are the same
+    whatever the vectors cover, and differences on several sets of vectors can be averaged.
+    """
+
+    statistic: Statistic
+    kept: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """Number of items, kept or not."""
+        return len(self.kept)
+
+    def __call__(self, weights: Weights) -> Vector:
+        """Return the score for each column of weights; nan where none of the items was drawn."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.statistic(weights[self.kept])
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A difference and its percentile bootstrap interval, in points (× 100)."""
@@ -205,7 +228,7 @@ class Differences:
 
     @classmethod
     def mean(cls, parts: Sequence[Differences]) -> Differences:
-        """Average over datasets; resamples of different datasets are independent draws."""
+        """Average over datasets, drawn independently, or over vectors, with the same draws."""
         return cls(
             np.mean([part.measured for part in parts], axis=0),
             np.mean([part.resampled for part in parts], axis=0),
