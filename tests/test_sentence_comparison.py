@@ -90,6 +90,50 @@ def test_without_usage_all_words_are_as_frequent(table, tasks):
     assert score == pytest.approx(expected)
 
 
+def test_gains_are_over_the_first_encoder_in_the_same_regime(table, tasks):
+    found = compare_sentences(table, Battery(tasks), ["sif", "average", "conceptor"], resamples=20)
+    means = {label: e.means()["sts"] for label, e in found.evaluations.items()}
+    gains = found.gains("sts")
+    assert set(gains) == {"average", "conceptor (own)", "conceptor (other)"}
+    for label, over in (
+        ("average", "sif (own)"),
+        ("conceptor (own)", "sif (own)"),
+        ("conceptor (other)", "sif (other)"),
+    ):
+        assert gains[label].difference == pytest.approx(means[label] - means[over])
+    plain = compare_sentences(table, Battery(tasks), ["average", "sif"], resamples=20)
+    for label, gain in plain.gains("sts").items():
+        other = plain.evaluations[label].means()["sts"]
+        assert gain.difference == pytest.approx(other - means["average"])
+
+
+def test_of_many_words_the_frequent_ones_are_spelt_from(table, tasks, monkeypatch):
+    """Rare words first, and more of them than are spelt from."""
+    for module in ("spelling", "sentence_comparison"):
+        monkeypatch.setattr(f"conceptor.{module}.REFERENCES", 10)
+    use = {word: float(i + 1) for i, word in enumerate(WORDS)}
+    settings = Settings(usage=Weighting(Usage("counts", use), "usage"))
+    found = compare_sentences(table, Battery(tasks), ["sif-spelling"], settings, resamples=0)
+    users = SentenceEncoder(table, removal="first", frequencies=use).fit(tasks[0].tokens)
+    expected = tasks[0].score_sentences(*users.encode(tasks[0].tokens)).score
+    score = found.evaluations["sif-spelling (own)"][tasks[0].dataset].score
+    assert score == pytest.approx(expected, abs=1e-6)
+
+
+def test_ranks_go_on_from_chunk_to_chunk_and_the_first_of_two_equal_words_counts(
+    table, tasks, rng, monkeypatch
+):
+    expected = compare_sentences(table, Battery(tasks), ["sif"], resamples=0).evaluations
+    monkeypatch.setattr("conceptor.evaluation.rows._CHUNK_ROWS", 7)
+    words, vectors = table
+    twice = [*words, words[3]], np.vstack([vectors, rng.standard_normal((1, 6))])
+    found = compare_sentences(twice, Battery(tasks), ["sif"], resamples=0).evaluations
+    for label, evaluation in found.items():
+        for task in tasks:
+            score = expected[label][task.dataset].score
+            assert evaluation[task.dataset].score == pytest.approx(score, abs=1e-6)
+
+
 def test_there_must_be_sentences(table):
     with pytest.raises(InvalidInputError, match="--tasks sts"):
         compare_sentences(table, Battery([]), ["sif"])

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from sklearn.exceptions import NotFittedError
 
 from conceptor import InvalidInputError, Moments, Spectrum
 from conceptor.aperture import leading_aperture
@@ -86,6 +89,22 @@ def test_usif_by_its_formula(table, sentences):
     a = (1 - alpha) / (alpha * 60 / 2)
     assert usif_a(p, float(n)) == pytest.approx(a)
     np.testing.assert_allclose(encoder.word_weights_, a / (a / 2 + p))
+    words, vectors = table
+    for sentence, found in zip(sentences, encoder.transform(sentences), strict=True):
+        rows = [words.index(token) for token in sentence]
+        normalized = vectors[rows] / np.linalg.norm(vectors[rows], axis=0)
+        expected = np.mean((a / (a / 2 + p))[rows, None] * normalized, axis=0)
+        np.testing.assert_allclose(found, expected)
+
+
+def test_usif_counts_the_words_it_averages(table):
+    """Eleven words, ten of them unknown: a sentence of one where these are skipped."""
+    sentence = ["w1", *(f"zz{i}" for i in range(10))]
+    shares = np.array(list(COUNTS.values())) / sum(COUNTS.values())
+    for unknown, length in (("skip", 1), ("spelling", 11)):
+        encoder = SentenceEncoder(table, weights="usif", unknown=unknown, frequencies=COUNTS)
+        assert encoder.fit([sentence]).a_ == usif_a(shares, length)
+    assert usif_a(shares, 1) != usif_a(shares, 11)
 
 
 @pytest.mark.parametrize("p", [np.ones(1), np.full(5, 0.2), np.array([0.999, 0.001])])
@@ -241,15 +260,162 @@ def test_what_is_no_encoder_is_refused_in_one_line(table, sentences, tmp_path):
         SentenceEncoder.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"totals": np.full(4, np.inf)},
+        {"totals": np.array([1.0, 1.0, 1.0, -1.0])},
+        {"totals": np.array([1.0, 1.0, 1.0, np.nan])},
+        {"totals": np.ones(3)},
+        {"scatter": np.ones(1)},
+        {"matrix": np.ones((6, 3))},
+        {"matrix": np.full((6, 6), np.nan)},
+        {"mean": np.full(6, np.inf)},
+        {"vectors": np.ones(6)},
+        {"counts": np.ones(3)},
+        {"words": np.frombuffer(b"\xff\xfe", dtype=np.uint8)},
+        {"parameters": '{"frequencies": "/etc/passwd"}'},
+        {"parameters": '{"frequencies": "zipf", "weights": "third"}'},
+        {"parameters": '{"frequencies": "zipf", "other": 3}'},
+        {"parameters": "[" * 100_000},
+        {"provenance": "{"},
+    ],
+)
+def test_a_file_made_up_by_someone_is_refused(table, sentences, tmp_path, change):
+    SentenceEncoder(table).fit(sentences).save(tmp_path / "good")
+    with safe_open(tmp_path / "good", framework="numpy") as file:
+        metadata = file.metadata()
+        parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    metadata |= {key: value for key, value in change.items() if isinstance(value, str)}
+    parts |= {key: value for key, value in change.items() if not isinstance(value, str)}
+    save_file(parts, tmp_path / "bad", metadata=metadata)
+    with pytest.raises(InvalidInputError, match="not a saved sentence encoder") as refused:
+        SentenceEncoder.load(tmp_path / "bad")
+    assert "/bin/" not in str(refused.value)
+
+
+def test_words_that_cannot_be_written_and_an_empty_one(tmp_path):
+    odd = SentenceEncoder((["\ud800"], np.ones((1, 2)))).fit([["\ud800"]])
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        odd.save(tmp_path / "encoder")
+    assert not any(tmp_path.iterdir())
+    empty = SentenceEncoder(([""], np.ones((1, 2)))).fit([[""]])
+    empty.save(tmp_path / "encoder")
+    found = SentenceEncoder.load(tmp_path / "encoder").transform([[""]])
+    np.testing.assert_array_equal(found, empty.transform([[""]]))
+
+
 def test_nothing_to_fit_on_and_bad_parameters_are_refused(table):
     with pytest.raises(InvalidInputError, match="no sentences"):
         SentenceEncoder(table).fit([])
-    with pytest.raises(ValueError, match="removal"):
-        SentenceEncoder(table, removal="second").fit(["w1"])
+    for wrong in (
+        {"removal": "second"},
+        {"weights": None},
+        {"a": 0},
+        {"a": np.nan},
+        {"aperture": -1},
+        {"aperture": "large"},
+    ):
+        with pytest.raises(InvalidInputError, match=f"SentenceEncoder: {next(iter(wrong))} is"):
+            SentenceEncoder(table, **wrong).fit(["w1"])
+    for encoder in (SentenceEncoder(table), SentenceEncoder(table, weights="usif")):
+        for one in (encoder.fit, encoder.fit_transform, encoder.partial_fit):
+            with pytest.raises(InvalidInputError, match="into a list"):
+                one("w1 w2")
     with pytest.raises(InvalidInputError, match="frequency"):
         SentenceEncoder(table, frequencies={"w1": 0.0}).fit(["w1"])
-    with pytest.raises(ValueError, match="not fitted"):
-        SentenceEncoder(table).transform(["w1"])
+    with pytest.raises(InvalidInputError, match="infinite"):
+        SentenceEncoder(table, frequencies={"w1": np.inf}).fit(["w1"])
+    with pytest.raises(InvalidInputError, match="belong together"):
+        SentenceEncoder(table, frequencies={"elsewhere": 3.0}).fit(["w1"])
+
+
+def test_only_a_fit_makes_it_fitted(table, sentences):
+    encoder = SentenceEncoder(table)
+    encoder.averages(sentences)
+    for unfitted in (SentenceEncoder(table), encoder):
+        with pytest.raises(NotFittedError):
+            unfitted.transform(["w1"])
+    with pytest.raises(InvalidInputError, match="no sentences"):
+        encoder.fit([])
+    with pytest.raises(NotFittedError):
+        encoder.transform(["w1"])
+    by_moments = SentenceEncoder(table).fit_moments(Moments.of(averages(table, sentences)))
+    expected = SentenceEncoder(table).fit(sentences).transform(["w1", "w2 zzz"])
+    np.testing.assert_allclose(by_moments.transform(["w1", "w2 zzz"]), expected)
+
+
+def test_parameters_changed_after_a_fit_wait_for_the_next(table, sentences, tmp_path):
+    encoder = SentenceEncoder(table, frequencies=COUNTS).fit(sentences)
+    mixed = [["w1", "zzz"], ["w2"]]
+    before = encoder.transform(mixed)
+    encoder.set_params(weights="average", unknown="skip", removal="first", aperture=3.0, a=7.0)
+    np.testing.assert_array_equal(encoder.transform(mixed), before)
+    encoder.save(tmp_path / "encoder")
+    np.testing.assert_array_equal(
+        SentenceEncoder.load(tmp_path / "encoder").transform(mixed), before
+    )
+    encoder.partial_fit(sentences)
+    np.testing.assert_allclose(encoder.transform(mixed), before)
+    anew = SentenceEncoder(
+        table, weights="average", unknown="skip", removal="first", frequencies=COUNTS
+    )
+    np.testing.assert_allclose(
+        encoder.fit(sentences).transform(mixed), anew.fit(sentences).transform(mixed)
+    )
+
+
+@pytest.mark.parametrize("weights", ["sif", "usif"])
+def test_a_new_fit_forgets_vectors_and_weights(table, sentences, rng, weights):
+    words, _ = table
+    other = words, rng.standard_normal((60, 6))
+    options = {"weights": weights, "frequencies": COUNTS}
+    encoder = SentenceEncoder(table, **options).fit([["w1", "zzz"]] * 3)
+    encoder.transform(["zzz"])
+    found = encoder.set_params(vectors=other).fit(sentences).transform([["w1", "zzz"]])
+    expected = SentenceEncoder(other, **options).fit(sentences).transform([["w1", "zzz"]])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_long_stream_is_read_to_its_end(table, sentences, monkeypatch):
+    monkeypatch.setattr("conceptor.sentences._AT_ONCE", 7)
+    streamed = SentenceEncoder(table).fit(sentence for sentence in sentences)
+    assert streamed.moments_.count == len(sentences)
+    found = SentenceEncoder(table).fit_transform(sentence for sentence in sentences)
+    np.testing.assert_allclose(found, streamed.transform(sentences))
+
+
+def test_words_of_a_data_frame_are_taken_in_order(table, sentences):
+    pandas = pytest.importorskip("pandas")
+    words, vectors = table
+    frame = pandas.DataFrame({"word": words[::-1]}).sort_values("word", key=lambda w: w.str[1:])
+    column = frame["word"]
+    rows = vectors[[words.index(word) for word in column]]
+    options = {"frequencies": COUNTS}
+    found = SentenceEncoder((column, rows), **options).fit(sentences).transform(["w1 w7"])
+    expected = SentenceEncoder(table, **options).fit(sentences).transform(["w1 w7"])
+    np.testing.assert_allclose(found, expected)
+
+
+def test_numbers_and_files_of_any_kind(table, sentences, tmp_path):
+    counts = tmp_path / "counts.txt"
+    counts.write_text("".join(f"{word} {count}\n" for word, count in COUNTS.items()))
+    words, vectors = table
+    encoder = SentenceEncoder(
+        (words, vectors.astype(np.longdouble)),
+        aperture=np.float32(0.5),
+        a=np.float64(0.01),
+        frequencies=counts,
+    ).fit([*sentences, ["unheard"]])
+    encoder.save(tmp_path / "encoder")
+    counts.unlink()
+    loaded = SentenceEncoder.load(tmp_path / "encoder")
+    np.testing.assert_array_equal(loaded.transform(sentences), encoder.transform(sentences))
+
+
+def test_repr_does_not_print_the_vectors():
+    many = {f"w{i}": np.zeros(3) for i in range(100_000)}
+    assert len(repr(SentenceEncoder(many, frequencies=dict.fromkeys(many, 1.0)))) < 300
 
 
 @pytest.mark.parametrize("sentence", [None, 3, b"w1 w2", ["w1", 2], [["w1"]]])

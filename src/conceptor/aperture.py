@@ -1,4 +1,4 @@
-"""The aperture without labels: criteria that look at a spectrum and nothing else.
+"""The aperture without labels: criteria that look at a spectrum, and at how well it is known.
 
 All of them see ``λ / mean(λ)``, so multiplying the vectors by a number changes nothing but the
 unit of α; and directions that no vector uses (λ = 0) have no say. The study that chose
@@ -50,7 +50,8 @@ def suggested_aperture(
     values : ndarray of shape (n,)
         Eigenvalues of the second moment, in any order.
     count, effective_count : float
-        How many words R was estimated on, and Kish's N; by default words count the same.
+        How many words R was estimated on, and Kish's N; by default words count the same. They are
+        taken to do so, too, where N is more than half of the count.
 
     Returns
     -------

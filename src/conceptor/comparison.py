@@ -36,6 +36,10 @@ class Comparison:
         By method; the vectors as they came are `original`.
     notes : sequence of str
         What the methods were fitted on.
+    baseline : str
+        The method that gains are over.
+    baselines : dict of str to str
+        Another one, for the methods named here.
     """
 
     vectors: str
@@ -45,6 +49,7 @@ class Comparison:
     seed: int = 0
     estimators: Mapping[str, SpectralMethod] = field(default_factory=dict, repr=False)
     baseline: str = ORIGINAL
+    baselines: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -75,7 +80,7 @@ class Comparison:
     def interval(
         self, method: str, datasets: Sequence[str], against: str | None = None
     ) -> Interval | None:
-        """Return the interval of a method's mean gain on these datasets, over the baseline.
+        """Return the interval of a method's mean gain on these datasets, over its baseline.
 
         `against` names another method to compare with; the draws are the same for all.
         """
@@ -86,13 +91,14 @@ class Comparison:
         self, method: str, datasets: Sequence[str], against: str | None = None
     ) -> Differences | None:
         """Return a method's mean gain on these datasets, as measured and in each resample."""
+        against = against or self.baselines.get(method, self.baseline)
         others = [name for name in self.methods if name != self.baseline]
         parts = [self._differences[name] for name in datasets if name in self._differences]
-        if method not in others or not parts:
+        if method not in others or method == against or not parts:
             return None
         mean = Differences.mean(parts)
         mine = [others.index(method)]
-        if against is None or against == self.baseline:
+        if against == self.baseline:
             return Differences(mean.measured[mine], mean.resampled[mine])
         theirs = [others.index(against)]
         return Differences(
@@ -101,7 +107,7 @@ class Comparison:
         )
 
     def gains(self, family: str) -> dict[str, Interval]:
-        """Return each method's gain over the baseline on a family's mean, with its interval."""
+        """Return each method's gain over its baseline on a family's mean, with its interval."""
         if self.baseline not in self.evaluations:
             return {}
         over = [o.dataset for o in self.evaluations[self.baseline].mean_outcomes(family)]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import (
     BaseEstimator,
@@ -103,7 +103,9 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
     ----------
     aperture : float or "auto", default=2.0
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ nulls every direction in use.
-        "auto" chooses it from the spectrum alone (`conceptor.aperture.suggested_aperture`).
+        "auto" chooses it without labels, from the spectrum and from how many rows the weights let
+        count (`conceptor.aperture.suggested_aperture`); a weight of 2 is then not the same as
+        having a row twice.
     weights : {"uniform", "zipf"}, default="uniform"
         Whether each row counts once, as in the paper, or by its share of running text: "zipf" is
         for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). Where counts
@@ -133,6 +135,23 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
     array([[ 0.3,  0.5],
            [ 0.3, -0.5]])
     """
+
+    def __init__(
+        self,
+        aperture: float | Literal["auto"] = 2.0,
+        weights: Literal["uniform", "zipf"] = "uniform",
+    ) -> None:
+        super().__init__(aperture)
+        self.weights = weights
+
+    def check_parameters(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        super().check_parameters()
+        if not isinstance(self.weights, str) or self.weights not in ("uniform", "zipf"):
+            raise InvalidInputError(
+                'ConceptorNegation: weights must be "uniform" or "zipf" (give counts as '
+                f"sample_weight); it is {self.weights!r:.60}"
+            )
 
     def partial_fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None

@@ -29,6 +29,8 @@ class Frequencies:
 
     Attributes
     ----------
+    name : str
+        `zipf`, `uniform` or `counts`.
     of_words, of_all : ndarray
         The shares of `words`, and of all words that the source knows.
     counts : dict
@@ -42,6 +44,7 @@ class Frequencies:
                 f"ranks say nothing of these vectors' frequencies: {reason}; "
                 'give frequencies="wordfreq:en", a file of counts, or a mapping'
             )
+        self.name = chosen.name
         self.counts = {word: n for word, n in (chosen.counts or {}).items() if n > 0}
         if chosen.counts is None:
             weights = chosen.of(words, 0).weights
@@ -50,6 +53,12 @@ class Frequencies:
             every = np.fromiter(self.counts.values(), dtype=np.float64)
         if not len(every):
             raise InvalidInputError("no word has a frequency above zero")
+        if not np.isfinite(every).all():
+            raise InvalidInputError("a word's frequency is infinite")
+        if self.counts and not any(word in self.counts for word in words):
+            raise InvalidInputError(
+                "none of the words that have a vector has a frequency; do they belong together?"
+            )
         self._total, self._rarest = float(every.sum()), float(every.min())
         self.of_all: Float64 = every / self._total
         self.of_words = self.of(words) if self.counts else self.of_all

@@ -38,7 +38,7 @@ class Moments:
     scatter : ndarray of shape (n, n)
         ``Σ w (x − mean)(x − mean)ᵀ``.
     count : int
-        Number of vectors seen, whatever their weight.
+        Number of vectors that count, with a weight above zero.
     squared_weight : float
         Sum of the squared weights, ``Σ w²``; see `effective_count`.
 
@@ -179,7 +179,7 @@ def _sums(
             total += product
         weight += len(block) if each is None else float(each.sum())
         squared += len(block) if each is None else float(each @ each)
-        count += len(block)
+        count += len(block) if each is None else int(np.count_nonzero(each))
     yield shift, total, weight, count, squared
 
 

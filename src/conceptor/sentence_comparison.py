@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from heapq import nlargest
 from operator import add
 from typing import TYPE_CHECKING, Literal
 
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     from conceptor.evaluation.rows import Chunks
     from conceptor.evaluation.task import Outcome
 
-__all__ = ["ENCODERS", "REGIMES", "Recipe", "checked_encoders", "compare_sentences"]
+__all__ = [
+    "ENCODERS",
+    "REGIMES",
+    "Recipe",
+    "checked_encoders",
+    "compare_sentences",
+    "sentence_tasks",
+]
 
 OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}
@@ -81,6 +89,14 @@ def checked_encoders(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def sentence_tasks(battery: Battery) -> list[SentenceSimilarity]:
+    """Return the sentence tasks of a battery; an error if there is none."""
+    tasks = [task for task in battery.tasks if isinstance(task, SentenceSimilarity)]
+    if not tasks:
+        raise InvalidInputError("sentence vectors need sentence tasks: --tasks sts")
+    return tasks
+
+
 def compare_sentences(
     vectors: object,
     battery: Battery,
@@ -97,13 +113,12 @@ def compare_sentences(
     A column reads `sif (own)` where the map was fitted on the very sentences it is tested on, as
     SIF's authors do, and `sif (other)` where it was fitted on the sentences of all other tasks;
     sentences that also stand in the test set are taken out of the latter. What learns nothing
-    from sentences has one column and no bracket. Gains are over the first column.
+    from sentences has one column and no bracket. Gains are over the first encoder, in the same
+    regime.
     """
     settings = settings or Settings()
     recipes = {encoder: ENCODERS[encoder] for encoder in checked_encoders(encoders)}
-    tasks = [task for task in battery.tasks if isinstance(task, SentenceSimilarity)]
-    if not tasks:
-        raise InvalidInputError("sentence vectors need sentence tasks: --tasks sts")
+    tasks = sentence_tasks(battery)
     words, frequencies, usage_cn = _gathered(vectors, tasks, settings, progress)
     negated = words.with_vectors(usage_cn.map_(words.vectors))
     forms = {ORIGINAL: words, "cn-zipf": negated}
@@ -111,6 +126,8 @@ def compare_sentences(
     tokens = sum(len(sentence) for task in tasks for sentence in task.tokens)
     possible = list(REGIMES) if len(tasks) > 1 else [OWN]
     evaluations = {}
+    firsts: dict[str | None, str] = {}
+    baselines = {}
     with threadpool_limits(1, "blas"):
         for done, (encoder, recipe) in enumerate(recipes.items()):
             progress("encoding", done / len(recipes), done * tokens)
@@ -130,6 +147,9 @@ def compare_sentences(
             for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
+                if not done:
+                    firsts[regime] = label
+                baselines[label] = firsts.get(regime, next(iter(firsts.values())))
     notes = [f"({regime}): fitted on {REGIMES[regime]}" for regime in possible]
     if any(recipe.words == "cn-zipf" for recipe in recipes.values()):
         notes.append(f"words of conceptor: cn-zipf, aperture {usage_cn.aperture_:.4g}")
@@ -137,7 +157,9 @@ def compare_sentences(
         share = _unknown_share(tasks, words)
         notes.append(f"{share:.1%} of the tokens have no vector: {_what_becomes(recipes)}")
     first = next(iter(evaluations))
-    return Comparison(name, evaluations, notes, resamples, seed, baseline=first)
+    return Comparison(
+        name, evaluations, notes, resamples, seed, baseline=first, baselines=baselines
+    )
 
 
 def _gathered(
@@ -156,12 +178,19 @@ def _gathered(
             taken, weights = usage.of(names, before)
             if usage.counts is None and weights is not None:
                 of = names if taken is None else [names[i] for i in taken]
-                frequencies.update(zip(of, weights.tolist(), strict=True))
+                for word, weight in zip(of, weights.tolist(), strict=True):
+                    frequencies.setdefault(word, weight)
             before += len(names)
             yield names, rows
 
-    # The first words are what unknown ones are spelt from.
-    gathered = gather(noted(), [settings.usage], wanted, first=REFERENCES)
+    # The most frequent words are what unknown ones are spelt from: by rank the first.
+    first = REFERENCES
+    if usage.counts is not None:
+        known = [word for words, _ in chunks_of(vectors) for word in words]
+        if len(known) > REFERENCES:
+            first = 0
+            wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
+    gathered = gather(noted(), [settings.usage], wanted, first=first)
     negation = ConceptorNegation(aperture=settings.usage_aperture)
     negation.fit_moments(gathered.moments[0])
     return gathered.vectors, frequencies, negation

@@ -9,16 +9,15 @@ post-processed before; a usage-weighted conceptor negation is best.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from conceptor.aperture import leading_aperture, scale_free_aperture
@@ -35,7 +34,7 @@ from conceptor.spelling import Spelling
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -50,6 +49,16 @@ _KEPT_OF_THE_FIRST = 0.2
 _PIECES = 5
 
 
+class _Choices(NamedTuple):
+    """The parameters as they were at the fit: changing them later waits for the next."""
+
+    weights: str
+    removal: str
+    unknown: str
+    aperture: float | Literal["auto"]
+    a: float
+
+
 class SentenceEncoder(TransformerMixin, BaseEstimator):
     """Vectors of sentences: a weighted average of their words, then a map fitted on sentences.
 
@@ -59,7 +68,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         The words' vectors, post-processed or not.
     weights : {"average", "sif", "usif"}, default="sif"
         Words weigh the same; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
-        sentences' length.
+        sentences' length, after each dimension was brought to length 1 over a sentence's words,
+        as uSIF's author does.
     removal : {"none", "first", "piecewise", "conceptor"}, default="conceptor"
         What follows: nothing; the first direction of the sentences' second moment is taken off
         (Arora et al. 2017), or of each of the first five its share of their strength (Ethayarajh
@@ -95,8 +105,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     one where unknown words are skipped, becomes 0. Fitted on a handful of sentences, a conceptor
     takes out those sentences themselves; give it hundreds.
 
-    `fit` reads any iterable once and keeps n × n numbers; uSIF also needs the sentences' mean
-    length first and reads them twice, so give it a list.
+    `fit` reads any iterable once and keeps n × n numbers; only uSIF, which needs the sentences'
+    mean length first, holds their words meanwhile. Parameters changed after a fit have no effect
+    until the next.
 
     References
     ----------
@@ -107,16 +118,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     moments_: Moments
     a_: float
     word_weights_: Float64
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "weights": [StrOptions({"average", "sif", "usif"})],
-        "removal": [StrOptions({"none", "first", "piecewise", "conceptor"})],
-        "unknown": [StrOptions({"spelling", "skip"})],
-        "aperture": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "a": [Interval(Real, 0, None, closed="neither")],
-        "vectors": "no_validation",
-        "frequencies": "no_validation",
-    }
 
     def __init__(
         self,
@@ -140,15 +141,22 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
         """Learn what sentences share, from texts or lists of tokens, in one streaming pass."""
         self._start()
-        if self.weights == "usif":
-            sentences = [_tokens(sentence) for sentence in sentences]
+        if self._choices.weights == "usif":
+            sentences = _tokenized(sentences)
             self._set_weights(sentences)
-        stream = iter(sentences)
+        stream = iter(_several(sentences))
         while chunk := list(islice(stream, _AT_ONCE)):
             self.partial_fit(chunk)
         if not hasattr(self, "moments_"):
             raise InvalidInputError("no sentences to fit on")
         return self
+
+    def fit_transform(
+        self, sentences: Iterable[str | Sequence[str]], y: object = None, **params: object
+    ) -> Float64:
+        """Fit on sentences, which may be a stream, and return their vectors."""
+        tokens = _tokenized(sentences)
+        return self.fit(tokens, y, **params).transform(tokens)
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
         """Learn from some more sentences; with uSIF the first call settles the words' weights."""
@@ -158,15 +166,17 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def fit_moments(self, moments: Moments) -> Self:
         """Settle what is taken off, from moments of sentences' `averages`."""
+        if not hasattr(self, "_choices"):
+            self._start()
         self.moments_ = moments
         self.map_ = self._removal()
         return self
 
     def averages(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
         """Return the weighted averages before anything is taken off, and which had a known word."""
-        if not hasattr(self, "probabilities_"):
+        if not hasattr(self, "_choices"):
             self._start()
-        tokens = [_tokens(sentence) for sentence in sentences]
+        tokens = _tokenized(sentences)
         if not hasattr(self, "word_weights_"):
             self._set_weights(tokens)
         return self._averages(tokens)
@@ -187,18 +197,54 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.where(known[:, None], self.map_(averages), 0.0)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a map, which `averages` alone does not make."""
+        return hasattr(self, "map_")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters; of the vectors, which may be many, only the type."""
+        given = {name: getattr(self, name) for name in self._get_param_names()}
+        shown = (
+            f"{name}={type(value).__name__ if isinstance(value, Mapping) else repr(value)}"
+            for name, value in given.items()
+            if name != "vectors"
+        )
+        return f"SentenceEncoder({type(self.vectors).__name__}, {', '.join(shown)})"[:N_CHAR_MAX]
+
     def _start(self) -> None:
-        self._validate_params()
+        self._choices = _Choices(
+            self._one_of("weights", "average", "sif", "usif"),
+            self._one_of("removal", "none", "first", "piecewise", "conceptor"),
+            self._one_of("unknown", "spelling", "skip"),
+            self._number("aperture") if self.aperture != "auto" else "auto",
+            self._number("a"),
+        )
         for name in ("moments_", "map_", "word_weights_", "_spelling"):
             self.__dict__.pop(name, None)
         self._words: WordVectors = as_word_vectors(self.vectors)
         self._frequencies = Frequencies(self._words.words, self.frequencies)
         self.probabilities_ = self._frequencies.of_words
 
+    def _one_of(self, name: str, *known: str) -> str:
+        value: str = getattr(self, name)
+        if value not in known:
+            raise InvalidInputError(
+                f"SentenceEncoder: {name} is one of {', '.join(known)}, not {value!r}"
+            )
+        return value
+
+    def _number(self, name: str) -> float:
+        """Return a parameter as a plain number, which can be saved."""
+        value: Any = getattr(self, name)
+        number = float(value) if isinstance(value, Real) else -1.0
+        if not number > 0 and not (number == 0 and name == "aperture"):
+            raise InvalidInputError(f"SentenceEncoder: {name} is a positive number, not {value!r}")
+        return number
+
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
-        self.a_ = self.a
-        if self.weights == "usif":
-            skip = self.unknown == "skip"
+        self.a_ = self._choices.a
+        if self._choices.weights == "usif":
+            skip = self._choices.unknown == "skip"
             lengths = [
                 sum(not skip or token in self._words for token in sentence) for sentence in tokens
             ]
@@ -207,9 +253,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self.word_weights_ = self._weights(self.probabilities_)
 
     def _weights(self, probabilities: Float64) -> Float64:
-        if self.weights == "average":
+        if self._choices.weights == "average":
             return np.ones(len(probabilities))
-        weigh = sif_weights if self.weights == "sif" else usif_weights
+        weigh = sif_weights if self._choices.weights == "sif" else usif_weights
         return weigh(probabilities, self.a_)
 
     def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
@@ -217,7 +263,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         every = [token for sentence in tokens for token in sentence]
         rows = self._words.rows(every)
         strange: dict[str, int] = {}
-        if self.unknown == "spelling":
+        if self._choices.unknown == "spelling":
             for place in np.flatnonzero(rows < 0).tolist():
                 number = strange.setdefault(every[place], len(strange))
                 rows[place] = len(self._words) + number
@@ -234,8 +280,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         counts = sparse.csr_array(
             (weights[columns], columns, ends), shape=(len(tokens), len(distinct))
         )
+        sums = np.asarray(counts @ vectors)
+        if self._choices.weights == "usif":
+            counts.data[:] = 1
+            sizes = np.sqrt(counts @ vectors**2)
+            np.divide(sums, sizes, out=sums, where=sizes > 0)
         lengths = np.diff(ends)
-        return np.asarray(counts @ vectors) / np.maximum(lengths, 1)[:, None], lengths > 0
+        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
     def _spelt(self) -> Spelling:
         """Return what gives unknown words their vectors; made when the first of them is met."""
@@ -249,22 +300,22 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         n = self.moments_.dimension
         provenance: dict[str, Any] = {
             "method": "SentenceEncoder",
-            "weights": self.weights,
-            "removal": self.removal,
+            "weights": self._choices.weights,
+            "removal": self._choices.removal,
             "sentences": self.moments_.count,
         }
-        if self.removal == "none" or not self.moments_.weight:
+        if self._choices.removal == "none" or not self.moments_.weight:
             return LinearMap(np.eye(n), provenance=provenance)
         spectrum = Spectrum.of(self.moments_.second_moment)
-        if self.removal == "first":
+        if self._choices.removal == "first":
             gate = drop_leading(spectrum.values, 1)
-        elif self.removal == "piecewise":
+        elif self._choices.removal == "piecewise":
             gate = drop_shares(spectrum.values, _PIECES)
         else:
-            if self.aperture == "auto":
+            if self._choices.aperture == "auto":
                 aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
             else:
-                aperture = scale_free_aperture(spectrum.values, self.aperture)
+                aperture = scale_free_aperture(spectrum.values, self._choices.aperture)
             gate = negated_conceptor(spectrum.values, aperture)
             provenance["aperture"] = aperture
         return LinearMap(spectrum.matrix(gate), provenance=provenance)
@@ -274,11 +325,10 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         from safetensors.numpy import save
 
         check_is_fitted(self)
-        names = ("weights", "removal", "unknown", "aperture", "a")
-        parameters = {name: getattr(self, name) for name in names}
+        parameters: dict[str, Any] = self._choices._asdict()
         counts = self._frequencies.counts
         if not counts:
-            parameters["frequencies"] = self.frequencies
+            parameters["frequencies"] = self._frequencies.name
         metadata = {
             "format": _FORMAT,
             "parameters": json.dumps(parameters),
@@ -309,30 +359,41 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
-                if metadata.get("format") != _FORMAT:
-                    raise InvalidInputError(
-                        f"{path} is not a saved sentence encoder of this version"
-                    )
-                parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            parameters = json.loads(metadata["parameters"])
-            words, counted = _unpacked(parts["words"]), _unpacked(parts["counted_words"])
-            weight, count, squared_weight, a = parts["totals"].tolist()
-            counts = dict(zip(counted, parts["counts"].tolist(), strict=True))
-            encoder = cls((words, parts["vectors"]), **({"frequencies": counts} | parameters))
-            encoder._start()
-            encoder.a_ = a
-            encoder.word_weights_ = encoder._weights(encoder.probabilities_)
-            encoder.moments_ = Moments(
-                weight, parts["mean"], parts["scatter"], int(count), squared_weight
-            )
-            provenance = json.loads(metadata["provenance"])
-            encoder.map_ = LinearMap(parts["matrix"], provenance=provenance)
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
+                if metadata.get("format") == _FORMAT:
+                    parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                    return cls._restored(parts, metadata)
+        except (SafetensorError, LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise InvalidInputError(
                 f"{path} is not a saved sentence encoder, or is cut short ({error})"
             ) from error
+        except RecursionError:
+            raise InvalidInputError(f"{path} is not a saved sentence encoder") from None
+        raise InvalidInputError(f"{path} is not a saved sentence encoder of this version")
+
+    @classmethod
+    def _restored(cls, parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Self:
+        """Make an encoder of what `save` wrote; whoever wrote it, only that."""
+        vectors, counts = parts["vectors"], parts["counts"]
+        mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
+        weight, count, squared_weight, a = parts["totals"].tolist()
+        n = vectors.shape[1]
+        if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
+            raise InvalidInputError(f"its parts do not fit vectors of {n} numbers")
+        numbers = (mean, scatter, counts, parts["totals"])
+        if not all(np.isfinite(each).all() for each in numbers) or min(weight, count) < 0 or a <= 0:
+            raise InvalidInputError("a number in it cannot be")
+        parameters = json.loads(metadata["parameters"])
+        if len(counts):
+            known = _unpacked(parts["counted_words"], len(counts))
+            parameters["frequencies"] = dict(zip(known, counts.tolist(), strict=True))
+        elif parameters["frequencies"] not in ("uniform", "zipf"):
+            raise InvalidInputError("it lacks the words' frequencies")  # a file would be read
+        encoder = cls((_unpacked(parts["words"], len(vectors)), vectors), **parameters)
+        encoder._start()
+        encoder.a_ = a
+        encoder.word_weights_ = encoder._weights(encoder.probabilities_)
+        encoder.moments_ = Moments(weight, mean, scatter, int(count), squared_weight)
+        encoder.map_ = LinearMap(matrix, provenance=json.loads(metadata["provenance"]))
         return encoder
 
 
@@ -340,11 +401,24 @@ def _packed(words: Sequence[str]) -> NDArray[np.uint8]:
     text = "\n".join(words)
     if text.count("\n") != max(len(words) - 1, 0):
         raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
-    return np.frombuffer(text.encode(), dtype=np.uint8)
+    try:
+        return np.frombuffer(text.encode(), dtype=np.uint8)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"a word cannot be written as UTF-8 ({error.reason})") from None
 
 
-def _unpacked(text: NDArray[np.uint8]) -> list[str]:
-    return text.tobytes().decode().split("\n") if len(text) else []
+def _unpacked(text: NDArray[np.uint8], count: int) -> list[str]:
+    return text.tobytes().decode().split("\n") if count else []
+
+
+def _several(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    if isinstance(sentences, str):
+        raise InvalidInputError("sentences are given as a list; put a single one into a list")
+    return sentences
+
+
+def _tokenized(sentences: Iterable[str | Sequence[str]]) -> list[Sequence[str]]:
+    return [_tokens(sentence) for sentence in _several(sentences)]
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:

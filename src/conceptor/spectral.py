@@ -113,6 +113,7 @@ class SpectralMethod(ABC):
             },
             "count": self.moments_.count,
             "weight": self.moments_.weight,
+            "effective_count": self.moments_.effective_count,
             "dimension": self.moments_.dimension,
             "library": f"conceptor {__version__}",
         }
@@ -142,22 +143,13 @@ class Centred(SpectralMethod):
 class ConceptorNegation(SpectralMethod):
     """``α⁻² / (λ + α⁻²)`` on the uncentred second moment; α given, or chosen from the spectrum."""
 
-    def __init__(
-        self,
-        aperture: float | Literal["auto"] = 2.0,
-        weights: Literal["uniform", "zipf"] = "uniform",
-    ) -> None:
+    def __init__(self, aperture: float | Literal["auto"] = 2.0) -> None:
         self.aperture = aperture
-        self.weights = weights
 
     def check_parameters(self) -> None:
         """Raise `InvalidInputError` for a parameter that makes no sense."""
         if self.aperture != "auto":
             self._check_number("aperture", Real, 0)
-        if self.weights not in ("uniform", "zipf"):
-            raise InvalidInputError(
-                f'ConceptorNegation: weights must be "uniform" or "zipf"; it is {self.weights!r}'
-            )
 
     @cached_property
     def aperture_(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +94,9 @@ class Usage:
         return Share(rows, weights)
 
 
-def usage(weights: str | Mapping[str, float] = "uniform", vocabulary: object = None) -> Usage:
+def usage(
+    weights: str | os.PathLike[str] | Mapping[str, float] = "uniform", vocabulary: object = None
+) -> Usage:
     """Make a `Usage` from what users write.
 
     Parameters
@@ -106,6 +109,8 @@ def usage(weights: str | Mapping[str, float] = "uniform", vocabulary: object = N
         count after it or not; or a collection of words.
     """
     top, words = _vocabulary(vocabulary)
+    if isinstance(weights, os.PathLike):
+        return Usage("counts", read_counts(os.fspath(weights)), words, top)
     if not isinstance(weights, str):
         return Usage("counts", dict(weights), words, top)
     if weights in ("uniform", "zipf"):

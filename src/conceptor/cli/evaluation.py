@@ -178,12 +178,18 @@ def compare(
     encoders = []
     if sentences is not None:
         # scikit-learn takes a second to import.
-        from conceptor.sentence_comparison import checked_encoders, compare_sentences
+        from conceptor.sentence_comparison import (
+            checked_encoders,
+            compare_sentences,
+            sentence_tasks,
+        )
 
         encoders = checked_encoders(split(sentences))
     source = demo_vectors() if vectors is None else opened(vectors)
     title = "GloVe 6B 50d" if vectors is None else str(vectors)
     battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
+    if encoders:
+        sentence_tasks(battery)
     settings = settings_for(
         source,
         vocabulary=vocabulary,

@@ -29,16 +29,18 @@ class WordVectors:
     ----------
     words : sequence of str
     vectors : array of shape (len(words), n)
-        Kept as it is (no copy) when it is already floating.
+        Kept as it is (no copy) in half, single or double precision.
     """
 
-    def __init__(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
+    def __init__(self, words: Iterable[str], vectors: NDArray[Any]) -> None:
+        # A list, because a column of a data frame counts by its index.
+        words = list(words)
         matrix = np.asarray(vectors)
         if matrix.ndim != 2:
             raise InvalidInputError(f"vectors must form a matrix, not {matrix.ndim} dimension(s)")
         if len(words) != matrix.shape[0]:
             raise InvalidInputError(f"{len(words)} words but {matrix.shape[0]} vectors")
-        if not np.issubdtype(matrix.dtype, np.floating):
+        if matrix.dtype not in (np.float16, np.float32, np.float64):
             matrix = matrix.astype(np.float64)
         with np.errstate(all="ignore"):
             # A finite sum has finite terms, and needs no second matrix to find out.
@@ -47,7 +49,7 @@ class WordVectors:
             raise InvalidInputError(
                 "the vectors contain NaN or infinity; drop or repair them first"
             )
-        self.words = words
+        self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
         # Filled backwards, so that the first of two equal words stays.
         last = len(words) - 1
