@@ -9,6 +9,7 @@ import pytest
 
 from conceptor import atomic
 from conceptor.atomic import replacing
+from conceptor.errors import InvalidInputError
 
 
 def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
@@ -48,12 +49,30 @@ def test_permissions_follow_the_umask(tmp_path, umask) -> None:
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
 
 
-def test_a_missing_directory_is_named(tmp_path) -> None:
-    with (
-        pytest.raises(FileNotFoundError, match="nowhere"),
-        replacing(tmp_path / "nowhere" / "out") as beside,
+def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for target, said in (
+        (tmp_path / "nowhere" / "out", "nowhere does not exist"),
+        (tmp_path, "is a directory"),
+        (pipe, "not a regular file"),
+        (tmp_path / "link", "not a regular file"),
     ):
+        with pytest.raises(InvalidInputError, match=said), replacing(target) as beside:
+            beside.write_text("x")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "link", pipe]
+    assert pipe.is_fifo()
+
+
+def test_links_are_followed(tmp_path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real / "file")
+    with replacing(tmp_path / "link") as beside:
         beside.write_text("x")
+    assert (tmp_path / "link").is_symlink()
+    assert (real / "file").read_text() == "x"
 
 
 def test_bytes_that_did_not_reach_the_disk_on_the_way_are_not_published(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, datasets
+from conceptor import ConceptorNegation, Whitening, datasets
 from conceptor.comparison import compare
 from conceptor.errors import InvalidInputError
 from conceptor.estimation import Weighting, gather
@@ -24,7 +24,7 @@ from conceptor.moments import Moments
 from conceptor.report import comma_separated, comparison_tables, evaluation_tables, markdown
 from conceptor.report_page import page
 from conceptor.reproduction import paper_tables, reproduce
-from conceptor.usage import Usage
+from conceptor.usage import Usage, rank_weights
 from conceptor.vectors import write_vectors
 
 ALL = ["original", *METHODS]
@@ -68,6 +68,10 @@ def test_each_method_is_its_estimator_on_its_words(comparison, words, vectors, b
     frequent = ConceptorNegation("auto", weights="zipf").fit(vectors)
     expected = battery.run(WordVectors(words, frequent.transform(vectors)))
     found = comparison.evaluations["cn-zipf"]
+    assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
+    whitened = Whitening().fit(vectors, sample_weight=rank_weights(0, len(vectors)))
+    expected = battery.run(WordVectors(words, whitened.transform(vectors)))
+    found = comparison.evaluations["zipf-whitening"]
     assert [o.score for o in found.outcomes] == pytest.approx([o.score for o in expected.outcomes])
     assert "300 of 500 vectors" in comparison.notes[0]
 
@@ -214,6 +218,9 @@ def test_settings_from_what_users_write(tmp_path, words, vectors, monkeypatch):
     plain = settings_for(source, offline=True)
     assert plain.vocabulary.usage.top == 50_000
     assert plain.usage.usage.name == "zipf"
+    unordered = settings_for((sorted(words), vectors), offline=True)
+    assert unordered.usage.usage.name == "uniform"
+    assert "alphabetical" in unordered.usage.description
     assert settings_for(source, vocabulary="top:7", offline=True).vocabulary.usage.top == 7
     counts = tmp_path / "counts.txt"
     counts.write_text("w1 10\nw2 5\n")
@@ -235,7 +242,19 @@ def test_an_alphabetical_file_is_weighted_by_counts_and_not_by_rank(words, vecto
     ordered = sorted(words)
     assert settings_for((ordered, vectors), offline=True).usage.usage.name == "counts"
     assert settings_for((words, vectors), offline=True).usage.usage.name == "zipf"
-    assert settings_for((ordered, vectors), usage="zipf", offline=True).usage.usage.name == "zipf"
+    with pytest.raises(InvalidInputError, match=r"alphabetical order.*wordfreq:en"):
+        settings_for((ordered, vectors), usage="zipf", offline=True)
+
+
+@needs_data
+def test_a_benchmark_file_may_be_named_without_its_directory(words, vectors, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "enwiki_vocab_min200.txt"
+    found = settings_for((words, vectors), usage=name, vocabulary=name)
+    assert found.usage.usage.counts["the"] > 1e6
+    assert "the" in found.vocabulary.usage.vocabulary
+    (tmp_path / name).write_text("mine 3\n")
+    assert settings_for((words, vectors), usage=name).usage.usage.counts == {"mine": 3.0}
 
 
 # Of the specification: GloVe 6B 50d, CN with α = 2 on the 200-count vocabulary.

@@ -52,6 +52,18 @@ def test_longer_vectors_give_longer_ones(vectors, scale):
     np.testing.assert_allclose(scaled, scale * Spelling(KNOWN, vectors)(words), rtol=1e-5)
 
 
+def test_a_stranger_is_as_long_as_known_words_are(vectors):
+    typical = np.sqrt(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
+    assert np.linalg.norm(Spelling(KNOWN, vectors)(["qqq"])) == pytest.approx(typical)
+
+
+def test_many_words_are_answered_in_their_order(spelling):
+    words = [f"q{i}" for i in range(1500)]
+    found = spelling(words)
+    assert found.shape == (1500, 7)
+    np.testing.assert_allclose(found[1200], spelling(["q1200"])[0])
+
+
 def test_relatives_are_near_and_strangers_are_not(vectors):
     told = Spelling(KNOWN, vectors).told(["slices", "qqq"])
     direction = vectors[0] + vectors[1]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import InvalidInputError, MissingExtraError
+from conceptor.estimation import first_words
 from conceptor.usage import alphabetical, unsorted, usage
 
 
@@ -43,7 +44,8 @@ def test_an_order_by_frequency_is_accepted_and_others_are_noticed(rng):
     words = zipf_words(rng)
     assert unsorted(words) is None
     assert "alphabetical" in unsorted(sorted(words))
-    assert "shorter" in unsorted([words[i] for i in rng.permutation(len(words))])
+    for _ in range(20):
+        assert "shorter" in unsorted([words[i] for i in rng.permutation(len(words))])
     assert "shorter" in unsorted(words[::-1])
 
 
@@ -52,6 +54,20 @@ def test_few_words_are_no_evidence(rng):
     assert unsorted([]) is None
     assert unsorted(["same"] * 3000) is not None  # sorted, if in an odd way
     assert not alphabetical(["b", "a"])
+
+
+def test_the_first_words_are_gathered_from_several_chunks(rng, monkeypatch):
+    monkeypatch.setattr("conceptor.evaluation.rows._CHUNK_ROWS", 300)
+    words = zipf_words(rng)
+    assert first_words((words, np.zeros((len(words), 1)))) == words[:2000]
+    assert first_words((words[:500], np.zeros((500, 1)))) == words[:500]
+
+
+def test_a_missing_file_is_said_with_what_else_it_could_be(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"no such file \(nor is it uniform, zipf"):
+        usage(str(tmp_path / "nothing"))
+    with pytest.raises(InvalidInputError, match=r"no such file \(nor is it top:N"):
+        usage(vocabulary=str(tmp_path / "nothing"))
 
 
 def test_case_does_not_hide_the_alphabet():

@@ -162,6 +162,15 @@ def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Pa
     return None
 
 
+def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> str:
+    """Return where the benchmark file of this name is, unless there is a file so called here."""
+    known = [file for file in registry().values() if Path(file.name).name == name]
+    if len(known) != 1 or os.path.exists(name):
+        return name
+    found = find(known[0], data)
+    return name if found is None else str(found[0])
+
+
 def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
     """Hash every copy of a file that is at hand: where it is, and whether it is whole."""
     return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]

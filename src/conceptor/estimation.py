@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from conceptor.errors import InvalidInputError
-from conceptor.evaluation.rows import RowCollector
-from conceptor.usage import Usage, read_words
+from conceptor.evaluation.rows import RowCollector, chunks_of
+from conceptor.usage import LENGTH_SAMPLE, Usage, read_words
 from conceptor.vectors.pipeline import ordered_map, processors
 
 if TYPE_CHECKING:
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from conceptor.evaluation.rows import Chunks
     from conceptor.moments import Moments
 
-__all__ = ["PAPER_VOCABULARY", "Gathered", "Weighting", "gather", "paper_vocabulary"]
+__all__ = [
+    "PAPER_VOCABULARY",
+    "Gathered",
+    "Weighting",
+    "first_words",
+    "gather",
+    "paper_vocabulary",
+]
 
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 
@@ -53,6 +60,16 @@ class Gathered:
     moments: list[Moments]
     vectors: WordVectors
     count: int
+
+
+def first_words(vectors: object) -> list[str]:
+    """Return the first words: as many as `unsorted` looks at, if there are."""
+    found: list[str] = []
+    for words, _ in chunks_of(vectors):
+        found.extend(words)
+        if len(found) >= LENGTH_SAMPLE:
+            break
+    return found[:LENGTH_SAMPLE]
 
 
 def gather(
@@ -93,7 +110,8 @@ def gather(
     for weighting, total in zip(weightings, totals, strict=True):
         if total is None:
             raise InvalidInputError(
-                f"the vectors hold none of {weighting.description}; choose other words to fit on"
+                f"the vectors hold none of {weighting.description}; choose other words to fit on, "
+                "with --vocabulary or --weights"
             )
     moments = [total for total in totals if total is not None]
     return Gathered(moments, collector.vectors(), collector.count)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from conceptor import datasets, estimation, spectral
 from conceptor.chains import LEXICON_METHODS, Lexicon
 from conceptor.errors import InvalidInputError
-from conceptor.estimation import Weighting
-from conceptor.evaluation.rows import chunks_of
-from conceptor.usage import Usage, alphabetical, read_counts, usage
+from conceptor.estimation import Weighting, first_words
+from conceptor.usage import Usage, check_ranks, read_counts, unsorted, usage
 
 if TYPE_CHECKING:
     import os
@@ -133,8 +132,8 @@ def settings_for(
     vocabulary : `top:N`, a file of words, or None
         None is the paper's list where it can be had, else the first 50,000 words.
     usage : `zipf`, `wordfreq:LANG`, a file of "word count" lines, or None
-        None is `zipf`, or for a file in alphabetical order, where ranks mean nothing, the counts
-        of the paper's list if that can be had.
+        None is `zipf`, or for a file that is not sorted by frequency, where ranks mean nothing,
+        the counts of the paper's list if that can be had, else all words count the same.
     data, offline
         Where the paper's list is looked for.
     aperture, usage_aperture, directions, ridge
@@ -160,20 +159,22 @@ def settings_for(
 def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
     if choice is None:
         return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
-    chosen = usage(vocabulary=choice)
+    chosen = usage(vocabulary=datasets.at_hand(choice))
     top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
     return Weighting(chosen, top)
 
 
 def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
-    if choice is None and listed is not None and _alphabetical(vectors):
-        counts = usage(read_counts(listed))
-        return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")
-    if choice is None or choice == "zipf":
+    if choice is not None and choice != "zipf":
+        return Weighting(usage(datasets.at_hand(choice)), f"words weighted by {choice}")
+    words = first_words(vectors)
+    if choice == "zipf":
+        check_ranks(words, getattr(vectors, "path", "the vectors"))
         return RANKS
-    return Weighting(usage(choice), f"words weighted by {choice}")
-
-
-def _alphabetical(vectors: object) -> bool:
-    words, _ = next(chunks_of(vectors))
-    return alphabetical(list(words[:1000]))
+    reason = unsorted(words)
+    if reason is None:
+        return RANKS
+    if listed is None:
+        return Weighting(Usage(), f"all words, which count the same ({reason})")
+    counts = usage(read_counts(listed))
+    return Weighting(counts, "words weighted by their counts in Wikipedia (2015)")

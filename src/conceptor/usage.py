@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
 # What to do where ranks say nothing.
-OFFER = "--weights wordfreq:en or --weights FILE, a file of counts"
+OFFER = "--weights wordfreq:en or --weights enwiki_vocab_min200.txt (any file of counts)"
 # So many words in alphabetical order are no accident.
 _ALPHABETICAL_SAMPLE = 100
 LENGTH_SAMPLE = 2000
@@ -196,7 +196,7 @@ def _vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
 def read_counts(path: str | Path) -> dict[str, float]:
     """Read `word count` lines; the first count of a word holds."""
     counts: dict[str, float] = {}
-    for number, line in _lines(path):
+    for number, line in _lines(path, "uniform, zipf or wordfreq:LANG"):
         word, _, count = line.rpartition(_separator(line))
         value = _as_number(count)
         if not word or value is None or not 0 <= value < float("inf"):
@@ -211,7 +211,7 @@ def read_counts(path: str | Path) -> dict[str, float]:
 
 def read_words(path: str | Path) -> list[str]:
     """Read a vocabulary: one word a line, or `word count` if every line ends in a number."""
-    lines = [line for _, line in _lines(path)]
+    lines = [line for _, line in _lines(path, "top:N")]
     if not lines:
         raise InvalidInputError(f"{path}: holds no words")
     parts = [line.rpartition(_separator(line)) for line in lines]
@@ -220,13 +220,11 @@ def read_words(path: str | Path) -> list[str]:
     return lines
 
 
-def _lines(path: str | Path) -> list[tuple[int, str]]:
+def _lines(path: str | Path, otherwise: str) -> list[tuple[int, str]]:
     try:
         text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
     except FileNotFoundError:
-        raise InvalidInputError(
-            f"{path}: no such file (nor is it uniform, zipf or wordfreq:LANG)"
-        ) from None
+        raise InvalidInputError(f"{path}: no such file (nor is it {otherwise})") from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a directory, not a file of words") from None
     except UnicodeDecodeError as error:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
+from conceptor.corpus.text import blocks
 from conceptor.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors import source as source_module
+from conceptor.vectors.streams import ByteReader
 
 
 def read(path, content: bytes, **options):
@@ -139,17 +142,20 @@ def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
         (b"\n\n\n", "not a vectors file"),
         (b"hello world\nthis is no vectors file\n", "not a vectors file"),
         (b"a 1 2\nb 3\nc 5 6\n", "line 2: expected a word and 2 numbers, found 2 fields"),
-        (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found b'x'"),
+        (b"a 1 2\nb 3\nc 5 6\n", "leave such rows out: conceptor convert --on-error skip$"),
+        (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found 'x'; repair"),
         (b"3 2\na 1 2\nb 3\nc 5 6\n", "line 3: expected a word and 2 numbers"),
-        (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
-        (b"a 1 2\nb -inf 4\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
-        (b"a 1 2\nb 1e39 4\nc 5 6\n", "line 2: the vector of b'b' has NaN or Inf"),
+        (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of 'b' has NaN; repair"),
+        (b"a 1 2\nb -inf 4\nc 5 6\n", "line 2: the vector of 'b' has Inf or a number too large"),
+        ("a 1 2\né 1e39 4\n".encode(), "the vector of 'é' has Inf or a number too large for"),
+        (b"a 1 2\n\xff nan 4\nc 5 6\n", "line 2: the vector of '\ufffd' has NaN"),
         (b"a 1 2\n\xff\xfe 3 4\nc 5 6\n", "line 2: the word b'.xff.xfe' is not UTF-8"),
         (b"a 1 2\n\xc3 3 4\n\xa9 5 6\n", "line 2: the word b'.xc3' is not UTF-8"),
+        (b"2 2\na 1 2 3\nb 4 5 6", "the header says 2 numbers a row, but rows have 3; correct"),
         (b"5 2\n", "promises 5 vectors, and nothing after it"),
         (b"0 2\n", "nothing after it"),
         (binary([(b"a", [1.0, 2.0])], b"2 2") + b"b \x00\x00", "the file ends within a row"),
-        (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of b'a' has NaN or Inf"),
+        (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of 'a' has NaN"),
         (binary([(b"\xff", [1.0, 2.0])], b"1 2"), "row 1: the word b'.xff' is not UTF-8"),
         (b"\x80\x04\x95abc", "pickle, which is never opened"),
         (b"\xba\x16\x4f\x2f\x0c\x00\x00\x00", "a fastText model"),
@@ -181,14 +187,86 @@ def test_bad_rows_can_be_skipped_and_are_counted(tmp_path):
     assert "line 2" in source.findings.lines()[0]
 
 
-def test_a_truncated_gzip_is_an_error_not_a_shorter_file(tmp_path):
-    path = tmp_path / "x.txt.gz"
-    write_vectors(
-        path, [([f"w{i}" for i in range(1000)], np.random.default_rng(0).random((1000, 9)))]
-    )
-    path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(InvalidInputError, match="damaged compressed data"):
-        open_vectors(path).read()
+@pytest.mark.parametrize("front", [b"60 4", b"60 4\n", b"\xef\xbb\xbf60 1"])
+def test_a_header_that_says_too_few_numbers_does_not_lengthen_the_words(front, tmp_path):
+    numbers = np.random.default_rng(0).standard_normal((60, 5))
+    words = ["new york" if i == 3 else f"w{i}" for i in range(60)]
+    rows = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, numbers, strict=True)]
+    content = b"\n".join([front, *map(str.encode, rows)])
+    with pytest.raises(InvalidInputError, match=r"says [14] numbers a row, but rows have 5; corr"):
+        read(tmp_path / "x", content, on_error="skip")
+
+
+def test_a_header_is_not_doubted_for_words_with_spaces_and_digits(tmp_path):
+    words = ["windows 95", "1 2 3", ". . .", "new york", "at name@domain.com", "2 4", "a"]
+    rows = "".join(f"{word} 0.5 -1\n" for word in words)
+    for count, kept in ((7, rows), (6, rows.removesuffix("a 0.5 -1\n")), (1, "windows 95 0.5 -1")):
+        _, got, _ = read(tmp_path / "x", f"{count} 2\n{kept}".encode())
+        assert got == words[:count]
+
+
+def test_rows_longer_than_what_a_header_is_compared_with(tmp_path):
+    rows = (b"%s %s\n" % (word, b"0.25 " * 150_000) for word in (b"a", b"b", b"c"))
+    source, words, _ = read(tmp_path / "x", b"3 150000\n" + b"".join(rows))
+    assert (source.dimension, words) == (150_000, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
+def test_a_truncated_file_is_an_error_not_a_shorter_file(compression, tmp_path):
+    path = tmp_path / f"x.txt.{compression}"
+    words = [f"w{i}" for i in range(20_000)]
+    write_vectors(path, [(words, np.random.default_rng(0).random((20_000, 9), dtype=np.float32))])
+    whole = path.read_bytes()
+    for size in (20, 1000, len(whole) // 2, len(whole) - 2000, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        for on_error in ("raise", "skip"):
+            with pytest.raises(
+                InvalidInputError, match=r"damaged compressed.*fetch the file again"
+            ):
+                open_vectors(path, on_error=on_error).read()
+        with pytest.raises(InvalidInputError, match="damaged compressed data"):
+            list(blocks(path))
+
+
+@pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"write_content_size": False}])
+def test_zstd_in_several_frames_and_cut_anywhere(options, tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "x"
+
+    def frame(content):
+        return zstandard.ZstdCompressor(**options).compress(content)
+
+    skipped = b"\x5e\x2a\x4d\x18\x03\x00\x00\x00abc"
+    noise = np.random.default_rng(0).bytes(300)
+    frames = [frame(b"a 1 2\n" * 50_000), frame(b""), skipped, frame(noise), skipped]
+    whole = b"".join(frames)
+    ends = {sum(map(len, frames[:n])) for n in range(1, len(frames) + 1)}
+    for size in range(4, len(whole) + 1):
+        path.write_bytes(whole[:size])
+        with ByteReader(path) as reader:
+            if size in ends:
+                assert reader.read(1 << 20) == (b"a 1 2\n" * 50_000 + noise)[: reader.position]
+                assert reader.read(1) == b""
+                assert reader.fraction_read() == 1
+            else:
+                with pytest.raises(InvalidInputError, match="damaged compressed data"):
+                    reader.read(1 << 20)
+
+
+def test_zstd_that_shrinks_much_is_not_held_at_once(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "x"
+    with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as stream:
+        for _ in range(256):
+            stream.write(bytes(1 << 20))
+    piece = memoryview(bytearray(1 << 20))
+    tracemalloc.start()
+    try:
+        with ByteReader(path) as reader:
+            assert sum(iter(lambda: reader.readinto(piece), 0)) == 256 << 20
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_zip_archives_hold_one_file(tmp_path):
@@ -233,7 +311,7 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
         (np.array([["a", "b"]], dtype=object), "a\n", "not a two-dimensional array"),
         (np.ones((2, 2)), "a\n", "1 words for the 2 vectors"),
         (np.ones((2, 2)), None, "its words are missing"),
-        (np.full((2, 2), 1e300), "a\nb\n", "row 1: the vector of b'a' has NaN or Inf"),
+        (np.full((2, 2), 1e300), "a\nb\n", "row 1: the vector of 'a' has Inf or a number too"),
         (np.ones((2, 0)), "a\nb\n", "no dimension"),
         (np.ones((0, 2)), "", "holds no vectors"),
     ],

@@ -258,32 +258,28 @@ def _usage(
     source: VectorSource, method: Method, weights: str | None, vocabulary: str | None
 ) -> Usage:
     """Return what words weigh; ranks are used only where they mean something."""
-    from conceptor.usage import alphabetical, unsorted, usage
+    from conceptor.datasets import at_hand
+    from conceptor.estimation import first_words
+    from conceptor.usage import OFFER, check_ranks, unsorted, usage
 
-    offer = "--weights enwiki_vocab_min200.txt (any file of counts) or --weights wordfreq:en"
-    if weights is None and method is Method.cn:
-        chosen = usage("zipf", vocabulary)
-        reason = unsorted(_first_words(source))
-        if reason is None:
-            return chosen
-        typer.echo(
-            f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency "
-            f"and all words count the same; better: {offer}",
-            err=True,
-        )
-    elif weights == "zipf":
-        words = _first_words(source)
-        reason = unsorted(words)
-        said = f"{source.path}: {reason}, so ranks say nothing about frequency; use {offer}"
-        if alphabetical(words):
-            raise InvalidInputError(said)
-        if reason is not None:
-            typer.echo(f"conceptor: warning: {said}", err=True)
-    return usage(weights or "uniform", vocabulary)
-
-
-def _first_words(source: VectorSource) -> list[str]:
-    return list(next(source.chunks(2000)).words)
+    weights = weights and at_hand(weights)
+    vocabulary = vocabulary and at_hand(vocabulary)
+    chosen = usage(weights or ("zipf" if method is Method.cn else "uniform"), vocabulary)
+    if chosen.name != "zipf":
+        return chosen
+    words = first_words(source)
+    if weights is not None:
+        check_ranks(words, source.path)
+    reason = unsorted(words)
+    if reason is None:
+        return chosen
+    instead = "; better:" if weights else " and all words count the same; better:"
+    typer.echo(
+        f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency"
+        f"{instead} {OFFER}",
+        err=True,
+    )
+    return chosen if weights else usage("uniform", vocabulary)
 
 
 def _as_in_the_paper(

@@ -10,7 +10,6 @@ import numpy as np
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import WordVectors, as_word_vectors
 from conceptor.progress import Progress, silent
-from conceptor.usage import LENGTH_SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     Chunks = Iterable[tuple[Sequence[str], NDArray[Any]]]
 
-__all__ = ["RowCollector", "chunks_of", "collect", "first_words"]
+__all__ = ["RowCollector", "chunks_of", "collect"]
 
 _CHUNK_ROWS = 8192
 
@@ -41,16 +40,6 @@ def chunks_of(vectors: object, progress: Progress = silent) -> Iterator[tuple[Se
     for start in range(0, len(whole), _CHUNK_ROWS):
         part = slice(start, start + _CHUNK_ROWS)
         yield whole.words[part], whole.vectors[part]
-
-
-def first_words(vectors: object) -> list[str]:
-    """Return the first words: as many as `conceptor.usage.unsorted` looks at, if there are."""
-    found: list[str] = []
-    for words, _ in chunks_of(vectors):
-        found.extend(words)
-        if len(found) >= LENGTH_SAMPLE:
-            break
-    return found[:LENGTH_SAMPLE]
 
 
 class RowCollector:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from conceptor.errors import InvalidInputError
@@ -44,7 +45,9 @@ _FOREIGN = {
     b"PK": "a zip archive",
 }
 _HEAD_BYTES = 1 << 20
+_LONGEST_FRONT = 64  # a byte-order mark and a header
 _LINES_LOOKED_AT = 100
+_ROWS_COMPARED = 10
 _LARGEST_DIMENSION = 1 << 20
 
 
@@ -90,7 +93,7 @@ def _lines_source(path: Path, head: bytes) -> VectorSource:
         count, dimension = header
         second = rest.partition(b"\n")[0]
         if _is_row(second, dimension):
-            return text.TextSource(path, dimension, count)
+            return _text_after_header(path, header, rest)
         # A file of one-dimensional vectors may begin like a header; `1 300`, then `a 2`.
         if 0 < dimension <= _LARGEST_DIMENSION and not (
             newline and _is_row(second, 1) and _is_row(first, 1) and not _has_control(rest)
@@ -116,7 +119,23 @@ def _after_header(
     sample = rest[: 1 << 16]
     if _has_control(sample) or not _mostly_text(sample):
         return word2vec_binary.Word2VecBinarySource(path, header, header_bytes)
-    return text.TextSource(path, header[1], header[0])
+    return _text_after_header(path, header, rest)
+
+
+def _text_after_header(path: Path, header: tuple[int, int], rest: bytes) -> VectorSource:
+    """Refuse a header with fewer numbers than the rows have, which would become part of the words.
+
+    A word may end in numbers, but the first words do not all end in equally many.
+    """
+    count, dimension = header
+    found = map(_trailing_numbers, _first_lines(rest)[:_ROWS_COMPARED])
+    rows = [numbers for numbers in found if numbers >= dimension]
+    if len(rows) > 1 and min(rows) == max(rows) > dimension:
+        raise InvalidInputError(
+            f"{path}: the header says {dimension} numbers a row, but rows have {rows[0]}; "
+            "correct or remove the first line"
+        )
+    return text.TextSource(path, dimension, count)
 
 
 def _has_control(content: bytes) -> bool:
@@ -159,20 +178,23 @@ def _headerless_dimension(content: bytes) -> int:
 
     The commonest, so that neither a word with blanks nor a damaged line decides for the file.
     """
-    lines = content.split(b"\n", _LINES_LOOKED_AT)
-    whole = lines[:-1] if len(lines) > 1 and len(content) >= _HEAD_BYTES - 3 else lines
-    counts: Counter[int] = Counter()
-    for line in whole[:_LINES_LOOKED_AT]:
-        fields = _fields(line)
-        numbers = 0
-        while numbers < len(fields) - 1 and text.is_number(fields[-1 - numbers]):
-            numbers += 1
-        if fields:
-            counts[numbers] += 1
+    counts = Counter(map(_trailing_numbers, _first_lines(content)))
     if not counts:
         return 0
     most = max(counts.values())
     return min(number for number, times in counts.items() if times == most)
+
+
+def _first_lines(content: bytes) -> list[bytes]:
+    """Return the first lines, without empty ones and one that is cut where reading stopped."""
+    lines = content.split(b"\n", _LINES_LOOKED_AT)
+    is_cut = len(lines) > 1 and len(content) >= _HEAD_BYTES - _LONGEST_FRONT
+    return [line for line in lines[: -1 if is_cut else _LINES_LOOKED_AT] if _fields(line)]
+
+
+def _trailing_numbers(line: bytes) -> int:
+    """Return how many numbers, behind the first field at least, end a line."""
+    return sum(1 for _ in takewhile(text.is_number, reversed(_fields(line)[1:])))
 
 
 def target_format(

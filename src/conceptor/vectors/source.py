@@ -135,7 +135,10 @@ class VectorSource(ABC):
 
         chunk, places = located
         while (row := first_beyond(chunk.vectors, LARGEST)) >= 0:
-            self._bad(int(places[row]), f"the vector of {chunk.words.raw(row)!r} has NaN or Inf")
+            word = chunk.words.raw(row).decode(errors="replace")
+            has_nan = np.isnan(chunk.vectors[row]).any()
+            found = "NaN" if has_nan else "Inf or a number too large for float32"
+            self._bad(int(places[row]), f"the vector of {word!r} has {found}")
             good = np.asarray(np.isfinite(chunk.vectors).all(axis=1))
             chunk, places = self._keep(chunk, places, good)
         while (row := chunk.words.first_not_utf8()) >= 0:
@@ -156,7 +159,8 @@ class VectorSource(ABC):
         message = f"{self.path}, {self.place} {place}: {found}"
         if self.on_error == "raise":
             raise InvalidInputError(
-                f"{message}; repair the file, or leave such rows out with --on-error skip"
+                f"{message}; repair the file, or leave such rows out: "
+                "conceptor convert --on-error skip"
             )
         self.findings.skipped += 1
         self.findings.first_skipped = self.findings.first_skipped or message

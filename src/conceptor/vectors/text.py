@@ -145,7 +145,8 @@ def _describe(line: bytearray, kind: int, dimension: int) -> str:
     if kind == RAGGED:
         return f"expected a word and {dimension} numbers, found {len(fields)} fields"
     wrong = next((field for field in fields[-dimension:] if not is_number(field)), b"")
-    return f"expected {dimension} numbers after the word, found {bytes(wrong[:40])!r}"
+    said = wrong[:40].decode(errors="replace")
+    return f"expected {dimension} numbers after the word, found {said!r}"
 
 
 def is_number(field: bytes | bytearray) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
@@ -146,6 +147,51 @@ class ArrayWriter:
         self._stream.write(self._header(count))
 
 
+class _Named:
+    """A file's writer whose failures, a full disk say, name the target.
+
+    The system names no file, or the hidden one beside it. What fails elsewhere in the block, such
+    as reading, is left as it is.
+    """
+
+    def __init__(self, target: Path, opened: AbstractContextManager[Writer]) -> None:
+        self._target = target
+        self._opened = opened
+
+    def __enter__(self) -> _Named:
+        with self._failures():
+            self._writer = self._opened.__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> bool | None:  # noqa: ANN401
+        with self._failures():
+            return self._opened.__exit__(*raised)
+
+    def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
+        """Turn a chunk into what `write` takes."""
+        return self._writer.encode(chunk)
+
+    def write(self, encoded: Any) -> None:  # noqa: ANN401
+        """Append to the file."""
+        with self._failures():
+            self._writer.write(encoded)
+
+    def finish(self, count: int) -> None:
+        """Complete the file."""
+        with self._failures():
+            self._writer.finish(count)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not error.errno:
+                raise
+            said = os.strerror(error.errno)  # Arrow has its own words around it
+            raise OSError(error.errno, said, str(self._target)) from error
+
+
 def _guard_front(stream: BinaryIO, data: bytes) -> None:
     """Write a byte-order mark before a first word that begins with one: readers drop one."""
     if data.startswith(BOM):
@@ -208,6 +254,20 @@ def open_writer(
         yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
         sys.stdout.buffer.flush()
         return
+    opened = _file_writer(target, file_format, compression, dimension, count, dtype)
+    with _Named(target, opened) as writer:
+        yield writer
+
+
+@contextmanager
+def _file_writer(
+    target: Path,
+    file_format: str,
+    compression: str | None,
+    dimension: int,
+    count: int | None,
+    dtype: np.dtype[Any],
+) -> Iterator[Writer]:
     with ExitStack() as stack:
         path = stack.enter_context(replacing(target))
         if file_format in STREAMED:
