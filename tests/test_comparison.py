@@ -211,6 +211,26 @@ def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
     assert html.index("(own): a note") > html.index("Sentence vectors")
 
 
+def test_a_mean_over_fewer_sets_says_over_how_many(words, vectors):
+    """The second file knows the words of one set only, the third those of none."""
+    pairs = [(words[i], words[i + 1]) for i in range(0, 40, 2)]
+    battery = Battery(
+        [
+            WordSimilarity("one", pairs[:10], list(range(10))),
+            WordSimilarity("two", pairs[10:], list(range(10))),
+        ]
+    )
+    known = [len(words), 20, 1]
+    evaluations = [battery.run(WordVectors(words[:n], vectors[:n]), f"first {n}") for n in known]
+    (table,) = evaluation_tables(evaluations)
+    mean = table.lines[-1]
+    assert mean.label == "mean"
+    assert [cell.text.partition(" ")[2] for cell in mean.cells] == ["", "of 1", ""]
+    assert mean.cells[2].text == "—"
+    (table,) = evaluation_tables(evaluations[1:2])
+    assert table.lines[-1].label == "mean of 1"
+
+
 def test_settings_from_what_users_write(tmp_path, words, vectors, monkeypatch):
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation
+from conceptor import ConceptorNegation, InvalidInputError
+from conceptor.evaluation import rows
 from conceptor.inspection import inspect, isoscore, partition_ratio
-from conceptor.usage import rank_weights, usage
+from conceptor.usage import Usage, rank_weights, usage
+from conceptor.vectors import open_vectors, write_vectors
+
+
+def named(vectors):
+    return [f"w{i}" for i in range(len(vectors))], vectors
 
 
 @pytest.fixture
@@ -15,12 +25,21 @@ def words():
     return [f"w{i}" for i in range(500)]
 
 
+@pytest.fixture
+def many(rng):
+    """Three chunks of vectors that differ in length, mean and noise."""
+    drift = np.linspace(0.3, 1, 20_000)[:, None]
+    return (rng.standard_normal((20_000, 7)) * np.arange(1, 8) / 4 + 1) * drift
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(rows, "_CHUNK_ROWS", 64)
+
+
 def direct_partition_ratio(X):
     directions = np.linalg.eigh(X.T @ X)[1]
-    Z = np.exp(X @ directions).sum(axis=0)
-    # Eigenvectors have no sign of their own; ours make the largest component positive.
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(X.shape[1])])
-    Z = np.exp(X @ (directions * signs)).sum(axis=0)
+    Z = np.exp(X @ np.hstack([directions, -directions])).sum(axis=0)
     return Z.min() / Z.max()
 
 
@@ -35,30 +54,58 @@ def direct_isoscore(X):
     return (n * uniform - 1) / (n - 1)
 
 
-def test_measures_before_and_after_are_their_definitions(words, vectors):
-    X = vectors.astype(np.float32)
-    found = inspect((words, X))
-    negation = ConceptorNegation("auto", weights="zipf").fit(X)
+def running_text(X):
+    """Return the eigenvalues of the second moment under rank weights, largest first."""
+    weights = rank_weights(0, len(X))
+    return np.linalg.eigvalsh((X.T * weights) @ X / weights.sum())[::-1]
+
+
+def test_measures_before_and_after_are_their_definitions(many):
+    found = inspect(named(many))
+    negation = ConceptorNegation("auto", weights="zipf").fit(many)
+    assert (found.count, found.dimension, found.weights) == (20_000, 7, "zipf")
     assert found.aperture == pytest.approx(negation.aperture_)
-    logs = np.log(rank_weights(0, 500))
-    for side, Y in ((found.before, X), (found.after, negation.transform(X))):
-        Y = Y.astype(np.float64)
-        assert side.partition_ratio == pytest.approx(direct_partition_ratio(Y), rel=1e-4)
-        assert side.isoscore == pytest.approx(direct_isoscore(Y), abs=1e-4)
+    assert found.quota == pytest.approx(1 - negation.gate_.mean())
+    logs = np.log(rank_weights(0, 20_000))
+    for side, Y in ((found.before, many), (found.after, negation.transform(many))):
+        assert side.partition_ratio == pytest.approx(direct_partition_ratio(Y))
+        assert side.isoscore == pytest.approx(direct_isoscore(Y))
         lengths = np.linalg.norm(Y, axis=1)
-        assert side.norms == pytest.approx((lengths.mean(), lengths.min(), lengths.max()), rel=1e-4)
+        assert side.norms == pytest.approx((lengths.mean(), lengths.min(), lengths.max()))
         values, directions = np.linalg.eigh(Y.T @ Y)
         shares = values[::-1] / values.sum()
-        assert side.eigenvalues == pytest.approx(shares[:5], rel=1e-4)
+        assert side.eigenvalues == pytest.approx(shares[:5])
         expected = [abs(np.corrcoef(Y @ directions[:, -1 - i], logs)[0, 1]) for i in range(5)]
-        assert [abs(r) for r in side.frequency] == pytest.approx(expected, abs=1e-4)
+        assert [abs(r) for r in side.frequency] == pytest.approx(expected)
+        values = running_text(Y)
+        assert side.participation == pytest.approx(values.sum() ** 2 / (values @ values) / 7)
 
 
 def test_isotropy_measures_at_their_ends():
     assert isoscore(np.eye(9)) == pytest.approx(1)
     assert isoscore(np.diag([1.0] + [0.0] * 8)) == pytest.approx(0, abs=1e-12)
+    assert np.isnan(isoscore(np.zeros((9, 9))))
+    assert np.isnan(isoscore(np.eye(1)))
     assert partition_ratio(np.zeros(4)) == 1.0
     assert partition_ratio(np.array([800.0, 801.0])) == pytest.approx(np.exp(-1))
+
+
+def test_isometries_change_no_measure(rng, many):
+    rotation = np.linalg.qr(rng.standard_normal((7, 7)))[0]
+    expected = inspect(named(many))
+    for moved in (-many, many @ rotation):
+        found = inspect(named(moved))
+        assert found.before.partition_ratio == pytest.approx(expected.before.partition_ratio)
+        assert found.after.partition_ratio == pytest.approx(expected.after.partition_ratio)
+        assert found.before.isoscore == pytest.approx(expected.before.isoscore)
+
+
+def test_correlations_far_from_the_origin_do_not_cancel(rng):
+    logs = np.log(rank_weights(0, 3000))
+    X = rng.standard_normal((3000, 3))
+    X[:, 0] += 1e8 + logs
+    expected = abs(np.corrcoef(X[:, 0], logs)[0, 1])
+    assert abs(inspect(named(X)).before.frequency[0]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_huge_vectors_do_not_overflow(words, vectors):
@@ -66,14 +113,38 @@ def test_huge_vectors_do_not_overflow(words, vectors):
     assert np.isfinite(found.before.partition_ratio)
 
 
-def test_chunks_make_no_difference(words, vectors, tmp_path):
-    from conceptor.vectors import open_vectors, write_vectors
+def as_numbers(found):
+    sides = [np.hstack(list(side.values())) for side in (found["before"], found["after"])]
+    return np.hstack([found["count"], found["aperture"], found["quota"], *sides])
 
-    write_vectors(tmp_path / "v.bin", [(words, vectors.astype(np.float32))], count=500)
-    whole = inspect((words, vectors.astype(np.float32)))
-    read = inspect(open_vectors(tmp_path / "v.bin"))
-    assert read.aperture == pytest.approx(whole.aperture)
-    assert read.after.partition_ratio == pytest.approx(whole.after.partition_ratio)
+
+def test_chunks_make_no_difference(rng, small_chunks, monkeypatch, tmp_path):
+    X = (rng.standard_normal((20_000, 60)) * np.linspace(1, 0.2, 60) + 0.1).astype(np.float32)
+    words, _ = named(X)
+    write_vectors(tmp_path / "v.bin", [(words, X)], count=20_000)
+    source = open_vectors(tmp_path / "v.bin")
+    assert len(list(source.chunks())) > 1
+    read, parted = inspect(source).to_dict(), inspect((words, X)).to_dict()
+    monkeypatch.setattr(rows, "_CHUNK_ROWS", 20_000)
+    whole = inspect((words, X)).to_dict()
+    assert as_numbers(read) == pytest.approx(as_numbers(whole), rel=1e-6, abs=1e-9)
+    assert as_numbers(parted) == pytest.approx(as_numbers(whole), rel=1e-6, abs=1e-9)
+
+
+def test_memory_does_not_grow_with_the_number_of_chunks(rng, small_chunks):
+    vectors = named(rng.standard_normal((6400, 128)))
+    inspect(vectors)  # what is imported or kept is not counted
+    tracemalloc.start()
+    inspect(vectors)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6  # the moments of 100 chunks would be 26 MB
+
+
+def test_importing_it_is_light():
+    code = "import sys, conceptor.inspection; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sklearn", "pandas", "matplotlib"} & set(run.stdout.split())
 
 
 def test_it_says_when_it_will_not_help_and_when_it_will(rng):
@@ -83,15 +154,71 @@ def test_it_says_when_it_will_not_help_and_when_it_will(rng):
     common = even + np.linspace(6, 2, 3000)[:, None] * np.ones(10)
     found = inspect((words, common))
     assert found.advice.startswith("This should help")
+    assert f"follow word frequency (up to |r| = {found.before.frequency[0]:.2f})" in found.advice
     assert max(map(abs, found.before.frequency)) > 0.8
     cured = ConceptorNegation("auto", weights="zipf").fit_transform(common)
     assert inspect((words, cured)).advice.startswith("This will not help you")
 
 
-def test_vectors_of_zeros_are_seen():
+@pytest.mark.parametrize("trend", [0.0, 0.12])
+def test_a_direction_that_words_share_need_not_follow_frequency(rng, trend):
+    logs = np.log(rank_weights(0, 5000))
+    shared = 3 + trend * (logs - logs.mean()) / logs.std() / np.sqrt(20)
+    found = inspect(named(rng.standard_normal((5000, 20)) + shared[:, None]))
+    assert abs(found.before.frequency[0]) == pytest.approx(trend, abs=0.03)
+    assert found.advice.startswith("This should help: half of the variance of running text lies in")
+    assert "1 of 20 directions;" in found.advice
+    assert "frequency" not in found.advice
+
+
+def test_a_correlation_that_may_be_chance_is_not_claimed(rng):
+    found = inspect(named(rng.standard_normal((12, 6)) + 3))
+    assert max(map(abs, found.before.frequency)) > 0.2
+    assert "frequency" not in found.advice
+
+
+def test_where_words_count_the_same_nothing_is_said_of_running_text(rng):
+    found = inspect(named(rng.standard_normal((5000, 20)) + 3), Usage())
+    assert "variance of the words lies in 1 of 20 directions;" in found.advice
+
+
+def test_what_is_taken_out_and_where_half_of_it_lies_are_as_said(many):
+    found = inspect(named(many))
+    before = running_text(many)
+    negation = ConceptorNegation("auto", weights="zipf").fit(many)
+    removed = 1 - running_text(negation.transform(many)).sum() / before.sum()
+    assert f"takes {removed:.0%} of all of it out" in found.advice
+    half = next(k for k in range(1, 8) if before[:k].sum() >= before.sum() / 2)
+    assert f"lies in {half} of 7 directions" in found.advice
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_few_vectors_are_no_evidence(rng, count):
+    found = inspect(named(rng.standard_normal((count, 4)) + 3))
+    assert found.advice.startswith("There is too little to judge by")
+    assert f"({count})" in found.advice
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_vectors_on_a_line_are_seen(rng, dtype):
+    line = rng.standard_normal(7).astype(dtype)
+    said = "This will not help you: all vectors are multiples of one."
+    same = inspect(named(np.tile(line, (20_000, 1))))
+    assert same.advice == said
+    assert np.isnan(same.before.isoscore)
+    assert same.before.frequency == [0.0] * 5
+    several = inspect(named(np.outer(rng.standard_normal(500), line)))
+    assert several.advice == said
+    assert several.before.frequency[1:] == [0.0] * 4
+
+
+def test_vectors_of_zeros_are_seen(tmp_path):
     found = inspect((["one", "two", "three"], np.zeros((3, 4))))
     assert found.advice == "This will not help you: all vectors are zero."
     assert (found.aperture, found.quota) == (0.0, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.draw(tmp_path / "zeros.svg")
 
 
 def test_an_unsorted_file_is_noticed(words, vectors):
@@ -102,11 +229,52 @@ def test_an_unsorted_file_is_noticed(words, vectors):
     counted = inspect((sorted(words), vectors), usage({w: 5.0 + i for i, w in enumerate(words)}))
     assert counted.weights == "counts"
     assert counted.before.frequency
+    with pytest.raises(InvalidInputError, match="toys: its words are in alphabetical order"):
+        inspect((sorted(words), vectors), Usage("zipf"), name="toys")
+
+
+def test_an_unsorted_file_of_long_vectors_is_noticed(rng, tmp_path):
+    """A chunk of it holds fewer words than it takes to see."""
+    X = (rng.standard_normal((2100, 600)) + 1).astype(np.float32)
+    words = [f"{'x' * rng.integers(1, 9)}{i}" for i in rng.permutation(2100)]
+    write_vectors(tmp_path / "v.bin", [(words, X)], count=2100)
+    source = open_vectors(tmp_path / "v.bin")
+    assert len(next(source.chunks()).words) < 2000
+    found = inspect(source)
+    assert found.weights == "uniform"
+    assert "not the shorter ones" in found.advice
+    assert "not the shorter ones" in inspect(source, Usage("zipf")).advice
+
+
+def test_counts_for_none_or_the_same_for_all(words, vectors):
+    with pytest.raises(InvalidInputError, match="none of the words that were counted"):
+        inspect((words, vectors), usage({"elsewhere": 3.0}))
+    same = inspect((words, vectors), usage(dict.fromkeys(words, 3.0)))
+    assert same.before.frequency == []
+
+
+def test_words_without_a_count_have_no_say_in_correlations(words, vectors):
+    counts = {word: 5.0 + i for i, word in enumerate(words) if i % 3}
+    found = inspect((words, vectors), usage(counts)).before
+    rows_ = [i for i in range(500) if i % 3]
+    direction = np.linalg.eigh(vectors.T @ vectors)[1][:, -1]
+    logs = np.log(list(counts.values()))
+    expected = abs(np.corrcoef(vectors[rows_] @ direction, logs)[0, 1])
+    assert abs(found.frequency[0]) == pytest.approx(expected)
 
 
 def test_json_and_figures(words, vectors, tmp_path):
     found = inspect((words, vectors), name="toys")
-    assert json.loads(json.dumps(found.to_dict()))["vectors"] == "toys"
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert again["vectors"] == "toys"
+    assert again["before"]["norms"] == list(found.before.norms)
+    assert again["gate"] == found.gate.tolist()
     for name in ("a.svg", "a.png", "a.pdf"):
         found.draw(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_what_is_not_a_number_is_null_in_json():
+    found = inspect((["one"], np.ones((1, 4))))
+    assert np.isnan(found.before.isoscore)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["before"]["isoscore"] is None

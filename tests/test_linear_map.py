@@ -174,7 +174,7 @@ def test_any_cut_or_flipped_file_is_an_invalid_input(tmp_path_factory, data) -> 
 def test_directories_and_missing_files(tmp_path) -> None:
     with pytest.raises(InvalidInputError, match="is a directory"):
         LinearMap.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(InvalidInputError, match="nowhere: no such file"):
         LinearMap.load(tmp_path / "nowhere")
 
 

@@ -159,7 +159,7 @@ def test_a_map_for_another_dimension_is_refused(source, tmp_path):
 
 
 def test_a_vocabulary_that_does_not_meet_the_file(source, tmp_path):
-    with pytest.raises(InvalidInputError, match="none of the words"):
+    with pytest.raises(InvalidInputError, match="none of the file's words"):
         postprocess(source, tmp_path / "o.bin", ConceptorNegation(), weights=usage({"x": 1}))
     assert not (tmp_path / "o.bin").exists()
 

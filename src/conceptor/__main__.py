@@ -1,5 +1,18 @@
-"""Run the command line with ``python -m conceptor``."""
+"""Run the command line, also with ``python -m conceptor``."""
 
-from conceptor.cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+
+def main() -> None:
+    """Import and run it; a Ctrl-C meanwhile ends it quietly."""
+    try:
+        from conceptor.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -53,3 +53,15 @@ def block_slices(rows: int, columns: int) -> Iterator[slice]:
     step = max(_BLOCK_ROWS, _BLOCK_BYTES // (8 * columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def jsonable(value: object) -> Any:  # noqa: ANN401
+    """Return plain data for JSON: lists for arrays, None for numbers that are not finite."""
+    match value:
+        case dict():
+            return {key: jsonable(inner) for key, inner in value.items()}
+        case list() | tuple() | np.ndarray():
+            return [jsonable(inner) for inner in value]
+        case float():
+            return float(value) if np.isfinite(value) else None
+    return value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from conceptor.arrays import jsonable
 from conceptor.chains import LEXICON_METHODS, Stream, lexicon_step, spectral_step
 from conceptor.estimation import gather
 from conceptor.evaluation import Missing
@@ -131,7 +131,7 @@ class Comparison:
                     "results": [row.to_dict() for row in evaluation.rows()],
                     "means": evaluation.means(),
                     "gains": {
-                        family: {key: _jsonable(end) for key, end in asdict(by[name]).items()}
+                        family: jsonable(asdict(by[name]))
                         for family, by in gains.items()
                         if name in by
                     },
@@ -140,10 +140,6 @@ class Comparison:
             ],
             "missing": self.missing,
         }
-
-
-def _jsonable(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 def compare(

@@ -61,7 +61,8 @@ def level_leading(values: Float64, directions: int) -> Float64:
 def power(values: Float64, exponent: float) -> Float64:
     """Return ``λ^exponent``, and 0 where λ = 0: what is not there is not blown up."""
     coefficients = np.zeros_like(values)
-    np.power(values, exponent, out=coefficients, where=values > 0)
+    with np.errstate(over="ignore"):
+        np.power(values, exponent, out=coefficients, where=values > 0)
     return coefficients
 
 

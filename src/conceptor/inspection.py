@@ -7,27 +7,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from conceptor.aperture import isotropy
-from conceptor.errors import InvalidInputError
-from conceptor.estimators import ConceptorNegation
+from conceptor.arrays import jsonable
+from conceptor.estimation import Weighting, first_words, gather
 from conceptor.evaluation.rows import chunks_of
 from conceptor.moments import Moments
 from conceptor.progress import Progress, silent
+from conceptor.spectral import ConceptorNegation
 from conceptor.spectrum import Spectrum
-from conceptor.usage import Usage, unsorted
+from conceptor.usage import Share, Usage, check_ranks, unsorted
 
 if TYPE_CHECKING:
     import os
 
-    from conceptor.arrays import Float64
-    from conceptor.linear_map import LinearMap
+    from conceptor.arrays import Array, Float64
 
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
 LEADING = 5
 # Participation ratio of R beyond which there is nothing much that vectors share.
 EVEN_ENOUGH = 0.5
+# |r| with log frequency from which a direction is said to follow it.
+FOLLOWS = 0.2
+# Spread that may be rounding: as a share of the vectors' size, and of logarithms of frequency.
+_ROUNDING = 1e-12
+_SAME_LOGS = 1e-6
 
 
 def isoscore(covariance: Float64) -> float:
@@ -38,21 +44,21 @@ def isoscore(covariance: Float64) -> float:
     Rudman, Gillman, Rayne & Eickhoff (2022), IsoScore: Measuring the Uniformity of Embedding
     Space Utilization, Findings of ACL, Definition 3.
     """
-    variances = Spectrum.of(covariance).values
-    n = len(variances)
-    size = np.linalg.norm(variances)
-    if n == 1 or not size > 0:
+    n, largest = len(covariance), np.abs(covariance).max()
+    if n == 1 or not largest > 0:
         return float("nan")
-    defect = np.linalg.norm(np.sqrt(n) * variances / size - 1) / np.sqrt(2 * (n - np.sqrt(n)))
-    used = (n - defect**2 * (n - np.sqrt(n))) ** 2 / n**2
-    return float((n * used - 1) / (n - 1))
+    scaled = covariance / largest
+    # Their steps come down to this, as ‖√n v/‖v‖ − 1‖² = 2 (n − √n Σv/‖v‖) for the variances v,
+    # with Σv the trace and ‖v‖ the Frobenius norm.
+    participation = np.trace(scaled) ** 2 / np.sum(scaled**2)
+    return float((participation - 1) / (n - 1))
 
 
 def partition_ratio(log_partitions: Float64) -> float:
     """Return ``min Z(c) / max Z(c)`` from ``log Z(c)``, with ``Z(c) = Σ_w exp(cᵀ v_w)``.
 
-    Mu & Viswanath (2018), equation 2 and after: c runs over the eigenvectors of VᵀV; 1 is
-    isotropic. It depends on the vectors' length, as theirs does.
+    Mu & Viswanath (2018), equation 2 and after: c runs over the eigenvectors of VᵀV (with c
+    also −c is one); 1 is isotropic. It depends on the vectors' length, as theirs does.
     """
     return float(np.exp(log_partitions.min() - log_partitions.max()))
 
@@ -99,8 +105,9 @@ class Inspection:
     gate: Float64 = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self) | {"spectrum": self.spectrum.tolist(), "gate": self.gate.tolist()}
+        """Return the JSON form, with None for what is not a finite number."""
+        found: dict[str, Any] = jsonable(asdict(self))
+        return found
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's ending names its format."""
@@ -113,11 +120,11 @@ class Inspection:
         figure = Figure(figsize=(8, 3.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         position = np.arange(1, self.dimension + 1)
-        shares = self.spectrum / self.spectrum.sum()
-        kept = self.gate**2 * self.spectrum
-        left.plot(position, shares, label="before", drawstyle="steps-mid")
-        left.plot(position, kept / kept.sum(), label="after", drawstyle="steps-mid")
-        left.set(yscale="log", xlabel="direction, strongest first", ylabel="share of running text")
+        for label, values in (("before", self.spectrum), ("after", self.gate**2 * self.spectrum)):
+            shares = values / (values.sum() or 1.0)
+            left.plot(position, shares, label=label, drawstyle="steps-mid")
+        left.set(xlabel="direction, strongest first", ylabel="share of running text")
+        left.set_yscale("log" if self.spectrum.any() else "linear")
         left.legend(frameon=False)
         right.plot(position, self.gate, drawstyle="steps-mid")
         right.set(ylim=(-0.03, 1.03), xlabel="direction, strongest first", ylabel="kept")
@@ -142,141 +149,146 @@ def inspect(
     usage : Usage, optional
         What words weigh; by default ranks, or nothing where the file is not sorted by frequency.
     """
-    usage, trouble = _usage_of(vectors, usage)
-    types, tokens, count = [], [], 0
-    for packed, rows in chunks_of(vectors, progress):
-        words = list(packed)
-        taken, weights = usage.of(words, count)
-        types.append(Moments.of(rows))
-        if taken is None or len(taken):
-            tokens.append(Moments.of(rows if taken is None else rows[taken], weights))
-        count += len(words)
-    if not tokens:
-        raise InvalidInputError("none of the words has a frequency; are the counts for these?")
-    of_types, of_tokens = sum(types[1:], start=types[0]), sum(tokens[1:], start=tokens[0])
-    negation = ConceptorNegation("auto").fit_moments(of_tokens)
-    views = [_View(of_types, of_tokens, None), _View(of_types, of_tokens, negation.map_)]
-    before = 0
+    usage, trouble = _usage_of(vectors, usage, name)
+    weightings = [Weighting(Usage(), "the words"), Weighting(usage, "the words that were counted")]
+    gathered = gather(chunks_of(vectors, progress), weightings, ())
+    types, tokens = gathered.moments
+    # Over an eigendecomposition of this size several processors mostly wait for each other.
+    with threadpool_limits(1):
+        negation = ConceptorNegation("auto").fit_moments(tokens)
+        values, gate = negation.spectrum_.values, negation.gate_
+        views = (
+            _View(types, np.eye(types.dimension), values),
+            _View(types, negation.map_.matrix, gate**2 * values),
+        )
+    seen = 0
     for packed, rows in chunks_of(vectors):
         words = list(packed)
-        logs = _log_frequencies(usage, words, before)
+        share = usage.of(words, seen)
         for view in views:
-            view.add(rows, logs)
-        before += len(words)
-    sides = [view.side() for view in views]
-    values = negation.spectrum_.values
-    removed = 1 - (negation.gate_**2 @ values) / values.sum() if values.any() else 0.0
+            view.add(rows, share)
+        seen += len(words)
+    before, after = (view.side() for view in views)
     return Inspection(
         vectors=name,
-        count=count,
-        dimension=of_types.dimension,
+        count=gathered.count,
+        dimension=types.dimension,
         weights=usage.name,
         aperture=negation.aperture_,
-        quota=float((1 - negation.gate_).mean()),
-        before=sides[0],
-        after=sides[1],
-        advice=_advice(sides[0], float(removed), trouble),
+        quota=float((1 - gate).mean()),
+        before=before,
+        after=after,
+        advice=_advice(before, negation, usage, trouble),
         spectrum=values,
-        gate=negation.gate_,
+        gate=gate,
     )
 
 
 class _View:
-    """Vectors through a map (or none), looked at chunk by chunk."""
+    """Vectors through a matrix, looked at chunk by chunk along their own eigenvectors.
 
-    def __init__(self, types: Moments, tokens: Moments, map_: LinearMap | None) -> None:
-        matrix = np.eye(types.dimension) if map_ is None else map_.matrix
-        self._map = map_
-        self._covariance = matrix.T @ types.covariance @ matrix
-        self._spectrum = Spectrum.of(matrix.T @ types.second_moment @ matrix)
-        self._participation = isotropy(Spectrum.of(matrix.T @ tokens.second_moment @ matrix).values)
-        self._log_partitions = np.full(types.dimension, -np.inf)
-        self._norms = [0.0, np.inf, 0.0]
-        self._count = 0
-        self._sums = np.zeros((LEADING + 1, LEADING + 1))
+    `values` is the spectrum of running text there.
+    """
 
-    def add(self, rows: Any, logs: Float64 | None) -> None:  # noqa: ANN401
-        mapped = np.asarray(rows if self._map is None else self._map(rows), dtype=np.float64)
-        coordinates = mapped @ self._spectrum.vectors
-        top = coordinates.max(axis=0)
-        more = top + np.log(np.exp(coordinates - top).sum(axis=0))
+    def __init__(self, types: Moments, matrix: Float64, values: Float64) -> None:
+        spectrum = Spectrum.of(matrix.T @ types.second_moment @ matrix)
+        self._values = spectrum.values
+        self._basis = matrix @ spectrum.vectors
+        covariance = matrix.T @ types.covariance @ matrix
+        varies = np.trace(covariance) > _ROUNDING**2 * self._values.sum()
+        self._isoscore = isoscore(covariance) if varies else float("nan")
+        self._participation = isotropy(values)
+        # One row for the eigenvectors, one for their opposites.
+        self._log_partitions = np.full((2, types.dimension), -np.inf)
+        self._count, self._total, self._least, self._most = types.count, 0.0, np.inf, 0.0
+        self._with_logs: Moments | None = None
+
+    def add(self, rows: Array, share: Share) -> None:
+        coordinates = rows @ self._basis
+        more = np.stack([_log_sums(coordinates), _log_sums(-coordinates)])
         self._log_partitions = np.logaddexp(self._log_partitions, more)
-        lengths = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
-        total, least, most = self._norms
-        self._norms = [
-            total + float(lengths.sum()),
-            min(least, lengths.min()),
-            max(most, lengths.max()),
-        ]
-        self._count += len(mapped)
-        if logs is not None:
-            known = np.isfinite(logs)
-            both = np.column_stack([coordinates[known, :LEADING], logs[known]])
-            augmented = np.column_stack([both, np.ones(len(both))])
-            product = augmented.T @ augmented
-            if self._sums.shape != product.shape:
-                self._sums = np.zeros_like(product)
-            self._sums += product
+        lengths = np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates))
+        self._total += float(lengths.sum())
+        self._least = min(self._least, float(lengths.min()))
+        self._most = max(self._most, float(lengths.max()))
+        taken, weights = share
+        if weights is not None and len(weights):
+            leading = coordinates[slice(None) if taken is None else taken, :LEADING]
+            found = Moments.of(np.column_stack([leading, np.log(weights)]))
+            self._with_logs = found if self._with_logs is None else self._with_logs + found
 
     def side(self) -> Side:
-        total, least, most = self._norms
-        values = self._spectrum.values
         return Side(
-            norms=(total / self._count, float(least), float(most)),
-            eigenvalues=(values[:LEADING] / (values.sum() or 1.0)).tolist(),
+            norms=(self._total / self._count, self._least, self._most),
+            eigenvalues=(self._values[:LEADING] / (self._values.sum() or 1.0)).tolist(),
             frequency=self._correlations(),
             partition_ratio=partition_ratio(self._log_partitions),
-            isoscore=isoscore(self._covariance),
+            isoscore=self._isoscore,
             participation=self._participation,
         )
 
     def _correlations(self) -> list[float]:
-        count = self._sums[-1, -1]
-        if count < 3:
+        found = self._with_logs
+        if found is None or found.count < 3:
             return []
-        means = self._sums[-1, :-1] / count
-        covariance = self._sums[:-1, :-1] / count - np.outer(means, means)
-        spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        if not spread[-1] > 0:
+        spread = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+        if not spread[-1] > _SAME_LOGS:
             return []
-        found = covariance[:-1, -1] / np.where(spread[:-1] > 0, spread[:-1], 1.0) / spread[-1]
-        return [float(value) for value in found]
+        varies = spread > _ROUNDING * np.sqrt(self._values[0])
+        none = np.zeros_like(spread)
+        every = np.divide(found.covariance[-1], spread * spread[-1], out=none, where=varies)
+        return [float(r) for r in every[:-1]]
 
 
-def _usage_of(vectors: object, usage: Usage | None) -> tuple[Usage, str | None]:
-    if usage is not None:
+def _log_sums(coordinates: Float64) -> Float64:
+    """Return the logarithm of each column's sum of exponentials, without overflow."""
+    top = coordinates.max(axis=0)
+    return np.asarray(top + np.log(np.exp(coordinates - top).sum(axis=0)))
+
+
+def _usage_of(vectors: object, usage: Usage | None, name: str) -> tuple[Usage, str | None]:
+    """Return what words weigh, and why ranks say nothing where they do not."""
+    if usage is not None and usage.name != "zipf":
         return usage, None
-    first = next(iter(chunks_of(vectors)))[0]
-    trouble = unsorted(list(first[:2000]))
-    return (Usage("zipf"), None) if trouble is None else (Usage(), trouble)
+    words = first_words(vectors)
+    trouble = unsorted(words)
+    if usage is None:
+        return Usage("zipf" if trouble is None else "uniform"), trouble
+    check_ranks(words, name)
+    return usage, trouble
 
 
-def _log_frequencies(usage: Usage, words: list[str], before: int) -> Float64 | None:
-    """Return log frequencies, −∞ for words without; None where words weigh the same."""
-    taken, weights = usage.of(words, before)
-    if weights is None:
-        return None
-    logs = np.full(len(words), -np.inf)
-    logs[slice(None) if taken is None else taken] = np.log(weights)
-    return logs
-
-
-def _advice(before: Side, removed: float, trouble: str | None) -> str:
-    if not before.participation:
+def _advice(before: Side, negation: ConceptorNegation, usage: Usage, trouble: str | None) -> str:
+    values, gate, count = negation.spectrum_.values, negation.gate_, negation.moments_.count
+    n, even = len(values), before.participation
+    if not even:
         return "This will not help you: all vectors are zero."
-    if before.participation >= EVEN_ENOUGH:
+    if count <= n:
+        return (
+            f"There is too little to judge by: {n} numbers a vector, and no more vectors than "
+            f"that ({count})."
+        )
+    if negation.spectrum_.rank == 1:
+        return "This will not help you: all vectors are multiples of one."
+    if even >= EVEN_ENOUGH:
         return (
             "This will not help you: the vectors already spread evenly over their directions "
-            f"(participation {before.participation:.2f}, where {EVEN_ENOUGH} is even enough)."
+            f"(participation {even:.2f}, where {EVEN_ENOUGH} is even enough)."
         )
     if trouble is not None:
         return (
             f"Find frequencies first: {trouble}, so ranks say nothing; with --weights wordfreq:en "
             "or a file of counts what running text shares can be told from what words share."
         )
-    known = [abs(value) for value in before.frequency]
-    frequent = f", which follow word frequency (up to |r| = {max(known):.2f})" if known else ""
+    strongest = max(map(abs, before.frequency), default=0.0)
+    # A correlation within three standard errors of zero may be chance.
+    follow = strongest > max(FOLLOWS, 3 / np.sqrt(count))
+    frequent = f", and the leading ones follow word frequency (up to |r| = {strongest:.2f})"
+    what = "the words" if usage.name == "uniform" else "running text"
+    half = int(np.searchsorted(values.cumsum(), values.sum() / 2)) + 1
+    removed = 1 - gate**2 @ values / values.sum()
     return (
-        f"This should help: few directions{frequent} hold most of what running text shares; "
-        f"conceptor postprocess takes {removed:.0%} of it out. What that gains: conceptor compare."
+        f"This should help: half of the variance of {what} lies in {half} of {n} directions"
+        f"{frequent if follow else ''}; conceptor postprocess takes {removed:.0%} of all of it "
+        "out. What that gains: conceptor compare."
     )

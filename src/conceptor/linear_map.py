@@ -186,6 +186,8 @@ class LinearMap:
         # A directory or a missing file would be reported by the reader without its name.
         if Path(path).is_dir():
             raise InvalidInputError(f"{path} is a directory, not a saved map")
+        if not Path(path).exists():
+            raise InvalidInputError(f"{path}: no such file")
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
@@ -196,7 +198,7 @@ class LinearMap:
                     )
                 matrix, offset, bias = (file.get_tensor(n) for n in ("matrix", "offset", "bias"))
                 provenance = dict(json.loads(metadata["provenance"]))
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"{path} is not a saved map, or is cut short ({error}); save it again"
             ) from error

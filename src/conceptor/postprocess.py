@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     Source = VectorSource | str | os.PathLike[str]
 
 
+# Of the variance: less than this is rounding.
+_NOTHING = 1e-12
+
+
 @dataclass
 class Report:
     """What was done.
@@ -124,7 +128,7 @@ def postprocess(
     words = write_mapped(chunks, goal, estimator.map_, opened.count)
     if save_map is not None:
         estimator.map_.save(save_map)
-    return finished_report(opened, started, words, estimator)
+    return finished_report(opened, started, words, estimator, goal)
 
 
 def fit(
@@ -180,7 +184,7 @@ def apply(
         for _ in watched(opened, "counting", progress):
             pass
     words = write_mapped(watched(opened, "writing", progress), goal, map_, opened.count)
-    return finished_report(opened, started, words, None)
+    return finished_report(opened, started, words, None, goal)
 
 
 def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None) -> Moments:
@@ -197,8 +201,8 @@ def moments_of(chunks: Iterable[Chunk], usage: Usage, threads: int | None = None
         total = sum((part for part in parts if part is not None), start=0)
     if not isinstance(total, Moments):
         raise InvalidInputError(
-            "none of the words in the file takes part: does the vocabulary or the counts file "
-            "belong to these vectors?"
+            "none of the file's words is among those to estimate on: does the vocabulary (with "
+            "--paper, Wikipedia's) or the counts file belong to these vectors?"
         )
     return total
 
@@ -254,12 +258,15 @@ def finished_report(
     started: float,
     words: int,
     estimator: SpectralMethod | None,
+    target: Target | None = None,
 ) -> Report:
     """Sum up what was done."""
     seconds = time.perf_counter() - started
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
     report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
     report.remarks = source.findings.lines()
+    if target is not None and target.unnamed:
+        report.remarks.append(f"{target.path}: no format goes by this name; it is {target.format}")
     return report if estimator is None else describe(report, estimator)
 
 
@@ -268,6 +275,8 @@ def describe(report: Report, estimator: SpectralMethod) -> Report:
     report.estimated_on = estimator.moments_.count
     report.aperture = getattr(estimator, "aperture_", None)
     gate, values = estimator.gate_, estimator.spectrum_.values
+    if not (gate**2 * values).sum() > _NOTHING * values.sum():
+        report.remarks.append("nothing is left of the vectors: all they hold is taken out")
     if (gate <= 1).all() and values.sum() > 0:
         report.variance_removed = float(1 - (gate**2 * values).sum() / values.sum())
         report.quota = float((1 - gate).mean())

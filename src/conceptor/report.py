@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from conceptor.evaluation.statistics import CONFIDENCE
@@ -131,9 +131,17 @@ def _family_table(
         means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
         cells = _score_cells(means)
         label = MEANS.get(family, "mean")
-        sets = len(next(iter(evaluations.values())).mean_outcomes(family))
-        if family != "sts" and sets != len(lines):
-            label += f" of {sets}"
+        # A mean over fewer sets than there are, because a score is undefined, says over how many.
+        first = next(iter(evaluations.values()))
+        sets = sum(o.task == family and o.dataset != "SICK" for o in first.outcomes)
+        defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
+        if len(set(defined)) > 1:
+            cells = [
+                cell if number in (0, sets) else replace(cell, text=f"{cell.text} of {number}")
+                for cell, number in zip(cells, defined, strict=True)
+            ]
+        elif defined[0] != sets:
+            label += f" of {defined[0]}"
         lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
     names = [*evaluations, "used"] if apart else list(evaluations)
     return Table(TITLES.get(family, family), names, lines)

@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from conceptor import datasets, estimation
+from conceptor.arrays import jsonable
 from conceptor.chains import Lexicon
 from conceptor.comparison import compare
 from conceptor.dialogue_comparison import compare_dialogue, need_torch
@@ -148,18 +149,12 @@ class Reproduction:
         """Return the JSON form; an undefined figure is None."""
         return {
             "cells": [
-                {key: _jsonable(value) for key, value in asdict(cell).items()}
-                | {"difference": _jsonable(cell.difference)}
-                for cell in self.cells
+                jsonable(asdict(cell) | {"difference": cell.difference}) for cell in self.cells
             ],
             "gates": self.gates(),
             "notes": self.notes,
             "missing": dict(self.missing),
         }
-
-
-def _jsonable(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _table(title: str, cells: Sequence[PaperCell]) -> Table:

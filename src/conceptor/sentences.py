@@ -356,18 +356,18 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
         if Path(path).is_dir():
             raise InvalidInputError(f"{path} is a directory, not a saved encoder")
+        if not Path(path).exists():
+            raise InvalidInputError(f"{path}: no such file")
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") == _FORMAT:
                     parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                     return cls._restored(parts, metadata)
-        except (SafetensorError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as e:
             raise InvalidInputError(
-                f"{path} is not a saved sentence encoder, or is cut short ({error})"
-            ) from error
-        except RecursionError:
-            raise InvalidInputError(f"{path} is not a saved sentence encoder") from None
+                f"{path} is not a saved sentence encoder, or is cut short ({e})"
+            ) from e
         raise InvalidInputError(f"{path} is not a saved sentence encoder of this version")
 
     @classmethod

@@ -65,7 +65,13 @@ class SpectralMethod(ABC):
     @cached_property
     def gate_(self) -> Float64:
         """How much of each direction is kept."""
-        return self._gate(self.spectrum_.values)
+        gate = self._gate(self.spectrum_.values)
+        if not np.isfinite(gate).all():
+            raise InvalidInputError(
+                f"{type(self).__name__}: on these vectors a direction would be multiplied by more "
+                "than numbers can hold; scale them, or choose other parameters"
+            )
+        return gate
 
     @cached_property
     def map_(self) -> LinearMap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraErro
 
 @pytest.fixture(autouse=True)
 def interrupts_work_again():
-    handler = signal.getsignal(signal.SIGINT)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGINT, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def conceptor(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -70,6 +72,37 @@ def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys
     monkeypatch.setattr(sys, "argv", ["conceptor", "--debug"])
     with pytest.raises(type(error)):
         application.main()
+
+
+def test_an_interrupt_while_modules_are_imported_ends_it_quietly(tmp_path) -> None:
+    """A module in place of Typer, which is imported first, lets the interrupt come in time."""
+    (tmp_path / "typer.py").write_text("print('here', flush=True)\nimport time\ntime.sleep(30)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "conceptor", "--version"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_signs_that_the_output_cannot_hold_are_spelt_out(encoding, tmp_path) -> None:
+    (tmp_path / "x.txt").write_text("é 1 2\nb 3 4\nc -1 0\n", encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "conceptor", "inspect", "x.txt"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert b"1.000 \\u2013 5.000" in run.stdout or b"1 \\u2013 5" in run.stdout
 
 
 def test_an_interrupt_after_the_work_is_not_met_with_a_traceback() -> None:

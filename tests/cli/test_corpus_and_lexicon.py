@@ -70,7 +70,7 @@ def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
         (("latin1.txt", "v.bin"), "latin1.txt, byte 6: 0xe9 is not UTF-8"),
         (("few.txt", "v.bin"), "dimension 300 need a vocabulary of more words; there are 3"),
         (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
-        (("few.txt", "v.bin", "--counts", "v.bin"), "cannot hold both"),
+        (("few.txt", "v.bin", "--counts", "v.bin"), "would be written twice"),
     ]:
         assert_refused(run("train-ppmi", *arguments), message)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few.txt", "latin1.txt"]

@@ -176,13 +176,34 @@ def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):
     assert "pip install 'conceptor[demo]'" in shown.stderr
 
 
-def test_an_output_that_cannot_be_written_is_one_line(run, small_file):
-    shown = run(
-        "evaluate", small_file, "--tasks", "similarity", "--offline", "-o", "no/such/place.txt"
-    )
-    assert shown.returncode == 1
-    assert "Traceback" not in shown.stderr
-    assert "no/such" in shown.stderr
+@pytest.mark.parametrize("command", ["evaluate", "compare", "reproduce", "inspect"])
+def test_outputs_are_refused_before_the_work_and_nothing_is_lost(
+    run, small_file, tmp_path, command
+):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    whole = small_file.read_bytes()
+    vectors = ["--glove", small_file] if command == "reproduce" else [small_file]
+    places = ("-o",) if command in ("evaluate", "compare") else ("-o", "--figure")
+    for option in ("--plot",) if command == "inspect" else places:
+        for place, said in (
+            ("no/such/place.svg", "no/such does not exist"),
+            (tmp_path, "is a directory"),
+            (pipe, "not a regular file"),
+            (small_file, "is the input"),
+        ):
+            shown = run(command, *vectors, option, place)
+            assert shown.returncode == 2, shown.stderr
+            assert said in shown.stderr
+            assert len(shown.stderr.splitlines()) == 1
+    assert pipe.is_fifo()
+    assert small_file.read_bytes() == whole
+
+
+def test_a_report_and_its_figure_are_two_files(run, small_file):
+    shown = run("reproduce", "--glove", small_file, "-o", "x.svg", "--figure", "x.svg")
+    assert shown.returncode == 2
+    assert "would be written twice" in shown.stderr
 
 
 @needs_data

@@ -139,6 +139,18 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
         (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "nofile"),
         (["postprocess", "in.txt", "o.bin", "--method", "magic"], 2, "magic"),
+        (["postprocess", "in.txt", "o.bin", "--vocabulary", "nofile"], 2, "nor is it top:N"),
+        (["postprocess", "in.txt", "o.bin", "--save-map", "o.bin"], 2, "written twice"),
+        (["postprocess", "in.txt", "o.npy", "--save-map", "o.words.txt"], 2, "hold both"),
+        (["postprocess", "in.txt", "old.txt", "--weights", "old.txt", "--force"], 2, "the input"),
+        (
+            ["postprocess", "in.txt", "o.bin", "--method", "ew", "--power", "1000"],
+            2,
+            "than numbers",
+        ),
+        (["postprocess", "in.txt", "o.bin", "--workers", "1"], 2, "shards go to a directory"),
+        (["apply", "missing", "in.txt", "o.bin"], 2, "missing: no such file"),
+        (["apply", "map.safetensors", "in.txt", "map.safetensors", "--force"], 2, "is the input"),
         (["apply", "in.txt", "in.txt", "o.bin"], 2, "in.txt"),
         (["apply", "map.safetensors", "in.txt", "o.bin"], 2, "3-dimensional"),
     ],
@@ -158,6 +170,19 @@ def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
     if errors.startswith("conceptor: "):
         assert errors.count("\n") == 1
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_what_is_odd_about_the_output_is_said(folder):
+    run = conceptor("convert", "in.txt", "o.csv", cwd=folder)
+    assert run.returncode == 0
+    assert "o.csv: no format goes by this name; it is glove-text" in run.stderr.decode()
+    assert open_vectors(folder / "o.csv").words == WORDS
+    for name in ("o.txt", "plain"):
+        assert b"warning" not in conceptor("convert", "in.txt", name, cwd=folder).stderr
+    run = conceptor("postprocess", "in.txt", "o.bin", "--aperture", "inf", "--json", cwd=folder)
+    assert "nothing is left of the vectors" in run.stderr.decode()
+    assert json.loads(run.stdout)["aperture"] is None
+    assert b"Infinity" not in run.stdout
 
 
 def test_new_files_follow_the_umask(folder):
@@ -212,7 +237,7 @@ def test_killed_at_random_moments(name, how, large, tmp_path):
         errors = process.communicate()[1].decode()
         if target.read_bytes() != b"old":
             assert len(open_vectors(target).words) == 60_000
-        if how == signal.SIGINT and attempt % 2:
+        if how != signal.SIGKILL and attempt % 2:
             assert "Traceback" not in errors, errors
             assert list(tmp_path.glob(".*.partial")) == []
         for partial in tmp_path.iterdir():

@@ -8,7 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, LinearMap
+from conceptor import ConceptorNegation, LinearMap, MissingExtraError
+from conceptor.cli.app import app
 from conceptor.usage import rank_weights
 from conceptor.vectors import open_vectors, write_vectors
 from tests.cli import process
@@ -80,6 +81,7 @@ def test_an_alphabetical_file_is_noticed(folder):
         (["postprocess", "sorted.bin", "o.bin", "--aperture", "wide"], "number"),
         (["postprocess", "sorted.bin", "o.bin", "--aperture", "nan"], "number"),
         (["inspect", "nothing.bin"], "no such file"),
+        (["inspect", "abc.bin", "--weights", "zipf"], "abc.bin: its words are in alphabetical"),
         (["inspect", "sorted.bin", "--weights", "nofile"], "nofile"),
         (["inspect", "sorted.bin", "--plot", "figure.xyz"], "figure.xyz"),
         (["compare", "sorted.bin", "--sentences", "magic"], "magic"),
@@ -109,6 +111,45 @@ def test_inspect_prints_json_and_draws(folder):
     shown = conceptor("inspect", "sorted.bin", cwd=folder)
     assert "suggested aperture" in shown.stdout
     assert "help" in shown.stdout
+
+
+def test_inspect_shows_lengths_of_any_scale(folder, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+    words = [f"w{i}" for i in range(50)]
+    for name, scale in (("small.bin", 1e-30), ("large.bin", 1e37)):
+        write_vectors(tmp_path / name, [(words, (rows * scale).astype(np.float32))], count=50)
+        shown = conceptor("inspect", name, cwd=tmp_path).stdout
+        mean = np.linalg.norm(rows.astype(np.float64) * scale, axis=1).mean()
+        assert f" {mean:.4g} " in shown
+
+
+def test_inspect_prints_json_that_every_reader_takes(tmp_path):
+    (tmp_path / "one.txt").write_text("one 1 2 3\n")
+    run = conceptor("inspect", "one.txt", "--json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "NaN" not in run.stdout
+    assert json.loads(run.stdout)["before"]["isoscore"] is None
+
+
+def test_inspect_says_what_was_odd_about_a_file(tmp_path):
+    (tmp_path / "odd.txt").write_text("a 1 2\nb 2 1\na 3 3\nc nan 1\nd 4 1\ne 1 5\n")
+    stopped = conceptor("inspect", "odd.txt", cwd=tmp_path)
+    assert stopped.returncode == 2
+    assert "--on-error skip" in stopped.stderr
+    run = conceptor("inspect", "odd.txt", "--on-error", "skip", "--json", cwd=tmp_path)
+    converted = conceptor("convert", "odd.txt", "o.bin", "--on-error", "skip", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["count"] == 4
+    warnings = [line for line in converted.stderr.splitlines() if "warning" in line]
+    assert run.stderr.splitlines() == warnings
+    assert "1 duplicate words" in run.stderr
+    assert "1 bad rows skipped" in run.stderr
+
+
+def test_inspect_without_a_file_or_the_demo_says_that_a_file_can_be_named(monkeypatch):
+    monkeypatch.setattr("conceptor.datasets._package_file", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"no vectors file was named.*conceptor\[demo\]"):
+        app(["inspect"], standalone_mode=False)
 
 
 @needs_data

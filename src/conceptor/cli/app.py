@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import threading
@@ -65,6 +66,11 @@ def main() -> None:
 
     0: done; 1: the work failed; 2: the call or the input is wrong. `--debug` shows tracebacks.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a minus sign is not in every encoding
+            stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except (ConceptorError, OSError) as error:
@@ -76,6 +82,11 @@ def main() -> None:
         # All is done or undone; Python would meet a late Ctrl-C with a traceback while it leaves.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _terminated(number: int, _: object) -> None:
+    """Leave as on Ctrl-C, so that nothing half-written stays behind."""
+    sys.exit(128 + number)
 
 
 def _one_line(error: Exception) -> str:

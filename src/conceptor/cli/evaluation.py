@@ -23,6 +23,7 @@ from conceptor.cli.evaluation_options import (
     choice,
     chosen_battery,
     opened,
+    say_if_nothing_was_used,
     split,
 )
 from conceptor.cli.file_options import read_aperture
@@ -67,6 +68,7 @@ def evaluate(
         with on_terminal() as progress:
             rows = collect(chunks_of(source, progress), battery.words, battery.first)
         evaluations.append(battery.run(rows, str(path), policy))
+    say_if_nothing_was_used(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
         text = as_json_text(found[0] if len(found) == 1 else found)
@@ -174,7 +176,7 @@ def compare(
     check_outputs([output], [vectors, vocabulary, weights, *(synonyms or ()), *(antonyms or ())])
     policy = choice(Missing, missing, "--missing")
     names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
-    chosen_aperture = read_aperture(usage_aperture)
+    chosen_aperture = read_aperture(usage_aperture, "--usage-aperture")
     encoders = []
     if sentences is not None:
         # scikit-learn takes a second to import.
@@ -215,6 +217,7 @@ def compare(
             seed=seed,
             progress=progress,
         )
+    say_if_nothing_was_used([next(iter(comparison.evaluations.values()))])
     by_sentence = None
     if encoders:
         with on_terminal() as progress:

@@ -12,7 +12,9 @@ from conceptor.cli.progress import download_progress
 from conceptor.errors import ConceptorError, InvalidInputError
 
 if TYPE_CHECKING:
-    from conceptor.evaluation import Battery
+    from collections.abc import Iterable
+
+    from conceptor.evaluation import Battery, Evaluation
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -87,6 +89,17 @@ def chosen_battery(
     if not battery.tasks:
         raise ConceptorError("no benchmark is at hand; run: conceptor data fetch")
     return battery
+
+
+def say_if_nothing_was_used(evaluations: Iterable[Evaluation]) -> None:
+    """Say why there is nothing to see."""
+    for evaluation in evaluations:
+        if not any(outcome.used for outcome in evaluation.outcomes):
+            typer.echo(
+                f"conceptor: warning: {evaluation.vectors}: none of the benchmarks' words is among "
+                "the vectors; are they English, in lower case and without prefixes?",
+                err=True,
+            )
 
 
 def opened(path: Path) -> object:

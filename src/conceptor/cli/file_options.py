@@ -107,7 +107,7 @@ ReplaceSpaces = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the closing figures as JSON on stdout.")]
 
 
-def read_aperture(text: str) -> float | Literal["auto"]:
+def read_aperture(text: str, option: str = "--aperture") -> float | Literal["auto"]:
     """Read a number, or `auto`."""
     if text == "auto":
         return "auto"
@@ -116,5 +116,5 @@ def read_aperture(text: str) -> float | Literal["auto"]:
     except ValueError:
         value = -1.0
     if not value >= 0:
-        raise InvalidInputError(f"--aperture is a number from 0 to inf, or auto, not {text}")
+        raise InvalidInputError(f"{option} is a number from 0 to inf, or auto, not {text}")
     return value

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - Typer looks it up
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.file_options import OnError, OnErrorOption
 from conceptor.cli.output import as_json_text, check_outputs
+from conceptor.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from conceptor.evaluation import WordVectors
     from conceptor.inspection import Inspection
+
+DEMO = "GloVe 6B 50d"
 
 
 @app.command()
@@ -31,30 +36,44 @@ def inspect(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw spectrum and gate: svg, png or pdf."),
     ] = None,
+    on_error: OnErrorOption = OnError.error,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Look at vectors: norms, spectrum, isotropy, word frequency; before and after; and advise.
 
     Example: [b]conceptor inspect glove.840B.300d.txt --plot spectrum.svg[/b]
     """
-    from conceptor.datasets import demo_vectors
+    from conceptor.datasets import at_hand
     from conceptor.inspection import inspect as run
     from conceptor.progress import on_terminal
     from conceptor.usage import usage
-    from conceptor.vectors import open_vectors
+    from conceptor.vectors import VectorSource, open_vectors
 
     check_outputs([], [vectors, weights], plot)
-    source: object = demo_vectors() if vectors is None else open_vectors(vectors)
-    name = "GloVe 6B 50d" if vectors is None else str(vectors)
-    chosen = None if weights is None else usage(weights)
+    chosen = None if weights is None else usage(at_hand(weights))
+    skip: Literal["skip", "raise"] = "skip" if on_error is OnError.skip else "raise"
+    source = _demo() if vectors is None else open_vectors(vectors, on_error=skip)
     with on_terminal() as progress:
-        found = run(source, chosen, name=name, progress=progress)
+        found = run(source, chosen, name=str(vectors or DEMO), progress=progress)
+    for remark in source.findings.lines() if isinstance(source, VectorSource) else ():
+        typer.echo(f"conceptor: warning: {remark}", err=True)
     if plot is not None:
         found.draw(plot)
     if as_json:
         typer.echo(as_json_text(found.to_dict()), nl=False)
     else:
         _show(found)
+
+
+def _demo() -> WordVectors:
+    from conceptor.datasets import demo_vectors
+    from conceptor.evaluation import WordVectors
+
+    try:
+        return WordVectors(*demo_vectors())
+    except MissingExtraError:
+        said = f"no vectors file was named, and showing {DEMO} instead"
+        raise MissingExtraError(said, "demo") from None
 
 
 def _show(found: Inspection) -> None:
@@ -73,8 +92,8 @@ def _show(found: Inspection) -> None:
         table.add_column(title, justify="left" if not title else "right")
     sides = (found.before, found.after)
     rows = {
-        "length: mean": [f"{side.norms[0]:.3f}" for side in sides],
-        "length: least to most": [f"{side.norms[1]:.3f} – {side.norms[2]:.3f}" for side in sides],
+        "length: mean": [f"{side.norms[0]:.4g}" for side in sides],
+        "length: least to most": [f"{side.norms[1]:.4g} – {side.norms[2]:.4g}" for side in sides],
         "leading eigenvalues, % of all": [_percent(side.eigenvalues) for side in sides],
         "their correlation with log frequency": [_signed(side.frequency) for side in sides],
         "partition ratio (Mu & Viswanath)": [f"{side.partition_ratio:.3g}" for side in sides],

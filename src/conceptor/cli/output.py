@@ -54,8 +54,10 @@ def one_format(*chosen: bool) -> None:
 
 
 def as_json_text(found: object) -> str:
-    """Return JSON that every reader takes: no NaN."""
-    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return JSON that every reader takes: null for numbers that are none, or infinite."""
+    from conceptor.arrays import jsonable  # and NumPy, which --help can do without
+
+    return json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write(text: str, output: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -72,8 +73,12 @@ def refuse_file_options(
     replace_spaces: str | None,
 ) -> None:
     """Raise for options that have no meaning for shards, which are written as they were read."""
+    from conceptor.vectors.detect import names_format
+
     if target == "-":
         raise InvalidInputError("shards go to a directory, not to standard output")
+    if names_format(Path(target)):
+        raise InvalidInputError(f"{target}: shards go to a directory, and this is a file's name")
     given = {
         "--format": format is not None,
         "--dtype float16": dtype is not Dtype.float32,

@@ -205,6 +205,8 @@ class PPMIVectors(BaseEstimator):
         """Learn vectors from a file, or from an iterable of texts (`str`) and files (paths)."""
         if self.dimension < 1:
             raise InvalidInputError(f"dimension must be at least 1, not {self.dimension}")
+        if not np.isfinite(self.power):
+            raise InvalidInputError(f"power must be a finite number, not {self.power}")
         _check_ppmi(self.smoothing, self.shift, self.subsample)
         counted = cooccurrence(
             corpus,

@@ -87,7 +87,9 @@ class LexiconMethod(BaseEstimator, ABC):
         synonyms, antonyms = self._pairs()
         wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
         if not wanted:
-            raise InvalidInputError("a lexicon is needed: synonyms, antonyms or both")
+            raise InvalidInputError(
+                "a lexicon is needed: pairs of two words that are synonyms, antonyms or both"
+            )
         found: dict[str, Float64] = {}
         for names, rows in chunks_of(vectors):
             for i, word in enumerate(names):
@@ -104,7 +106,7 @@ class LexiconMethod(BaseEstimator, ABC):
         if not paired:
             raise InvalidInputError(
                 f"none of the lexicon's pairs has both words among the vectors ({len(found)} of "
-                f"its {len(wanted)} words are); do the lexicon and the vectors belong together?"
+                f"its {len(wanted)} words are, and not zero); do the two belong together?"
             )
         words = [word for word in found if word in paired]
         number = {word: i for i, word in enumerate(words)}

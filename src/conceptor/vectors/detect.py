@@ -197,6 +197,11 @@ def _trailing_numbers(line: bytes) -> int:
     return sum(1 for _ in takewhile(text.is_number, reversed(_fields(line)[1:])))
 
 
+def names_format(path: Path) -> bool:
+    """Tell whether a name ends like that of a vectors file."""
+    return without_compression_suffix(path)[0].suffix.lower() in _BY_SUFFIX
+
+
 def target_format(
     path: Path, like: str | None = None, wanted: str | None = None
 ) -> tuple[str, str | None]:

@@ -43,7 +43,7 @@ def check_readable_file(path: Path) -> None:
     except ValueError:
         raise InvalidInputError(f"{str(path)!r}: not a file name") from None
     if stat.S_ISDIR(mode):
-        raise InvalidInputError(f"{path}: is a directory; name the vectors file inside it")
+        raise InvalidInputError(f"{path}: is a directory; name a file inside it")
     if not stat.S_ISREG(mode):
         raise InvalidInputError(f"{path}: not a regular file; use - to read from a pipe")
 

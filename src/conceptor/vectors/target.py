@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conceptor.atomic import check_place
 from conceptor.errors import InvalidInputError
-from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, target_format
+from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, names_format, target_format
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
 from conceptor.vectors.writing import files_of
@@ -24,12 +24,16 @@ STANDARD_OUTPUT = "-"
 
 @dataclass(frozen=True)
 class Target:
-    """Where and how vectors are written; `path` None is standard output."""
+    """Where and how vectors are written; `path` None is standard output.
+
+    `unnamed` tells that the name's ending is that of no format, so that the source's was taken.
+    """
 
     path: Path | None
     format: str
     compression: str | None
     dtype: str = "float32"
+    unnamed: bool = False
 
     @property
     def needs_count_first(self) -> bool:
@@ -67,7 +71,8 @@ def plan_target(
     chosen, compression = target_format(path, like, format)
     for file in files_of(path, chosen):
         check_new_file(file, source.files() if source else (), force=force)
-    return Target(path, chosen, compression, dtype)
+    unnamed = format is None and path.suffix != "" and not names_format(path)
+    return Target(path, chosen, compression, dtype, unnamed)
 
 
 def check_new_file(

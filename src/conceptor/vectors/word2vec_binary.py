@@ -84,7 +84,10 @@ class Word2VecBinarySource(VectorSource):
             f"({left} bytes are left, a row has a word and {4 * self.dimension} bytes)"
         )
         if self.on_error == "raise":
-            raise InvalidInputError(f"{message}; fetch it again, or use --on-error skip")
+            raise InvalidInputError(
+                f"{message}; fetch it again, or read what is there: "
+                "conceptor convert --on-error skip"
+            )
         self.findings.remarks.append(message)
 
 
@@ -114,8 +117,8 @@ def check_header_count(source: VectorSource, found: int) -> None:
     message = f"{source.path}: the header promises {promised} rows, the file holds {found}"
     if found < promised and source.on_error == "raise":
         raise InvalidInputError(
-            f"{message}; it is probably cut short: fetch it again, or accept it with "
-            "--on-error skip"
+            f"{message}; it is probably cut short: fetch it again, or read what is there: "
+            "conceptor convert --on-error skip"
         )
     source.findings.remarks.append(f"{message}; all {found} were read")
 
