@@ -152,6 +152,10 @@ def claims(words: dict[str, Comparison], sentences: dict[str, Comparison]) -> li
     def on(comparison: Comparison, family: str, ours: str, theirs: str) -> Callable:
         return lambda part: comparison.differences(ours, over(comparison, family, part), theirs)
 
+    def on_sick(comparison: Comparison, ours: str, theirs: str) -> Callable:
+        names = {part: [name for name in ["SICK"] if PARTS[part](name)] for part in PARTS}
+        return lambda part: comparison.differences(ours, names[part], theirs)
+
     for name, comparison in words.items():
         for family, title in FAMILIES.items():
             label = f"{name}, {title}: {OURS} − {PAPER}"
@@ -183,6 +187,9 @@ def claims(words: dict[str, Comparison], sentences: dict[str, Comparison]) -> li
             for one, other in AGAINST:
                 ours, theirs = f"{one} ({regime})", f"{other} ({regime})"
                 add(f"{name}, STS: {ours} − {theirs}", on(comparison, "sts", ours, theirs))
+            for one, other in AGAINST:
+                ours, theirs = f"{one} ({regime})", f"{other} ({regime})"
+                add(f"{name}, SICK: {ours} − {theirs}", on_sick(comparison, ours, theirs))
     return [*lines, ""]
 
 

@@ -168,12 +168,12 @@ def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> W
     if choice is not None and choice != "zipf":
         return Weighting(usage(datasets.at_hand(choice)), f"words weighted by {choice}")
     words = first_words(vectors)
-    if choice == "zipf":
-        check_ranks(words, getattr(vectors, "path", "the vectors"))
-        return RANKS
     reason = unsorted(words)
     if reason is None:
         return RANKS
+    if choice == "zipf":
+        check_ranks(words, getattr(vectors, "path", "the vectors"))
+        return Weighting(Usage("zipf"), f"{RANKS.description}, though {reason}")
     if listed is None:
         return Weighting(Usage(), f"all words, which count the same ({reason})")
     counts = usage(read_counts(listed))
