@@ -230,6 +230,7 @@ def test_a_lexicon_that_does_not_fit_is_refused(space):
         (CounterFitting([("w1", "nowhere")]), "none of the lexicon's pairs has both words"),
         (CounterFitting(SYNONYMS, repel=-1.0), "repel must not be negative"),
         (CounterFitting(SYNONYMS, radius=float("nan")), "radius must not be negative"),
+        (CounterFitting(SYNONYMS, radius=5), "at most 2"),
         (CounterFitting(SYNONYMS, epochs=-1), "epochs must not be negative"),
     ]:
         with pytest.raises(InvalidInputError, match=message):

@@ -231,6 +231,8 @@ class CounterFitting(LexiconMethod):
             value = getattr(self, name)
             if not 0 <= value < np.inf:
                 raise InvalidInputError(f"{name} must not be negative, and finite; it is {value}")
+        if self.radius > 2:
+            raise InvalidInputError(f"radius is a cosine distance, at most 2; it is {self.radius}")
         if self.epochs < 0:
             raise InvalidInputError(f"epochs must not be negative; it is {self.epochs}")
 
