@@ -217,7 +217,7 @@ def test_vectors_of_zeros_are_seen(tmp_path):
     assert found.advice == "This will not help you: all vectors are zero."
     assert (found.aperture, found.quota) == (0.0, 0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", RuntimeWarning)
         found.draw(tmp_path / "zeros.svg")
 
 
