@@ -102,7 +102,7 @@ def second_at_mean_one(values):
     return max(1.0, (np.sort(values) / values.mean())[-2] if len(values) > 1 else 1.0)
 
 
-@given(values=positive, effective=st.floats(2, 500))
+@given(values=positive, effective=st.floats(2, 250))
 def test_usage_lies_between_what_is_known_and_what_stands_out_or_caps_the_quota(values, effective):
     alpha = suggested_aperture(values, 1000, effective)
     quota = (1 - negated_conceptor(values, alpha)).mean()
@@ -115,9 +115,19 @@ def test_usage_lies_between_what_is_known_and_what_stands_out_or_caps_the_quota(
 
 @given(values=positive)
 def test_words_that_count_the_same_look_at_the_second_direction(values):
-    for effective in (None, 1000, 999.9, 501):
+    for effective in (None, 1000, 999.9, 750):
         alpha = suggested_aperture(values, 1000, effective)
         assert alpha * np.sqrt(values.mean()) == pytest.approx(3 / second_at_mean_one(values))
+
+
+@given(values=positive)
+def test_from_use_to_equal_weights_nothing_jumps(values):
+    counts = np.linspace(200, 800, 601)
+    found = np.log([suggested_aperture(values, 1000, effective) for effective in counts])
+    ends = np.log([suggested_aperture(values, 1000, effective) for effective in (250, 750)])
+    assert np.abs(np.diff(found)).max() <= abs(ends[1] - ends[0]) / 100 + 0.01
+    assert (np.minimum(*ends) - 0.3 <= found).all()
+    assert (found <= np.maximum(*ends) + 0.3).all()
 
 
 def test_a_flat_spectrum_is_isotropic_and_one_direction_is_not():

@@ -43,26 +43,29 @@ def suggested_aperture(
 
     With usage, α is the geometric mean of ``5.5 / λ_2`` and ``√(N / m)`` over m directions, or
     less, such that the conceptor takes up at most 0.7 of the space. Where all words count the
-    same, R is known, and ``α = 3 / λ_2``.
+    same, R is known, and ``α = 3 / λ_2``. Between the two, from N a quarter of the count to three
+    quarters, log α goes from one to the other.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
         Eigenvalues of the second moment, in any order.
     count, effective_count : float
-        How many words R was estimated on, and Kish's N; by default words count the same. They are
-        taken to do so, too, where N is more than half of the count.
+        How many words R was estimated on, and Kish's N; by default words count the same.
 
     Returns
     -------
     float
         α on the scale of the vectors; 0 where there is no variance at all.
     """
-    if effective_count is None or effective_count > count / 2:
-        return second_aperture(values, _SECOND_IF_EQUAL)
+    equal = second_aperture(values, _SECOND_IF_EQUAL)
+    if effective_count is None:
+        return equal
     second = second_aperture(values, _SECOND_BY_USE)
     between = float(np.sqrt(second) * np.sqrt(noise_aperture(values, effective_count)))
-    return min(between, quota_aperture(values, LARGEST_QUOTA))
+    by_use = min(between, quota_aperture(values, LARGEST_QUOTA))
+    share = min(max(2 * effective_count / count - 0.5, 0.0), 1.0) if count else 1.0
+    return float(by_use ** (1 - share) * equal**share)
 
 
 def second_aperture(values: Float64, product: float) -> float:
