@@ -39,6 +39,7 @@ FLOW = [
     "chains",
     "frequencies",
     "spelling",
+    "encoder_file",
     "sentences",
     "methods",
     "comparison",

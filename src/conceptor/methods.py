@@ -150,8 +150,8 @@ def settings_for(
         usage_aperture=usage_aperture,
         directions=directions,
         ridge=ridge,
-        vocabulary=_choose_vocabulary(vocabulary, listed),
-        usage=_choose_usage(usage, listed, vectors),
+        vocabulary=_choose_vocabulary(vocabulary and datasets.at_hand(vocabulary, data), listed),
+        usage=_choose_usage(usage and datasets.at_hand(usage, data), listed, vectors),
         lexicon=Lexicon(tuple(synonyms), tuple(antonyms), data, offline),
     )
 
@@ -159,14 +159,14 @@ def settings_for(
 def _choose_vocabulary(choice: str | None, listed: Path | None) -> Weighting:
     if choice is None:
         return FIRST_WORDS if listed is None else estimation.paper_vocabulary(listed)
-    chosen = usage(vocabulary=datasets.at_hand(choice))
+    chosen = usage(vocabulary=choice)
     top = f"the first {chosen.top:,} words" if chosen.top else f"the words of {choice}"
     return Weighting(chosen, top)
 
 
 def _choose_usage(choice: str | None, listed: Path | None, vectors: object) -> Weighting:
     if choice is not None and choice != "zipf":
-        return Weighting(usage(datasets.at_hand(choice)), f"words weighted by {choice}")
+        return Weighting(usage(choice), f"words weighted by {choice}")
     words = first_words(vectors)
     reason = unsorted(words)
     if reason is None:

@@ -132,8 +132,7 @@ def _family_table(
         cells = _score_cells(means)
         label = MEANS.get(family, "mean")
         # A mean over fewer sets than there are, because a score is undefined, says over how many.
-        first = next(iter(evaluations.values()))
-        sets = sum(o.task == family and o.dataset != "SICK" for o in first.outcomes)
+        sets = len(next(iter(evaluations.values())).of_family(family))
         defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
         if len(set(defined)) > 1:
             cells = [

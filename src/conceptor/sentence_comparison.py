@@ -184,12 +184,10 @@ def _gathered(
             yield names, rows
 
     # The most frequent words are what unknown ones are spelt from: by rank the first.
-    first = REFERENCES
+    first = REFERENCES if usage.counts is None else 0
     if usage.counts is not None:
-        known = [word for words, _ in chunks_of(vectors) for word in words]
-        if len(known) > REFERENCES:
-            first = 0
-            wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
+        known = (word for words, _ in chunks_of(vectors) for word in words)
+        wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
     gathered = gather(noted(), [settings.usage], wanted, first=first)
     negation = ConceptorNegation(aperture=settings.usage_aperture)
     negation.fit_moments(gathered.moments[0])

@@ -8,11 +8,9 @@ post-processed before; a usage-weighted conceptor negation is best.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -20,8 +18,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from conceptor import encoder_file
 from conceptor.aperture import leading_aperture, scale_free_aperture
-from conceptor.atomic import replacing
 from conceptor.errors import InvalidInputError
 from conceptor.evaluation.lookup import as_word_vectors
 from conceptor.evaluation.tokens import tokenize
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from conceptor.arrays import Float64
     from conceptor.evaluation.lookup import WordVectors
 
-_FORMAT = "conceptor.SentenceEncoder/2"
 _AT_ONCE = 10_000
 SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
@@ -145,23 +142,19 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             sentences = _tokenized(sentences)
             self._set_weights(sentences)
         stream = iter(_several(sentences))
-        while chunk := list(islice(stream, _AT_ONCE)):
-            self.partial_fit(chunk)
-        if not hasattr(self, "moments_"):
-            raise InvalidInputError("no sentences to fit on")
-        return self
+        chunks = iter(lambda: list(islice(stream, _AT_ONCE)), [])
+        return self.fit_moments(_summed(_moments(*self.averages(chunk)) for chunk in chunks))
 
-    def fit_transform(
-        self, sentences: Iterable[str | Sequence[str]], y: object = None, **params: object
-    ) -> Float64:
+    def fit_transform(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Float64:
         """Fit on sentences, which may be a stream, and return their vectors."""
-        tokens = _tokenized(sentences)
-        return self.fit(tokens, y, **params).transform(tokens)
+        self._start()
+        averages, known = self.averages(sentences)
+        self.fit_moments(_summed([_moments(averages, known)] if len(known) else []))
+        return self.finished(averages, known)
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
         """Learn from some more sentences; with uSIF the first call settles the words' weights."""
-        averages, known = self.averages(sentences)
-        more = Moments.of(averages, known.astype(np.float64))
+        more = _moments(*self.averages(sentences))
         return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
 
     def fit_moments(self, moments: Moments) -> Self:
@@ -183,7 +176,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
         """Return one vector a sentence."""
-        check_is_fitted(self)
         return self.encode(sentences)[0]
 
     def encode(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
@@ -321,94 +313,47 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return LinearMap(spectrum.matrix(gate), provenance=provenance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write words, weighted vectors and map as safetensors; whole or not at all."""
-        from safetensors.numpy import save
-
+        """Write words, vectors, frequencies and map as safetensors; whole or not at all."""
         check_is_fitted(self)
-        parameters: dict[str, Any] = self._choices._asdict()
-        counts = self._frequencies.counts
-        if not counts:
-            parameters["frequencies"] = self._frequencies.name
-        metadata = {
-            "format": _FORMAT,
-            "parameters": json.dumps(parameters),
-            "provenance": json.dumps(self.map_.provenance),
-        }
-        parts = {
-            "words": _packed(self._words.words),
-            "vectors": np.ascontiguousarray(self._words.vectors),
-            "counted_words": _packed(list(counts)),
-            "counts": np.fromiter(counts.values(), dtype=np.float64),
-            "matrix": np.ascontiguousarray(self.map_.matrix),
-            "mean": self.moments_.mean,
-            "scatter": np.ascontiguousarray(self.moments_.scatter),
-            "totals": np.array(
-                [self.moments_.weight, self.moments_.count, self.moments_.squared_weight, self.a_]
+        encoder_file.write(
+            path,
+            encoder_file.Saved(
+                self._words.words,
+                self._words.vectors,
+                self._frequencies.counts or self._frequencies.name,
+                self._choices._asdict(),
+                self.a_,
+                self.moments_,
+                self.map_,
             ),
-        }
-        with replacing(path) as beside:
-            beside.write_bytes(save(parts, metadata=metadata))
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read an encoder that `save` wrote; it can encode, and be fitted further."""
-        from safetensors import SafetensorError, safe_open
-
-        if Path(path).is_dir():
-            raise InvalidInputError(f"{path} is a directory, not a saved encoder")
-        if not Path(path).exists():
-            raise InvalidInputError(f"{path}: no such file")
+        saved = encoder_file.read(path)
         try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") == _FORMAT:
-                    parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                    return cls._restored(parts, metadata)
-        except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as e:
-            raise InvalidInputError(
-                f"{path} is not a saved sentence encoder, or is cut short ({e})"
-            ) from e
-        raise InvalidInputError(f"{path} is not a saved sentence encoder of this version")
-
-    @classmethod
-    def _restored(cls, parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Self:
-        """Make an encoder of what `save` wrote; whoever wrote it, only that."""
-        vectors, counts = parts["vectors"], parts["counts"]
-        mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
-        weight, count, squared_weight, a = parts["totals"].tolist()
-        n = vectors.shape[1]
-        if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
-            raise InvalidInputError(f"its parts do not fit vectors of {n} numbers")
-        numbers = (mean, scatter, counts, parts["totals"])
-        if not all(np.isfinite(each).all() for each in numbers) or min(weight, count) < 0 or a <= 0:
-            raise InvalidInputError("a number in it cannot be")
-        parameters = json.loads(metadata["parameters"])
-        if len(counts):
-            known = _unpacked(parts["counted_words"], len(counts))
-            parameters["frequencies"] = dict(zip(known, counts.tolist(), strict=True))
-        elif parameters["frequencies"] not in ("uniform", "zipf"):
-            raise InvalidInputError("it lacks the words' frequencies")  # a file would be read
-        encoder = cls((_unpacked(parts["words"], len(vectors)), vectors), **parameters)
-        encoder._start()
-        encoder.a_ = a
+            encoder = cls(
+                (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
+            )
+            encoder._start()
+        except (TypeError, InvalidInputError) as error:
+            raise encoder_file.refused(path, error) from error
+        encoder.a_ = saved.a
         encoder.word_weights_ = encoder._weights(encoder.probabilities_)
-        encoder.moments_ = Moments(weight, mean, scatter, int(count), squared_weight)
-        encoder.map_ = LinearMap(matrix, provenance=json.loads(metadata["provenance"]))
+        encoder.moments_, encoder.map_ = saved.moments, saved.map
         return encoder
 
 
-def _packed(words: Sequence[str]) -> NDArray[np.uint8]:
-    text = "\n".join(words)
-    if text.count("\n") != max(len(words) - 1, 0):
-        raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
-    try:
-        return np.frombuffer(text.encode(), dtype=np.uint8)
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"a word cannot be written as UTF-8 ({error.reason})") from None
+def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:
+    return Moments.of(averages, known.astype(np.float64))
 
 
-def _unpacked(text: NDArray[np.uint8], count: int) -> list[str]:
-    return text.tobytes().decode().split("\n") if count else []
+def _summed(parts: Iterable[Moments]) -> Moments:
+    total = sum(parts, start=0)
+    if not isinstance(total, Moments):
+        raise InvalidInputError("no sentences to fit on")
+    return total
 
 
 def _several(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:

@@ -84,15 +84,13 @@ class Evaluation:
                 )
         return years
 
+    def of_family(self, family: str) -> list[Outcome]:
+        """Return the outcomes that a family's mean is about; SICK stands by itself."""
+        return [o for o in self.outcomes if o.task == family and o.dataset != "SICK"]
+
     def mean_outcomes(self, family: str) -> list[Outcome]:
-        """Return what a family's mean is taken over: defined scores; SICK stands by itself."""
-        return [
-            outcome
-            for outcome in self.outcomes
-            if outcome.task == family
-            and outcome.dataset != "SICK"
-            and not math.isnan(outcome.score)
-        ]
+        """Return what a family's mean is taken over: those with a defined score."""
+        return [outcome for outcome in self.of_family(family) if not math.isnan(outcome.score)]
 
     def means(self) -> dict[str, float]:
         """Return each family's plain mean: over its sets, or over the tasks of STS 2012-2015."""

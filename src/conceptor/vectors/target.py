@@ -65,8 +65,7 @@ def plan_target(
         if chosen not in TEXT_FORMATS:
             raise InvalidInputError(f"only text formats go to standard output, not {chosen}")
         return Target(None, chosen, None, dtype)
-    if Path(target).exists() and not (Path(target).is_file() or Path(target).is_dir()):
-        raise InvalidInputError(f"{target}: not a regular file; use - for standard output")
+    check_place(target)  # before links are followed: those of a pipe lead nowhere
     path = Path(target).resolve()
     chosen, compression = target_format(path, like, format)
     for file in files_of(path, chosen):
