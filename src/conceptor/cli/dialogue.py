@@ -10,6 +10,7 @@ import typer
 from conceptor.cli.app import app
 from conceptor.cli.conversation import converse
 from conceptor.cli.evaluation_options import (
+    DEMO,
     DataOption,
     JsonOption,
     MarkdownOption,
@@ -180,13 +181,12 @@ def _train(
     *,
     offline: bool,
 ) -> tuple[Study, list[BeliefTracker]]:
-    from conceptor.datasets import demo_vectors
     from conceptor.dialogue_comparison import FewWordsWarning, compare_dialogue
     from conceptor.evaluation.dialogue import load as load_corpus
     from conceptor.methods import settings_for
     from conceptor.progress import on_terminal
 
-    source = demo_vectors() if vectors is None else opened(vectors)
+    source = opened(vectors)
     with download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
     weights: dict[tuple[str, int], dict[Job, Weights]] = {}
@@ -208,7 +208,7 @@ def _train(
             seeds=seeds,
             options=options,
             workers=workers,
-            name="GloVe 6B 50d" if vectors is None else str(vectors),
+            name=str(vectors or DEMO),
             progress=progress,
             watch=watch,
             keep=keep,

@@ -9,6 +9,7 @@ import typer
 
 from conceptor.cli.app import app
 from conceptor.cli.evaluation_options import (
+    DEMO,
     AntonymsOption,
     ByTaskOption,
     CsvOption,
@@ -165,7 +166,6 @@ def compare(
     [b]conceptor compare --tasks sts --sentences average,sif,usif,conceptor[/b]
     """
     from conceptor.comparison import compare as run
-    from conceptor.datasets import demo_vectors
     from conceptor.evaluation import Missing
     from conceptor.methods import METHODS, ORIGINAL, checked, settings_for
     from conceptor.progress import on_terminal
@@ -187,8 +187,8 @@ def compare(
         )
 
         encoders = checked_encoders(split(sentences))
-    source = demo_vectors() if vectors is None else opened(vectors)
-    title = "GloVe 6B 50d" if vectors is None else str(vectors)
+    source = opened(vectors)
+    title = str(vectors or DEMO)
     battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
     if encoders:
         sentence_tasks(battery)

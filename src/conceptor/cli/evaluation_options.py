@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from conceptor.cli.progress import download_progress
-from conceptor.errors import ConceptorError, InvalidInputError
+from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from conceptor.evaluation import Battery, Evaluation
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
+
+# What commands show where no vectors are named.
+DEMO = "GloVe 6B 50d"
 
 DataOption = Annotated[
     Path | None,
@@ -102,11 +105,22 @@ def say_if_nothing_was_used(evaluations: Iterable[Evaluation]) -> None:
             )
 
 
-def opened(path: Path) -> object:
-    """Open a vectors file; what is wrong with it is said before anything is downloaded."""
+def opened(path: Path | None, on_error: Literal["raise", "skip"] = "raise") -> object:
+    """Open a vectors file, or the demonstration's vectors where none is named.
+
+    What is wrong with it is said before anything is downloaded.
+    """
+    from conceptor.datasets import demo_vectors
+    from conceptor.evaluation import WordVectors
     from conceptor.vectors import open_vectors
 
-    return open_vectors(path)
+    if path is not None:
+        return open_vectors(path, on_error=on_error)
+    try:
+        return WordVectors(*demo_vectors())  # indexed once, for all passes
+    except MissingExtraError:
+        said = f"no vectors file was named, and showing {DEMO} instead"
+        raise MissingExtraError(said, "demo") from None
 
 
 def split(names: str) -> list[str]:

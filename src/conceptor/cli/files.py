@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.choices import as_in_the_paper, chosen_estimator, chosen_usage, read_size
 from conceptor.cli.file_options import (
     Aperture,
     Directions,
@@ -30,7 +31,6 @@ from conceptor.cli.file_options import (
     SaveMap,
     Vocabulary,
     Weights,
-    read_aperture,
 )
 from conceptor.cli.output import as_json_text, check_outputs
 from conceptor.cli.scale import (
@@ -47,8 +47,6 @@ from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from conceptor.postprocess import Report
-    from conceptor.spectral import SpectralMethod
-    from conceptor.usage import Usage
     from conceptor.vectors import VectorSource
 
 
@@ -102,10 +100,10 @@ def postprocess(
     from conceptor.progress import on_terminal
 
     if paper:
-        aperture, weights, vocabulary = _as_in_the_paper(method, aperture, weights, vocabulary)
+        aperture, weights, vocabulary = as_in_the_paper(method, aperture, weights, vocabulary)
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    estimator = _estimator(method, options, vocabulary)
-    budget = _bytes(memory)
+    estimator = chosen_estimator(method, options, vocabulary)
+    budget = read_size(memory)
     if is_sharded(source, scheduler, workers, column):
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         cluster = ClusterOptions(scheduler, workers, budget)
@@ -114,7 +112,7 @@ def postprocess(
         return
     check_outputs([target, save_map], [weights, vocabulary])
     opened = _opened(source, on_error, replace_spaces)
-    usage = _usage(opened, method, weights, vocabulary)
+    usage = chosen_usage(opened, method, weights, vocabulary)
     with on_terminal() as progress:
         report = run(
             opened,
@@ -158,12 +156,12 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     if paper:
-        aperture, weights, vocabulary = _as_in_the_paper(method, aperture, weights, vocabulary)
+        aperture, weights, vocabulary = as_in_the_paper(method, aperture, weights, vocabulary)
     options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    estimator = _estimator(method, options, vocabulary)
+    estimator = chosen_estimator(method, options, vocabulary)
     check_outputs([target], [weights, vocabulary])
     opened = _opened(source, on_error, None)
-    usage = _usage(opened, method, weights, vocabulary)
+    usage = chosen_usage(opened, method, weights, vocabulary)
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
         report = run(opened, estimator, weights=usage, progress=progress)
@@ -252,101 +250,6 @@ def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> Vecto
         on_error="skip" if on_error is OnError.skip else "raise",
         replace_spaces=replace_spaces,
     )
-
-
-def _usage(
-    source: VectorSource, method: Method, weights: str | None, vocabulary: str | None
-) -> Usage:
-    """Return what words weigh; ranks are used only where they mean something."""
-    from conceptor.datasets import at_hand
-    from conceptor.estimation import first_words
-    from conceptor.usage import OFFER, check_ranks, unsorted, usage
-
-    weights = weights and at_hand(weights)
-    vocabulary = vocabulary and at_hand(vocabulary)
-    chosen = usage(weights or ("zipf" if method is Method.cn else "uniform"), vocabulary)
-    if chosen.name != "zipf":
-        return chosen
-    words = first_words(source)
-    if weights is not None:
-        check_ranks(words, source.path)
-    reason = unsorted(words)
-    if reason is None:
-        return chosen
-    instead = "; better:" if weights else " and all words count the same; better:"
-    typer.echo(
-        f"conceptor: warning: {source.path}: {reason}, so ranks say nothing about frequency"
-        f"{instead} {OFFER}",
-        err=True,
-    )
-    return chosen if weights else usage("uniform", vocabulary)
-
-
-def _as_in_the_paper(
-    method: Method, aperture: str | None, weights: str | None, vocabulary: str | None
-) -> tuple[str, str, str | None]:
-    if method is not Method.cn or aperture is not None or weights is not None:
-        raise InvalidInputError(
-            "--paper sets method, aperture and weights; leave --method, --aperture, --weights out"
-        )
-    return "2", "uniform", vocabulary or _paper_vocabulary()
-
-
-def _paper_vocabulary() -> str | None:
-    from conceptor.datasets import data_file, find
-
-    file = data_file("enwiki_vocab_min200.txt")
-    found = find(file)
-    if found is None:
-        typer.echo(
-            f"conceptor: warning: {file.name} is not at hand, so all words take part; "
-            "`conceptor data fetch` gets it",
-            err=True,
-        )
-        return None
-    return str(found[0])
-
-
-def _estimator(method: Method, options: dict[str, Any], vocabulary: str | None) -> SpectralMethod:
-    """Return the method with its options; one of another method is a mistake, not ignored."""
-    from conceptor import spectral
-
-    kinds: dict[Method, tuple[type[SpectralMethod], str | None]] = {
-        Method.cn: (spectral.ConceptorNegation, "aperture"),
-        Method.abtt: (spectral.AllButTheTop, "directions"),
-        Method.ew: (spectral.EigenvalueWeighting, "power"),
-        Method.whiten: (spectral.Whitening, None),
-        Method.pvn: (spectral.PrincipalVarianceNormalization, "directions"),
-        Method.hsr: (spectral.HalfSiblingRegression, "ridge"),
-    }
-    kind, takes = kinds[method]
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name != takes:
-            raise InvalidInputError(f"--{name} has no meaning for --method {method.value}")
-    if method is Method.cn:
-        given["aperture"] = read_aperture(given.get("aperture", "auto"))
-    if method is Method.hsr and vocabulary is None:
-        raise InvalidInputError("--method hsr needs the function words: --vocabulary FILE")
-    estimator = kind(**given)
-    estimator.check_parameters()
-    return estimator
-
-
-def _bytes(size: str | None) -> int | None:
-    """Read 100MB, 2GB, 1.5g or plain bytes."""
-    if size is None:
-        return None
-    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-    text = size.strip().lower().removesuffix("b")
-    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
-    try:
-        value = int(float(number) * units[unit])
-    except (ValueError, OverflowError):
-        value = -1
-    if value < 0:
-        raise InvalidInputError(f"--memory takes a size such as 100MB or 8GB, not {size}")
-    return value
 
 
 def _refuse_json_into_pipe(target: str, *, as_json: bool) -> None:

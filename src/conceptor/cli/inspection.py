@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from conceptor.cli.app import app
+from conceptor.cli.evaluation_options import DEMO, opened
 from conceptor.cli.file_options import OnError, OnErrorOption
 from conceptor.cli.output import as_json_text, check_outputs
-from conceptor.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from conceptor.evaluation import WordVectors
     from conceptor.inspection import Inspection
-
-DEMO = "GloVe 6B 50d"
 
 
 @app.command()
@@ -47,12 +44,12 @@ def inspect(
     from conceptor.inspection import inspect as run
     from conceptor.progress import on_terminal
     from conceptor.usage import usage
-    from conceptor.vectors import VectorSource, open_vectors
+    from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
     chosen = None if weights is None else usage(at_hand(weights))
     skip: Literal["skip", "raise"] = "skip" if on_error is OnError.skip else "raise"
-    source = _demo() if vectors is None else open_vectors(vectors, on_error=skip)
+    source = opened(vectors, skip)
     with on_terminal() as progress:
         found = run(source, chosen, name=str(vectors or DEMO), progress=progress)
     for remark in source.findings.lines() if isinstance(source, VectorSource) else ():
@@ -63,17 +60,6 @@ def inspect(
         typer.echo(as_json_text(found.to_dict()), nl=False)
     else:
         _show(found)
-
-
-def _demo() -> WordVectors:
-    from conceptor.datasets import demo_vectors
-    from conceptor.evaluation import WordVectors
-
-    try:
-        return WordVectors(*demo_vectors())
-    except MissingExtraError:
-        said = f"no vectors file was named, and showing {DEMO} instead"
-        raise MissingExtraError(said, "demo") from None
 
 
 def _show(found: Inspection) -> None:
