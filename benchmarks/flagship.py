@@ -153,8 +153,9 @@ def claims(words: dict[str, Comparison], sentences: dict[str, Comparison]) -> li
         return lambda part: comparison.differences(ours, over(comparison, family, part), theirs)
 
     def on_sick(comparison: Comparison, ours: str, theirs: str) -> Callable:
-        names = {part: [name for name in ["SICK"] if PARTS[part](name)] for part in PARTS}
-        return lambda part: comparison.differences(ours, names[part], theirs)
+        return lambda part: comparison.differences(
+            ours, ["SICK"] if PARTS[part]("SICK") else [], theirs
+        )
 
     for name, comparison in words.items():
         for family, title in FAMILIES.items():

@@ -10,6 +10,7 @@ from conceptor.errors import InvalidInputError
 from conceptor.usage import unsorted, usage
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.arrays import Float64
@@ -24,7 +25,7 @@ class Frequencies:
     ----------
     words : sequence of str
         Those that have a vector.
-    source : str or mapping
+    source : str, path or mapping
         As in `conceptor.usage.usage`: ranks, a file of counts, `wordfreq:LANG`, or a mapping.
 
     Attributes
@@ -37,7 +38,9 @@ class Frequencies:
         What the source counts, words without a vector included; empty for ranks.
     """
 
-    def __init__(self, words: Sequence[str], source: str | Mapping[str, float]) -> None:
+    def __init__(
+        self, words: Sequence[str], source: str | os.PathLike[str] | Mapping[str, float]
+    ) -> None:
         chosen = usage(source)
         if chosen.name == "zipf" and (reason := unsorted(words)):
             raise InvalidInputError(

@@ -74,7 +74,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     unknown : {"spelling", "skip"}, default="spelling"
         A word without a vector is given one from how it is written (`conceptor.spelling`), or is
         left out, as SIF's authors do.
-    frequencies : str or mapping, default="zipf"
+    frequencies : str, path or mapping, default="zipf"
         The words' use: `zipf` for `vectors` in order of falling frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; as in `conceptor.usage.usage`. Words without a frequency
         are taken to be as rare as the rarest with one.
@@ -123,7 +123,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weights: Literal["average", "sif", "usif"] = "sif",
         removal: Literal["none", "first", "piecewise", "conceptor"] = "conceptor",
         unknown: Literal["spelling", "skip"] = "spelling",
-        frequencies: str | Mapping[str, float] = "zipf",
+        frequencies: str | os.PathLike[str] | Mapping[str, float] = "zipf",
         aperture: float | Literal["auto"] = "auto",
         a: float = SIF_A,
     ) -> None:
