@@ -160,6 +160,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
 
         With `weights="zipf"` ranks go on from chunk to chunk.
         """
+        self.check_parameters()
         if self.weights == "zipf":
             if sample_weight is not None:
                 raise InvalidInputError('weights="zipf" and sample_weight exclude each other')

@@ -154,7 +154,7 @@ class ConceptorNegation(SpectralMethod):
 
     def check_parameters(self) -> None:
         """Raise `InvalidInputError` for a parameter that makes no sense."""
-        if self.aperture != "auto":
+        if not (isinstance(self.aperture, str) and self.aperture == "auto"):
             self._check_number("aperture", Real, 0)
 
     @cached_property
