@@ -18,17 +18,18 @@ import numpy as np
 from held_out import PARTS
 from threadpoolctl import threadpool_limits
 
-from conceptor import aperture, datasets
-from conceptor.atomic import replacing
-from conceptor.estimation import Weighting, gather
+from conceptor.algebra import aperture
+from conceptor.algebra.gates import negated_conceptor
+from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.files import replacing
+from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, Evaluation, WordVectors, load
-from conceptor.evaluation.lookup import as_word_vectors
-from conceptor.evaluation.rows import chunks_of
-from conceptor.gates import negated_conceptor
-from conceptor.moments import Moments
-from conceptor.spectrum import Spectrum
-from conceptor.usage import Usage, usage
+from conceptor.fitting import Weighting, gather
 from conceptor.vectors import open_vectors
+from conceptor.vectors.chunks import chunks_of
+from conceptor.vectors.table import as_word_vectors
+from conceptor.weights import Usage, usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,15 +165,17 @@ def _whole(source: object) -> tuple[list[str], np.ndarray]:
 
 
 def _cut(vectors: WordVectors, dimension: int) -> WordVectors:
-    leading = Spectrum.of(Moments.of(vectors.vectors).second_moment).vectors[:, :dimension]
+    leading = Spectrum.from_matrix(Moments.from_vectors(vectors.vectors).second_moment).vectors[
+        :, :dimension
+    ]
     return vectors.with_vectors((vectors.vectors @ leading).astype(np.float32))
 
 
 def _case(name: str, vectors: WordVectors, weights: Usage, battery: Battery) -> Case:
     found = gather(chunks_of(vectors), [Weighting(weights, name)], battery.words)
     moments = found.moments[0]
-    spectrum = Spectrum.of(moments.second_moment)
-    variances = Spectrum.of(moments.covariance).values
+    spectrum = Spectrum.from_matrix(moments.second_moment)
+    variances = Spectrum.from_matrix(moments.covariance).values
     return Case(name, spectrum, moments.count, moments.effective_count, found.vectors, variances)
 
 

@@ -16,16 +16,17 @@ import argparse
 import json
 from pathlib import Path
 
-from conceptor.atomic import replacing
-from conceptor.datasets import demo_vectors
-from conceptor.dialogue_comparison import RANDOM, Prepared, prepare
-from conceptor.dialogue_report import dialogue_tables, verdict
-from conceptor.evaluation.dialogue import SLOTS, Corpus, Options, load
-from conceptor.evaluation.dialogue.study import Study
-from conceptor.evaluation.dialogue.trials import Trial, run_trial
 from conceptor.methods import DEFAULT_METHODS, settings_for
-from conceptor.report import markdown
-from conceptor.reproduction import paper_tables
+
+from conceptor.base.files import replacing
+from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
+from conceptor.comparing.paper import paper_tables
+from conceptor.data.registry import demo_vectors
+from conceptor.dialogue import SLOTS, Corpus, Options, load
+from conceptor.dialogue.study import Study
+from conceptor.dialogue.trials import Trial, run_trial
+from conceptor.report.dialogue import dialogue_tables, verdict
+from conceptor.report.tables import markdown
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
 SEEDS = range(5)
@@ -81,7 +82,7 @@ def run(path: Path, shard: int, shards: int) -> None:
 def summarise(path: Path) -> None:
     corpus = load()
     trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
-    study = Study.of("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
+    study = Study.from_trials("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
     with replacing(SUMMARY) as beside:
         beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
 

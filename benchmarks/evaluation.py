@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from conceptor.methods import settings_for
 
-from conceptor import datasets
-from conceptor.comparison import compare
+from conceptor.comparing.words import compare
+from conceptor.data import registry as datasets
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, WordVectors, load
 from conceptor.evaluation.categorization import lloyd, means_by_group
-from conceptor.methods import settings_for
 from conceptor.vectors import write_vectors
 
 if TYPE_CHECKING:

@@ -17,24 +17,24 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
+from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
 from held_out import PARTS
 from threadpoolctl import threadpool_limits
 
-from conceptor import datasets
-from conceptor.aperture import suggested_aperture
-from conceptor.atomic import replacing
-from conceptor.comparison import Comparison, compare
-from conceptor.estimation import Weighting, gather
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.aperture import suggested_aperture
+from conceptor.algebra.gates import negated_conceptor
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.files import replacing
+from conceptor.comparing.sentences import compare_sentences
+from conceptor.comparing.words import Comparison, compare
+from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, load
-from conceptor.evaluation.rows import chunks_of
 from conceptor.evaluation.statistics import Differences, Interval
-from conceptor.gates import negated_conceptor
-from conceptor.linear_map import LinearMap
-from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
-from conceptor.sentence_comparison import compare_sentences
-from conceptor.spectrum import Spectrum
-from conceptor.usage import Share, Usage
+from conceptor.fitting import Weighting, gather
 from conceptor.vectors import open_vectors
+from conceptor.vectors.chunks import chunks_of
+from conceptor.weights import Share, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -232,9 +232,9 @@ def variants(source: object, battery: Battery, settings: Settings) -> list[str]:
             (moments.second_moment, None),
             (moments.covariance, moments.mean),
         ):
-            spectrum = Spectrum.of(matrix)
+            spectrum = Spectrum.from_matrix(matrix)
             alpha = suggested_aperture(spectrum.values, moments.count, moments.effective_count)
-            map_ = LinearMap(spectrum.matrix(negated_conceptor(spectrum.values, alpha)), offset)
+            map_ = AffineMap(spectrum.matrix(negated_conceptor(spectrum.values, alpha)), offset)
             vectors = gathered.vectors.with_vectors(map_(gathered.vectors.vectors))
             evaluation = battery.run(vectors)
             scores = [

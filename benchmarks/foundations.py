@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor import AllButTheTop, ConceptorNegation, LinearMap, Moments
+from conceptor import AffineMap, AllButTheTop, ConceptorNegation, Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,13 +55,13 @@ def main() -> None:
         doubled.T @ doubled
 
     for name, work in (
-        ("moments", lambda: Moments.of(X)),
-        ("weighted moments", lambda: Moments.of(X, weights)),
+        ("moments", lambda: Moments.from_vectors(X)),
+        ("weighted moments", lambda: Moments.from_vectors(X, weights)),
         ("ConceptorNegation.fit", lambda: ConceptorNegation().fit(X)),
     ):
         print(f"{name:32}{ratio(work, read_and_multiply, options.rounds)}  read + X.T @ X, float64")
-    plain = LinearMap(W.astype(np.float64))
-    centring = LinearMap(W.astype(np.float64), np.ones(options.dimension))
+    plain = AffineMap(W.astype(np.float64))
+    centring = AffineMap(W.astype(np.float64), np.ones(options.dimension))
     cn, abtt = ConceptorNegation().fit(X), AllButTheTop().fit(X)
     out = np.empty_like(X)
     for name, work in (

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conceptor.errors import ConceptorError
+from conceptor.base.errors import ConceptorError
 from conceptor.vectors import open_vectors, write_vectors
 
 WORDS = ["the", "a\u00a0b", "café", "x y", "1", "😀", "w7", "w8"]

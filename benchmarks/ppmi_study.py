@@ -14,13 +14,14 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from conceptor.comparison import compare
-from conceptor.corpus import PPMIVectors, cooccurrence
-from conceptor.estimation import Weighting
-from conceptor.evaluation import WordVectors, load
 from conceptor.methods import ORIGINAL, Settings
-from conceptor.report import comparison_tables, markdown
-from conceptor.usage import Usage, usage
+
+from conceptor.comparing.words import compare
+from conceptor.corpus import PPMIVectors, cooccurrence
+from conceptor.evaluation import WordVectors, load
+from conceptor.fitting import Weighting
+from conceptor.report.tables import comparison_tables, markdown
+from conceptor.weights import Usage, usage
 
 POWERS = (0.5, 0.25, 0.0)
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import dialogue
 import table2
-
-from conceptor import datasets
-from conceptor.atomic import replacing
-from conceptor.comparison import Comparison, compare
-from conceptor.evaluation import FAMILIES, load
 from conceptor.methods import METHODS, ORIGINAL, settings_for
-from conceptor.report import comparison_tables, markdown
+
+from conceptor.base.files import replacing
+from conceptor.comparing.words import Comparison, compare
+from conceptor.data import registry as datasets
+from conceptor.evaluation import FAMILIES, load
+from conceptor.report.tables import comparison_tables, markdown
 
 INTRODUCTION = """# Results
 

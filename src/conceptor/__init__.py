@@ -6,9 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from conceptor.conceptors import Conceptor
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.conceptors import Conceptor
+    from conceptor.algebra.moments import Moments
+    from conceptor.algebra.spectrum import Spectrum
+    from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+    from conceptor.comparing import compare
     from conceptor.corpus import PPMIVectors
-    from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.estimators import (
         PPA,
         AllButTheTop,
@@ -18,47 +22,58 @@ if TYPE_CHECKING:
         PrincipalVarianceNormalization,
         Whitening,
     )
+    from conceptor.evaluation import evaluate
+    from conceptor.fitting import FitOptions
+    from conceptor.inspection import inspect
     from conceptor.lexicon import CounterFitting, Retrofitting
-    from conceptor.linear_map import LinearMap
-    from conceptor.moments import Moments
+    from conceptor.pipeline import postprocess
     from conceptor.sentences import SentenceEncoder
-    from conceptor.spectrum import Spectrum
+    from conceptor.vectors import WordVectors, open_vectors, write_vectors
+
+__version__ = "0.1.0"
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
 _HOMES = {
+    "AffineMap": "algebra.affine_map",
     "AllButTheTop": "estimators",
-    "Conceptor": "conceptors",
-    "ConceptorError": "errors",
+    "Conceptor": "algebra.conceptors",
+    "ConceptorError": "base.errors",
     "ConceptorNegation": "estimators",
     "CounterFitting": "lexicon",
     "EigenvalueWeighting": "estimators",
+    "FitOptions": "fitting",
     "HalfSiblingRegression": "estimators",
-    "InvalidInputError": "errors",
-    "LinearMap": "linear_map",
-    "MissingExtraError": "errors",
-    "Moments": "moments",
+    "InvalidInputError": "base.errors",
+    "MissingExtraError": "base.errors",
+    "Moments": "algebra.moments",
     "PPA": "estimators",
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
-    "Spectrum": "spectrum",
+    "Spectrum": "algebra.spectrum",
     "Whitening": "estimators",
+    "WordVectors": "vectors",
+    "compare": "comparing",
+    "evaluate": "evaluation",
+    "inspect": "inspection",
+    "open_vectors": "vectors",
+    "postprocess": "pipeline",
+    "write_vectors": "vectors",
 }
-
-__version__ = "0.1.0"
 
 __all__ = [
     "PPA",
+    "AffineMap",
     "AllButTheTop",
     "Conceptor",
     "ConceptorError",
     "ConceptorNegation",
     "CounterFitting",
     "EigenvalueWeighting",
+    "FitOptions",
     "HalfSiblingRegression",
     "InvalidInputError",
-    "LinearMap",
     "MissingExtraError",
     "Moments",
     "PPMIVectors",
@@ -67,6 +82,13 @@ __all__ = [
     "SentenceEncoder",
     "Spectrum",
     "Whitening",
+    "WordVectors",
+    "compare",
+    "evaluate",
+    "inspect",
+    "open_vectors",
+    "postprocess",
+    "write_vectors",
 ]
 
 

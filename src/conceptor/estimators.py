@@ -1,12 +1,14 @@
-"""The post-processors as scikit-learn transformers.
+"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.algebra.methods`.
 
-``fit`` looks at the vectors once, for their moments; the rest is `conceptor.spectral`.
+``fit`` looks at the vectors once, for their moments; the recipe of the method does the rest.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
+import numpy as np
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -15,31 +17,50 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from conceptor import spectral
-from conceptor.errors import InvalidInputError
-from conceptor.moments import Moments
-from conceptor.usage import rank_weights
+from conceptor.algebra.methods import METHODS, Recipe
+from conceptor.algebra.moments import Moments
+from conceptor.base.arrays import as_matrix, is_one_vector
+from conceptor.base.errors import InvalidInputError
+from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from conceptor.arrays import Array
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.conceptors import Conceptor
+    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.spectrum import Spectrum
+    from conceptor.base.arrays import Array, Float64
 
 
-class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMethod):
+class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     """What all post-processors share: ``y = U diag(g(λ)) Uᵀ (x − m)``.
 
     float32 vectors give float32 vectors and float64 gives float64; float16 is processed and
     returned as float32, integers as float64. Moments, eigenpairs and maps are always float64.
     Neither `fit` nor `transform` makes a float64 copy of the whole matrix.
 
-    What is learnt (`moments_`, `spectrum_`, `gate_`, `map_`): `conceptor.spectral.SpectralMethod`.
-
     Attributes
     ----------
+    moments_ : Moments
+        All vectors seen so far, weighted.
+    solution_ : Solution
+        What the recipe made of them.
+    spectrum_, gate_, map_ : Spectrum, ndarray, AffineMap
+        Its parts: eigenpairs, how much of each direction is kept, and the map.
     n_features_in_ : int
         Dimension of the vectors, n.
     """
+
+    _method: ClassVar[str]
+    moments_: Moments
+
+    @property
+    def recipe(self) -> Recipe:
+        """The method with this estimator's parameters; raises for one that makes no sense."""
+        recipe = cast("Recipe", METHODS[self._method])
+        names = [field.name for field in fields(recipe.gate)]
+        return recipe.with_parameters(**{name: getattr(self, name) for name in names})
 
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
@@ -49,13 +70,15 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMe
         Parameters
         ----------
         X : array-like of shape (k, n)
-            One vector a row.
+            One vector per row.
         y : ignored
         sample_weight : array-like of shape (k,), optional
             How much each vector counts: an integer weight is that many copies of the row.
         """
-        self._forget()
-        return self.partial_fit(X, y, sample_weight)._solved()
+        self.__dict__.pop("moments_", None)
+        self.partial_fit(X, y, sample_weight)
+        _ = self.solution_  # parameters are read now: changing them later waits for the next fit
+        return self
 
     def partial_fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
@@ -65,25 +88,56 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMe
         Only moments are updated here; the eigendecomposition waits until it is needed, so a
         stream of many small chunks costs no more than one large `fit`.
         """
-        self.check_parameters()
+        _ = self.recipe  # bad parameters are refused before any work
+        if hasattr(X, "index_to_key"):
+            as_matrix(X)  # refuses gensim's KeyedVectors in better words than scikit-learn's
         # Moments look for NaN themselves, in the same pass; scikit-learn would read X once more.
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        return self._add(Moments.of(matrix, sample_weight))
+        more = Moments.from_vectors(matrix, sample_weight)
+        self.__dict__.pop("_solution", None)
+        self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
+        return self
 
     def fit_moments(self, moments: Moments) -> Self:
         """Learn the map from moments gathered elsewhere, forgetting what was learnt before."""
         self.n_features_in_ = moments.dimension
-        return super().fit_moments(moments)
+        self.moments_ = moments
+        self._solution = self.recipe.solve(moments)
+        return self
+
+    @property
+    def solution_(self) -> Solution:
+        """What the recipe made of the moments."""
+        if "_solution" not in self.__dict__:
+            self._solution = self.recipe.solve(self.moments_)
+        return self._solution
+
+    @property
+    def spectrum_(self) -> Spectrum:
+        """Eigenpairs of the moment this method looks at."""
+        return self.solution_.spectrum
+
+    @property
+    def gate_(self) -> Float64:
+        """How much of each direction is kept."""
+        return self.solution_.gate
+
+    @property
+    def map_(self) -> AffineMap:
+        """The map that improves vectors."""
+        return self.solution_.map
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Map each row of `X`; words the map was not learnt from are welcome."""
+        """Map each row of `X`, or a single vector; words not seen before are welcome."""
         check_is_fitted(self)
-        return self.map_(validate_data(self, X, reset=False))
+        if is_one_vector(X):
+            return self.transform(np.asarray(X)[np.newaxis]).reshape(-1)
+        return self.map_(validate_data(self, X, reset=False, ensure_min_samples=0))
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
-        """Undo `transform`; an error where the gate drops directions altogether."""
+        """Undo `transform`; raise where the gate drops directions altogether."""
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
@@ -93,7 +147,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator, spectral.SpectralMe
         return tags
 
 
-class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.ConceptorNegation):
+class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
 
     ``y = (I − C) x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second moment
@@ -101,15 +155,16 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
 
     Parameters
     ----------
-    aperture : float or "auto", default=2.0
+    aperture : float or "auto", default="auto"
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ nulls every direction in use.
         "auto" chooses it without labels, from the spectrum and from how many rows the weights let
-        count (`conceptor.aperture.suggested_aperture`); a weight of 2 is then not the same as
-        having a row twice.
+        count (`conceptor.algebra.aperture.suggested_aperture`); a weight of 2 is then not the
+        same as having a row twice. The paper's is 2.
     weights : {"uniform", "zipf"}, default="uniform"
         Whether each row counts once, as in the paper, or by its share of running text: "zipf" is
-        for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). Where counts
-        are known, pass them as `sample_weight` instead.
+        for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). An array
+        does not tell whether it is sorted, so this is never assumed. Where counts are known, pass
+        them as `sample_weight` instead.
 
     Attributes
     ----------
@@ -136,22 +191,35 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
            [ 0.3, -0.5]])
     """
 
+    _method = "cn"
+
     def __init__(
         self,
-        aperture: float | Literal["auto"] = 2.0,
+        aperture: float | Literal["auto"] = "auto",
         weights: Literal["uniform", "zipf"] = "uniform",
     ) -> None:
-        super().__init__(aperture)
+        self.aperture = aperture
         self.weights = weights
 
-    def check_parameters(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
-        super().check_parameters()
+    @property
+    def recipe(self) -> Recipe:
+        """The method with this estimator's parameters; raises for one that makes no sense."""
         if not isinstance(self.weights, str) or self.weights not in ("uniform", "zipf"):
             raise InvalidInputError(
-                'ConceptorNegation: weights must be "uniform" or "zipf" (give counts as '
-                f"sample_weight); it is {self.weights!r:.60}"
+                'weights must be "uniform" or "zipf" (give counts as sample_weight); it is '
+                f"{self.weights!r:.60}"
             )
+        return super().recipe
+
+    @property
+    def aperture_(self) -> float:
+        """The aperture that was used."""
+        return cast("float", self.solution_.aperture)
+
+    @property
+    def conceptor_(self) -> Conceptor:
+        """The conceptor C that is negated, for its algebra."""
+        return self.solution_.conceptor
 
     def partial_fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
@@ -160,7 +228,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
 
         With `weights="zipf"` ranks go on from chunk to chunk.
         """
-        self.check_parameters()
+        _ = self.recipe
         if self.weights == "zipf":
             if sample_weight is not None:
                 raise InvalidInputError('weights="zipf" and sample_weight exclude each other')
@@ -169,9 +237,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Co
         return super().partial_fit(X, y, sample_weight)
 
 
-class HalfSiblingRegression(
-    OneToOneFeatureMixin, SpectralPostprocessor, spectral.HalfSiblingRegression
-):
+class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
     """Half-sibling regression by ridge: take out what function words predict (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
@@ -188,18 +254,22 @@ class HalfSiblingRegression(
     Yang & Chen (2020), Causally Denoise Word Embeddings Using Half-Sibling Regression, AAAI.
     """
 
+    _method = "hsr"
 
-class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor, spectral.AllButTheTop):
+    def __init__(self, ridge: float = 50.0) -> None:
+        self.ridge = ridge
+
+
+class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor):
     """All-But-The-Top: drop the mean and the leading directions (Mu & Viswanath 2018).
 
     The gate on the covariance is 0 for the first d directions and 1 for the rest.
 
     Parameters
     ----------
-    directions : int, optional
+    n_directions : int, optional
         d, how many directions to drop. By default the authors' rule of thumb, one for every
-        hundred dimensions, and at least one. The conceptor negation paper used 3 for 300-d
-        word2vec and 2 for 300-d GloVe.
+        hundred dimensions, and at least two, as they drop from GloVe.
 
     References
     ----------
@@ -207,19 +277,22 @@ class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor, spectral.AllButT
     Representations, ICLR.
     """
 
+    _method = "abtt"
 
-class PrincipalVarianceNormalization(
-    OneToOneFeatureMixin, SpectralPostprocessor, spectral.PrincipalVarianceNormalization
-):
+    def __init__(self, n_directions: int | None = None) -> None:
+        self.n_directions = n_directions
+
+
+class PrincipalVarianceNormalization(OneToOneFeatureMixin, SpectralPostprocessor):
     """PVN: level the leading directions instead of dropping them (Wang et al. 2019).
 
     The gate on the covariance is ``λ_{d+1} / λ_i`` for the first d directions and 1 for the rest.
 
     Parameters
     ----------
-    directions : int, optional
+    n_directions : int, optional
         d, how many directions to level; by default one for every hundred dimensions, at least
-        one.
+        two.
 
     References
     ----------
@@ -227,10 +300,13 @@ class PrincipalVarianceNormalization(
     Normalization and Dynamic Embedding, ICME.
     """
 
+    _method = "pvn"
 
-class EigenvalueWeighting(
-    OneToOneFeatureMixin, SpectralPostprocessor, spectral.EigenvalueWeighting
-):
+    def __init__(self, n_directions: int | None = None) -> None:
+        self.n_directions = n_directions
+
+
+class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
     """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
 
     On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
@@ -252,8 +328,13 @@ class EigenvalueWeighting(
     Distributional Similarity with Lessons Learned from Word Embeddings, TACL.
     """
 
+    _method = "ew"
 
-class Whitening(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Whitening):
+    def __init__(self, power: float = 0.5) -> None:
+        self.power = power
+
+
+class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 
     The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
@@ -264,20 +345,22 @@ class Whitening(OneToOneFeatureMixin, SpectralPostprocessor, spectral.Whitening)
     Yokoi, Bao, Kurita & Shimodaira (2024), Zipfian Whitening, NeurIPS.
     """
 
+    _method = "whitening"
 
-class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor, spectral.PPA):
+
+class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
-    All three steps share their eigenvectors, so they are one map from n to `components`
+    All three steps share their eigenvectors, so they are one map from n to `n_components`
     dimensions, known after one pass: drop the mean and the first d directions, keep the next
-    `components` as coordinates, and zero the first d of those.
+    `n_components` as coordinates, and zero the first d of those.
 
     Parameters
     ----------
-    directions : int, optional
+    n_directions : int, optional
         d, dropped before and again after. By default the authors' 7 for each 300 dimensions, and
         at least one.
-    components : int, optional
+    n_components : int, optional
         Dimension of the result; by default half of the input's.
 
     References
@@ -285,6 +368,12 @@ class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor, spectral.PPA):
     Raunak, Gupta & Metze (2019), Effective Dimensionality Reduction for Word Embeddings,
     RepL4NLP.
     """
+
+    _method = "ppa"
+
+    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
+        self.n_directions = n_directions
+        self.n_components = n_components
 
     @property
     def _n_features_out(self) -> int:

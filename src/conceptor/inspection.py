@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from conceptor.aperture import isotropy
-from conceptor.arrays import jsonable
-from conceptor.estimation import Weighting, first_words, gather
-from conceptor.evaluation.rows import chunks_of
-from conceptor.moments import Moments
-from conceptor.progress import Progress, silent
-from conceptor.spectral import ConceptorNegation
-from conceptor.spectrum import Spectrum
-from conceptor.usage import Share, Usage, check_ranks, unsorted
+from conceptor.algebra.aperture import isotropy
+from conceptor.algebra.methods import METHODS, Recipe, Words
+from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.arrays import jsonable
+from conceptor.base.progress import Progress, silent
+from conceptor.fitting import FitOptions, gather
+from conceptor.vectors.chunks import as_vectors, read_chunks, vectors_name
+from conceptor.weights import Weights
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
-    from conceptor.arrays import Array, Float64
+    from conceptor.algebra.methods import Solution
+    from conceptor.base.arrays import Array, Float64
+    from conceptor.weights import Share
 
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
@@ -96,6 +99,7 @@ class Inspection:
     count: int
     dimension: int
     weights: str
+    fitted_on: str
     aperture: float
     quota: float
     before: Side
@@ -111,7 +115,7 @@ class Inspection:
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's ending names its format."""
-        from conceptor.plots import figure_format, save_figure
+        from conceptor.report.plots import figure_format, save_figure
 
         path = Path(path)
         figure_format(path)
@@ -136,9 +140,9 @@ class Inspection:
 
 def inspect(
     vectors: object,
-    usage: Usage | None = None,
+    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
     *,
-    name: str = "vectors",
+    name: str | None = None,
     progress: Progress = silent,
 ) -> Inspection:
     """Look at vectors in two streaming passes: moments, then what depends on directions.
@@ -146,39 +150,42 @@ def inspect(
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
-    usage : Usage, optional
-        What words weigh; by default ranks, or nothing where the file is not sorted by frequency.
+    weights
+        How often words are used; by default as `postprocess` chooses.
     """
-    usage, trouble = _usage_of(vectors, usage, name)
-    weightings = [Weighting(Usage(), "the words"), Weighting(usage, "the words that were counted")]
-    gathered = gather(chunks_of(vectors, progress), weightings, ())
-    types, tokens = gathered.moments
+    opened = as_vectors(vectors)
+    recipe = METHODS["cn"]
+    assert isinstance(recipe, Recipe)
+    usage = FitOptions(weights).weights_for(Words.USAGE, opened)
+    every = Weights()
+    gathered = gather(read_chunks(opened, progress), [every, usage])
+    types = gathered.moments[every]
     # Over an eigendecomposition of this size several processors mostly wait for each other.
     with threadpool_limits(1):
-        negation = ConceptorNegation("auto").fit_moments(tokens)
-        values, gate = negation.spectrum_.values, negation.gate_
+        solution = recipe.solve(gathered.moments[usage])
+        values, gate = solution.spectrum.values, solution.gate
         views = (
             _View(types, np.eye(types.dimension), values),
-            _View(types, negation.map_.matrix, gate**2 * values),
+            _View(types, solution.map.matrix, gate**2 * values),
         )
     seen = 0
-    for packed, rows in chunks_of(vectors):
-        words = list(packed)
-        share = usage.of(words, seen)
+    for words, rows in read_chunks(opened):
+        share = usage.shares(list(words) if usage.by_word else words, seen)
         for view in views:
             view.add(rows, share)
         seen += len(words)
     before, after = (view.side() for view in views)
     return Inspection(
-        vectors=name,
+        vectors=name or vectors_name(vectors),
         count=gathered.count,
         dimension=types.dimension,
-        weights=usage.name,
-        aperture=negation.aperture_,
+        weights=usage.kind,
+        fitted_on=usage.description,
+        aperture=solution.aperture or 0.0,
         quota=float((1 - gate).mean()),
         before=before,
         after=after,
-        advice=_advice(before, negation, usage, trouble),
+        advice=_advice(before, solution, usage),
         spectrum=values,
         gate=gate,
     )
@@ -191,7 +198,7 @@ class _View:
     """
 
     def __init__(self, types: Moments, matrix: Float64, values: Float64) -> None:
-        spectrum = Spectrum.of(matrix.T @ types.second_moment @ matrix)
+        spectrum = Spectrum.from_matrix(matrix.T @ types.second_moment @ matrix)
         self._values = spectrum.values
         self._basis = matrix @ spectrum.vectors
         covariance = matrix.T @ types.covariance @ matrix
@@ -214,7 +221,7 @@ class _View:
         taken, weights = share
         if weights is not None and len(weights):
             leading = coordinates[slice(None) if taken is None else taken, :LEADING]
-            found = Moments.of(np.column_stack([leading, np.log(weights)]))
+            found = Moments.from_vectors(np.column_stack([leading, np.log(weights)]))
             self._with_logs = found if self._with_logs is None else self._with_logs + found
 
     def side(self) -> Side:
@@ -246,20 +253,8 @@ def _log_sums(coordinates: Float64) -> Float64:
     return np.asarray(top + np.log(np.exp(coordinates - top).sum(axis=0)))
 
 
-def _usage_of(vectors: object, usage: Usage | None, name: str) -> tuple[Usage, str | None]:
-    """Return what words weigh, and why ranks say nothing where they do not."""
-    if usage is not None and usage.name != "zipf":
-        return usage, None
-    words = first_words(vectors)
-    trouble = unsorted(words)
-    if usage is None:
-        return Usage("zipf" if trouble is None else "uniform"), trouble
-    check_ranks(words, name)
-    return usage, trouble
-
-
-def _advice(before: Side, negation: ConceptorNegation, usage: Usage, trouble: str | None) -> str:
-    values, gate, count = negation.spectrum_.values, negation.gate_, negation.moments_.count
+def _advice(before: Side, solution: Solution, usage: Weights) -> str:
+    values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
     n, even = len(values), before.participation
     if not even:
         return "This will not help you: all vectors are zero."
@@ -268,23 +263,23 @@ def _advice(before: Side, negation: ConceptorNegation, usage: Usage, trouble: st
             f"There is too little to judge by: {n} numbers a vector, and no more vectors than "
             f"that ({count})."
         )
-    if negation.spectrum_.rank == 1:
+    if solution.spectrum.rank == 1:
         return "This will not help you: all vectors are multiples of one."
     if even >= EVEN_ENOUGH:
         return (
             "This will not help you: the vectors already spread evenly over their directions "
             f"(participation {even:.2f}, where {EVEN_ENOUGH} is even enough)."
         )
-    if trouble is not None:
+    if usage.caution and usage.kind != "counts":
         return (
-            f"Find frequencies first: {trouble}, so ranks say nothing; with --weights wordfreq:en "
-            "or a file of counts what running text shares can be told from what words share."
+            f"Find frequencies first: {usage.caution}. Then what running text shares can be told "
+            "from what words share."
         )
     strongest = max(map(abs, before.frequency), default=0.0)
     # A correlation within three standard errors of zero may be chance.
     follow = strongest > max(FOLLOWS, 3 / np.sqrt(count))
     frequent = f", and the leading ones follow word frequency (up to |r| = {strongest:.2f})"
-    what = "the words" if usage.name == "uniform" else "running text"
+    what = "the words" if usage.kind == "uniform" else "running text"
     half = int(np.searchsorted(values.cumsum(), values.sum() / 2)) + 1
     removed = 1 - gate**2 @ values / values.sum()
     return (

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from conceptor import __version__
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import app as application
-from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 
 @pytest.fixture(autouse=True)

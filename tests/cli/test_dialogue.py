@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor.evaluation.dialogue import Embedding, Options
-from conceptor.evaluation.dialogue.saved import BeliefTracker
-from conceptor.evaluation.dialogue.trials import Job, run_trial
+from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue.saved import BeliefTracker
+from conceptor.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
 from tests.dialogues import MADE_CORPUS
 
@@ -89,7 +89,7 @@ def test_a_conversation(run, tmp_path) -> None:
         slot: run_trial(MADE_CORPUS, Job("x", 0, slot, embedding), options)[1]
         for slot in ("price range", "area")
     }
-    tracker = BeliefTracker.of(embedding, MADE_CORPUS.values, weights, options, {})
+    tracker = BeliefTracker.from_parts(embedding, MADE_CORPUS.values, weights, options, {})
     tracker.save(tmp_path / "tracker")
     lines = [
         "something cheap please",
@@ -118,7 +118,7 @@ def test_a_conversation(run, tmp_path) -> None:
     ("arguments", "message"),
     [
         (["--slots", "wine"], "no slot is called 'wine'; there are food, price range, area"),
-        (["--methods", "magic"], "no method is called 'magic'"),
+        (["--methods", "magic"], "unknown method 'magic'"),
         (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
         (["--confirm", "no"], "--confirm is one of working, inert"),
         (["--start", "zero"], "--start is one of scaled, original"),

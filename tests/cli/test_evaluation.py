@@ -42,7 +42,7 @@ def assert_one_line(error: str) -> None:
 def small_file(tmp_path_factory) -> Path:
     """The words of WordSim-353 and SimLex-999 with vectors that mean nothing."""
     pytest.importorskip("gensim")
-    from conceptor import datasets
+    from conceptor.data import registry as datasets
     from conceptor.evaluation.similarity import FILES, WordSimilarity
 
     words = ["the", "of", "and"]
@@ -141,7 +141,7 @@ def test_policies_and_starts_reach_the_tasks(run, small_file):
     [
         (["evaluate", "nowhere.bin"], 2, "nowhere.bin"),
         (["compare", "nowhere.bin"], 2, "nowhere.bin"),
-        (["compare", "--methods", "magic"], 2, "no method is called 'magic'"),
+        (["compare", "--methods", "magic"], 2, "unknown method 'magic'"),
         (["compare", "--json", "--csv"], 2, "one output format"),
         (["reproduce"], 2, "--word2vec FILE or --glove FILE"),
         (["data", "fetch", "nothing"], 2, "no data file is called 'nothing'"),
@@ -235,7 +235,7 @@ def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     shown = run("reproduce", "--word2vec", vectors, *options)
     assert shown.returncode == 0, shown.stderr
     # Of the paper, word2vec with CN on MEN; and d = 3.
-    assert re.search(r"cn +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
+    assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
     assert "0.00 0.00 0.00 1.00" in shown.stdout
     cells = re.findall(
         r"^.* (?:original|abtt|cn|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M

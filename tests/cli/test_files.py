@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-from conceptor import LinearMap
+from conceptor import AffineMap
 from conceptor.vectors import open_vectors, write_vectors
 from tests.terminal import on_a_terminal
 
@@ -47,7 +47,7 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
     assert run.stderr.decode().startswith("200 words × 8 in ")
     assert "of the variance removed, quota 0." in run.stderr.decode()
     assert conceptor("fit", "in.txt", "again.safetensors", cwd=folder).returncode == 0
-    one, two = (LinearMap.load(folder / name) for name in ("map.safetensors", "again.safetensors"))
+    one, two = (AffineMap.load(folder / name) for name in ("map.safetensors", "again.safetensors"))
     np.testing.assert_allclose(one.matrix, two.matrix, atol=1e-12)
     run = conceptor("apply", "map.safetensors", "in.txt", "applied.parquet", cwd=folder)
     assert run.returncode == 0, run.stderr
@@ -64,9 +64,9 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
     [
         ["--method", "abtt", "--directions", "2"],
         ["--method", "ew", "--power", "0.25"],
-        ["--method", "whiten", "--weights", "zipf"],
+        ["--method", "zipf-whitening", "--weights", "zipf"],
         ["--method", "pvn"],
-        ["--method", "hsr", "--vocabulary", "words.txt", "--ridge", "10"],
+        ["--method", "hsr", "--function-words", "words.txt", "--ridge", "10"],
         ["--aperture", "0.5", "--vocabulary", "top:50", "--memory", "1MB"],
         ["--weights", "counts.txt", "--dtype", "float16", "--format", "npy"],
     ],
@@ -100,7 +100,7 @@ def test_progress_on_a_terminal(folder):
     command = [sys.executable, "-m", "conceptor", "postprocess"]
     code, text = on_a_terminal([*command, folder / "in.txt", folder / "o.txt"])
     assert code == 0
-    assert "moments" in text
+    assert "reading" in text
     assert "writing" in text
     assert "words/s" in text
     assert "200 words × 8 in" in text
@@ -134,7 +134,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["convert", "nan.txt", "o.bin"], 2, "nan.txt, line 2"),
         (["convert", "garbage", "o.bin"], 2, "not a vectors file"),
         (["postprocess", "in.txt", "o.bin", "--directions", "2"], 2, "no meaning"),
-        (["postprocess", "in.txt", "o.bin", "--method", "hsr"], 2, "--vocabulary"),
+        (["postprocess", "in.txt", "o.bin", "--method", "hsr"], 2, "function words"),
         (["postprocess", "in.txt", "o.bin", "--aperture", "-1"], 2, "aperture"),
         (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
         (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "nofile"),
@@ -160,7 +160,7 @@ def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
     (folder / "spaces.txt").write_text("new york 1 2\nb 3 4\n")
     (folder / "nan.txt").write_text("a 1 2\nb nan 4\n")
     (folder / "garbage").write_bytes(bytes(range(256)) * 10)
-    LinearMap(np.eye(3)).save(folder / "map.safetensors")
+    AffineMap(np.eye(3)).save(folder / "map.safetensors")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     run = conceptor(*arguments, cwd=folder)
     errors = run.stderr.decode()
@@ -175,7 +175,7 @@ def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
 def test_what_is_odd_about_the_output_is_said(folder):
     run = conceptor("convert", "in.txt", "o.csv", cwd=folder)
     assert run.returncode == 0
-    assert "o.csv: no format goes by this name; it is glove-text" in run.stderr.decode()
+    assert "o.csv: unrecognised file extension; written as glove-text" in run.stderr.decode()
     assert open_vectors(folder / "o.csv").words == WORDS
     for name in ("o.txt", "plain"):
         assert b"warning" not in conceptor("convert", "in.txt", name, cwd=folder).stderr

@@ -8,10 +8,10 @@ import os
 import numpy as np
 import pytest
 
-from conceptor import ConceptorNegation, LinearMap, MissingExtraError
+from conceptor import AffineMap, ConceptorNegation, MissingExtraError
 from conceptor.cli.app import app
-from conceptor.usage import rank_weights
 from conceptor.vectors import open_vectors, write_vectors
+from conceptor.weights import rank_weights
 from tests.cli import process
 
 DATA = os.environ.get("CONCEPTOR_DATA")
@@ -44,7 +44,7 @@ def test_the_default_weighs_by_rank_and_chooses_the_aperture(folder):
     assert run.returncode == 0, run.stderr
     source = open_vectors(folder / "sorted.bin")
     expected = ConceptorNegation("auto").fit(source.to_array(), sample_weight=rank_weights(0, 400))
-    found = LinearMap.load(folder / "map.st")
+    found = AffineMap.load(folder / "map.st")
     np.testing.assert_allclose(found.matrix, expected.map_.matrix, atol=1e-10)
     assert json.loads(run.stdout)["aperture"] == pytest.approx(expected.aperture_)
     assert found.provenance["aperture"] == pytest.approx(expected.aperture_)
@@ -53,10 +53,10 @@ def test_the_default_weighs_by_rank_and_chooses_the_aperture(folder):
 def test_the_paper_is_one_flag_away(folder):
     run = conceptor("fit", "sorted.bin", "paper.st", "--paper", "--force", cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert "enwiki_vocab_min200.txt is not at hand" in run.stderr
+    assert "enwiki_vocab_min200.txt was not found" in run.stderr
     vectors = open_vectors(folder / "sorted.bin").to_array()
     expected = ConceptorNegation(2.0).fit(vectors)
-    found = LinearMap.load(folder / "paper.st")
+    found = AffineMap.load(folder / "paper.st")
     np.testing.assert_allclose(found.matrix, expected.map_.matrix, atol=1e-10)
 
 
@@ -81,12 +81,12 @@ def test_an_alphabetical_file_is_noticed(folder):
         (["postprocess", "sorted.bin", "o.bin", "--aperture", "wide"], "number"),
         (["postprocess", "sorted.bin", "o.bin", "--aperture", "nan"], "number"),
         (["inspect", "nothing.bin"], "no such file"),
-        (["inspect", "abc.bin", "--weights", "zipf"], "abc.bin: its words are in alphabetical"),
+        (["inspect", "abc.bin", "--weights", "zipf"], "abc.bin: the words are in alphabetical"),
         (["inspect", "sorted.bin", "--weights", "nofile"], "nofile"),
         (["inspect", "sorted.bin", "--plot", "figure.xyz"], "figure.xyz"),
         (["compare", "sorted.bin", "--sentences", "magic"], "magic"),
         (["compare", "sorted.bin", "--sentences", ""], "no sentence encoder"),
-        (["compare", "sorted.bin", "--usage-aperture", "-1"], "aperture"),
+        (["compare", "sorted.bin", "--methods", "cn:aperture=-1"], "aperture"),
     ],
 )
 def test_wrong_calls_end_in_one_line(arguments, said, folder):
@@ -147,7 +147,7 @@ def test_inspect_says_what_was_odd_about_a_file(tmp_path):
 
 
 def test_inspect_without_a_file_or_the_demo_says_that_a_file_can_be_named(monkeypatch):
-    monkeypatch.setattr("conceptor.datasets._package_file", lambda _: None)
+    monkeypatch.setattr("conceptor.data.registry._package_file", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"no vectors file was named.*conceptor\[demo\]"):
         app(["inspect"], standalone_mode=False)
 

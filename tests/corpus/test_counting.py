@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.corpus import cooccurrence, counting, numbering
 from conceptor.corpus import text as text_module
-from conceptor.errors import InvalidInputError
 
 
 def plain_tokens(text: str, kind: str) -> list[str]:

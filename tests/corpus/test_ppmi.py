@@ -9,9 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from conceptor import ConceptorNegation, EigenvalueWeighting
+from conceptor.base.errors import InvalidInputError
 from conceptor.corpus import PPMIVectors, cooccurrence, ppmi, truncated_svd
-from conceptor.errors import InvalidInputError
-from conceptor.usage import usage
+from conceptor.weights import parse_weights
 
 TEXT = [
     "the cat sat on the mat and the dog sat on the rug",
@@ -128,7 +128,7 @@ def test_the_vectors_know_something(real):
 
 
 def test_counts_are_usage_weights(real):
-    share = usage(real.counts).of(real.words, 0)
+    share = parse_weights(real.counts).shares(real.words, 0)
     assert share.weights[0] == real.counts[real.words[0]] == max(real.counts.values())
 
 

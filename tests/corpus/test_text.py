@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.corpus import text
-from conceptor.errors import InvalidInputError
 
 plain = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=200)
 

@@ -79,7 +79,7 @@ def test_workers_killed_during_the_moments(client, many):
     X, paths = many
     undisturbed = moments(paths, "column:mass")
     mass = np.arange(len(X)) * 7 % 11
-    assert_close(undisturbed, Moments.of(X, mass.astype(float)))
+    assert_close(undisturbed, Moments.from_vectors(X, mass.astype(float)))
     killer = Killer(client)
     found = moments(paths, "column:mass", progress=killer)
     assert killer.fraction < 1
@@ -107,7 +107,7 @@ def test_a_dask_array_on_workers(client, cn):
     lazy = da.from_array(X, chunks=(700, DIMENSION))
     told = []
     found = moments(lazy, "zipf", progress=lambda *news: told.append(news))
-    assert_close(found, Moments.of(X, 1 / (np.arange(5000) + 2.7)))
+    assert_close(found, Moments.from_vectors(X, 1 / (np.arange(5000) + 2.7)))
     until(lambda: told and told[-1] == ("moments", 1.0, 5000))
     np.testing.assert_allclose(transform(cn.map_, lazy).compute(), cn.transform(X), atol=1e-5)
 

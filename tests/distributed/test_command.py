@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor import ConceptorError, LinearMap
+from conceptor import AffineMap, ConceptorError
 from conceptor.distributed import cluster, connected
 from tests.distributed.shards import command, conceptor, names
 from tests.terminal import on_a_terminal
@@ -43,7 +43,7 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler
     report = json.loads(run.stdout)
     assert (report["words"], report["dimension"]) == (1200, 8)
     assert names(tmp_path / "out") == {"manifest.json", "map.safetensors", *names(folder)}
-    map_ = LinearMap.load(tmp_path / "map.safetensors")
+    map_ = AffineMap.load(tmp_path / "map.safetensors")
     for i, rows in enumerate(good):
         np.testing.assert_allclose(np.load(tmp_path / f"out/{i}.npy"), map_(rows), atol=1e-6)
 

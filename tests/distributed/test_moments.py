@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from conceptor import ConceptorNegation, InvalidInputError, Moments
 from conceptor.distributed import moments, survey
-from conceptor.usage import rank_weights
 from conceptor.vectors import write_vectors
+from conceptor.weights import rank_weights
 from tests.distributed.shards import assert_close, table, vectors, write_parquet
 
 WORDS = {f"w{i}": float(i % 5) for i in range(0, 300, 3)}
@@ -30,13 +30,13 @@ def expected(X, weights):
     """The same by one machine, from the definition of each weighting."""
     rows = np.arange(len(X))
     if weights == "zipf":
-        return Moments.of(X, 1 / (rows + 2.7))
+        return Moments.from_vectors(X, 1 / (rows + 2.7))
     if weights == "column:mass":
-        return Moments.of(X, (rows * 7 % 11).astype(float))
+        return Moments.from_vectors(X, (rows * 7 % 11).astype(float))
     if weights == "counts":
         mass = np.array([WORDS.get(f"w{i}", 0.0) for i in rows])
-        return Moments.of(X[mass > 0], mass[mass > 0])
-    return Moments.of(X)
+        return Moments.from_vectors(X[mass > 0], mass[mass > 0])
+    return Moments.from_vectors(X)
 
 
 @settings(max_examples=25)
@@ -70,7 +70,9 @@ def test_any_blocks_of_a_dask_array(rows, columns, weights):
     pieces = (tuple(rows), (columns, 24 - columns) if columns < 24 else (24,))
     mass = np.arange(len(X)) % 4 + 0.5
     found = moments(da.from_array(X, chunks=pieces), mass if weights == "array" else weights)
-    assert_close(found, Moments.of(X, mass) if weights == "array" else expected(X, weights))
+    assert_close(
+        found, Moments.from_vectors(X, mass) if weights == "array" else expected(X, weights)
+    )
 
 
 def test_the_estimators_are_the_very_same(tmp_path):
@@ -85,18 +87,18 @@ def test_the_estimators_are_the_very_same(tmp_path):
 def test_a_vocabulary_goes_by_words_or_global_rank(tmp_path):
     X = vectors(300)
     write_parquet(tmp_path, X, 4, row_group_size=20)
-    assert_close(moments(tmp_path, vocabulary="top:130"), Moments.of(X[:130]))
+    assert_close(moments(tmp_path, vocabulary="top:130"), Moments.from_vectors(X[:130]))
     found = moments(tmp_path, "column:mass", vocabulary={"w5", "w250"})
-    assert_close(found, Moments.of(X[[5, 250]], [35 % 11, 1750 % 11]))
+    assert_close(found, Moments.from_vectors(X[[5, 250]], [35 % 11, 1750 % 11]))
 
 
 def test_columns_one_for_each_dimension(tmp_path):
     X = vectors(50, 3)
     columns = {"id": np.arange(50), "score": np.ones(50)}
     pq.write_table(pa.table(columns | {f"d{i}": X[:, i] for i in range(3)}), tmp_path / "x.parquet")
-    assert_close(moments(tmp_path / "x.parquet", column="d*"), Moments.of(X))
+    assert_close(moments(tmp_path / "x.parquet", column="d*"), Moments.from_vectors(X))
     assert moments(tmp_path / "x.parquet").dimension == 4  # the score is a float, too
-    assert_close(moments(tmp_path, "column:score"), Moments.of(X))
+    assert_close(moments(tmp_path, "column:score"), Moments.from_vectors(X))
 
 
 def test_arrays_and_word_files(tmp_path):
@@ -107,12 +109,13 @@ def test_arrays_and_word_files(tmp_path):
         write_vectors(tmp_path / f"{i}.vec.gz", [(words, rows)], count=100)
         write_vectors(tmp_path / f"{i}.bin", [(words, rows)])
     for pattern in ("*.npy", "*.vec.gz", "*.bin"):
-        assert_close(moments(tmp_path / pattern), Moments.of(X))
+        assert_close(moments(tmp_path / pattern), Moments.from_vectors(X))
         assert_close(moments(tmp_path / pattern, "zipf"), expected(X, "zipf"))
     assert_close(moments(tmp_path / "*.bin", WORDS), expected(X, "counts"))
     listed = [tmp_path / f"{i}.bin" for i in (3, 0)]
     assert_close(
-        moments(listed, vocabulary="top:150"), Moments.of(np.concatenate([X[300:], X[:50]]))
+        moments(listed, vocabulary="top:150"),
+        Moments.from_vectors(np.concatenate([X[300:], X[:50]])),
     )
 
 
@@ -127,16 +130,16 @@ def test_archives_and_other_file_systems(tmp_path):
     write_parquet(tmp_path / "in", X, 3)
     archive = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
     assert_close(moments(f"zip://*.parquet::file://{archive}", "zipf"), expected(X, "zipf"))
-    assert_close(moments(f"file://{tmp_path}/in"), Moments.of(X))
+    assert_close(moments(f"file://{tmp_path}/in"), Moments.from_vectors(X))
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "in") + "/", "/moments/", recursive=True)
-    assert_close(moments("memory://moments/*.parquet"), Moments.of(X))
+    assert_close(moments("memory://moments/*.parquet"), Moments.from_vectors(X))
 
 
 def test_lazy_rows_of_unknown_number():
     X = da.from_array(vectors(60), chunks=(20, 24))
     some = X[X[:, 0] > 0]
-    assert_close(moments(some), Moments.of(some.compute()))
+    assert_close(moments(some), Moments.from_vectors(some.compute()))
     with pytest.raises(InvalidInputError, match="compute_chunk_sizes"):
         moments(some, "zipf")
     assert_close(moments(some.compute_chunk_sizes(), "zipf"), expected(some.compute(), "zipf"))
@@ -150,7 +153,7 @@ def test_lazy_rows_of_unknown_number():
         ("in", {"column": "emb"}, "'emb' as a column"),
         ("in", {"weights": "column:size"}, "no column 'size'"),
         ("in", {"weights": "column:bad"}, "row 2: a weight is a number from 0, not -1.0"),
-        ("in/part-0.parquet", {"vocabulary": {"no such word"}}, "none of the rows takes part"),
+        ("in/part-0.parquet", {"vocabulary": {"no such word"}}, "none of the rows take part"),
         ("mixed", {}, "holds npy and parquet files"),
         ("mixed/*.npy", {"column": "x"}, "only Parquet has columns"),
         ("mixed/*.npy", {"weights": "column:x"}, "has no column x"),

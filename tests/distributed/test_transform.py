@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError, LinearMap
+from conceptor import AffineMap, AllButTheTop, InvalidInputError
 from conceptor.distributed import postprocess, transform
-from conceptor.distributed.cluster import Run
+from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import BATCH_BYTES, Need
 from conceptor.distributed.manifest import NAME as MANIFEST
 from conceptor.distributed.parquet import ParquetContent
@@ -97,14 +97,14 @@ def test_a_large_row_group_is_read_in_small_pieces(tmp_path):
     lists = pa.FixedSizeListArray.from_arrays(X.reshape(-1), 48)
     pq.write_table(pa.table({"v": lists}), path, row_group_size=len(X), use_dictionary=False)
     before = pa.total_allocated_bytes()
-    content = ParquetContent(Place.of(str(path)))
+    content = ParquetContent(Place.from_path(str(path)))
     held = [pa.total_allocated_bytes() - before for _ in content.read(0, None, Need())]
     assert len(held) == -(-X.nbytes // BATCH_BYTES)
     assert max(held) < 4 * BATCH_BYTES < X.nbytes
 
 
 def test_a_map_to_fewer_dimensions(tmp_path):
-    half = LinearMap(np.eye(DIMENSION)[:, :10])
+    half = AffineMap(np.eye(DIMENSION)[:, :10])
     X = vectors(30)
     write_parquet(tmp_path / "in", X, 1)
     transform(half, tmp_path / "in", tmp_path / "out")
@@ -157,7 +157,7 @@ def test_dask_arrays(X, cn):
 def test_stores_without_a_rename(folder, X, cn):
     memory = fsspec.filesystem("memory")
     memory.put(f"{folder}/in/", "/lake/in/", recursive=True)
-    report = postprocess("memory://lake/in", "memory://lake/out", ConceptorNegation(aperture=2.0))
+    report = postprocess("memory://lake/in", "memory://lake/out", "cn:aperture=2")
     assert report.estimated_on == 600
     memory.get("/lake/out/", f"{folder}/out/", recursive=True)
     assert names(folder / "out") == {MANIFEST, "map.safetensors", *names(folder / "in")}
@@ -188,15 +188,14 @@ def test_a_bad_row_is_named_the_others_are_done_and_the_rest_follows(folder, X, 
 
 def test_fitting_leaves_bad_rows_out_and_says_so(folder, X):
     spoil(folder / "in/part-2.parquet", 41)
-    cn = ConceptorNegation(aperture=2.0)
     with pytest.raises(InvalidInputError, match=r"part-2.parquet, row 42"):
-        postprocess(folder / "in", folder / "out", cn)
+        postprocess(folder / "in", folder / "out", "cn:aperture=2")
     done = states(folder / "out")
-    map_ = LinearMap.load(folder / "out/map.safetensors")
+    map_ = AffineMap.load(folder / "out/map.safetensors")
     record = json.loads((folder / "out" / MANIFEST).read_text())
     assert "row 42" in record["estimated_without"][0]
     pq.write_table(table(X[200:300], 200), folder / "in/part-2.parquet")
-    report = postprocess(folder / "in", folder / "out", ConceptorNegation(aperture=2.0))
+    report = postprocess(folder / "in", folder / "out", "cn:aperture=2")
     assert "row 42" in report.remarks[-1]
     assert {name: states(folder / "out")[name] for name in done} == done
     np.testing.assert_allclose(read_parquet(parts(folder / "out")), map_(X), atol=1e-6)
@@ -231,14 +230,14 @@ def test_fitting_leaves_bad_rows_out_and_says_so(folder, X):
 )
 def test_damage_is_told_with_its_place(damage, said, folder):
     damage(folder / "in/part-4.parquet")
-    twice = LinearMap(2 * np.eye(DIMENSION))
+    twice = AffineMap(2 * np.eye(DIMENSION))
     with pytest.raises(InvalidInputError, match=rf"part-4.parquet.*{said}"):
         transform(twice, folder / "in", folder / "out")
     assert len(states(folder / "out")) == 5
 
 
 def test_another_map_or_input_is_not_mixed_in(folder, X, cn):
-    other = AllButTheTop(directions=1).fit(X).map_
+    other = AllButTheTop(n_directions=1).fit(X).map_
     transform(cn.map_, folder / "in", folder / "out")
     done = states(folder / "out")
     with pytest.raises(InvalidInputError, match="written with another map"):
@@ -261,17 +260,17 @@ def test_another_map_or_input_is_not_mixed_in(folder, X, cn):
 
 
 def test_another_request_is_not_mixed_in(folder):
-    postprocess(folder / "in", folder / "out", ConceptorNegation(aperture=2.0))
-    for estimator, options, said in [
-        (ConceptorNegation(aperture=3.0), {}, "begun with aperture 2.0, not with aperture 3.0"),
-        (AllButTheTop(), {}, "method ConceptorNegation"),
-        (ConceptorNegation(aperture=2.0), {"weights": "zipf"}, "weights uniform"),
+    postprocess(folder / "in", folder / "out", "cn:aperture=2")
+    for method, options, said in [
+        ("cn:aperture=3", {}, "begun with aperture 2.0, not with aperture 3.0"),
+        ("abtt", {}, "method cn"),
+        ("cn:aperture=2", {"weights": "zipf"}, "weights auto"),
     ]:
         with pytest.raises(InvalidInputError, match=said):
-            postprocess(folder / "in", folder / "out", estimator, **options)
+            postprocess(folder / "in", folder / "out", method, **options)
     (folder / "out/map.safetensors").unlink()
     with pytest.raises(InvalidInputError, match=r"map.safetensors: not the map"):
-        postprocess(folder / "in", folder / "out", ConceptorNegation(aperture=2.0))
+        postprocess(folder / "in", folder / "out", "cn:aperture=2")
 
 
 def test_a_lost_or_cut_output_is_written_again(folder, X, cn):
@@ -307,7 +306,7 @@ def test_places_that_must_not_be_written(folder, cn):
     with pytest.raises(InvalidInputError, match="name it as `target`"):
         transform(cn.map_, folder / "in")
     with pytest.raises(InvalidInputError, match="24 numbers instead of 3"):
-        transform(LinearMap(np.eye(3)), folder / "in", folder / "out")
+        transform(AffineMap(np.eye(3)), folder / "in", folder / "out")
     assert not (folder / "out").exists()
 
 
@@ -316,7 +315,7 @@ def test_a_straggler_of_another_run_cannot_slip_in(folder, cn):
     transform(cn.map_, folder / "in", folder / "out")
     (shard,) = find_shards(folder / "in/part-0.parquet")
     (folder / "out/part-0.parquet").unlink()
-    teller = Run("", [None], lambda *_: None).teller(0)
-    (result,) = _rewrite([shard], cn.map_, Place.of(f"{folder}/out"), "0" * 64, teller)
+    teller = Tally("", [None], lambda *_: None).teller(0)
+    (result,) = _rewrite([shard], cn.map_, Place.from_path(f"{folder}/out"), "0" * 64, teller)
     assert "begun anew with another map" in result.message
     assert not (folder / "out/part-0.parquet").exists()

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conceptor import datasets
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.data import registry as datasets
 from conceptor.evaluation import Missing, WordVectors
 from conceptor.evaluation.analogy import FILE, Analogy, read_analogies
-from conceptor.evaluation.rows import chunks_of, collect
+from conceptor.vectors.chunks import collect_rows
 
 
 def brute_force(vectors, questions, limit):
@@ -58,7 +58,7 @@ def test_google_analogies_on_glove(glove):
     pytest.importorskip("gensim")
     semantic, syntactic = read_analogies(datasets.fetch(FILE, offline=True))
     assert (len(semantic.questions), len(syntactic.questions)) == (8869, 10675)
-    part = collect(chunks_of(glove), semantic.words, semantic.candidates)
+    part = collect_rows(glove, semantic.words, semantic.candidates)
     few = Analogy("few", semantic.questions[::40])
     known = [q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))]
     lower = WordVectors(part.words, part.vectors.astype(float))

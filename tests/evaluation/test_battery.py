@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import FAMILIES, Battery, Evaluation, WordVectors, evaluate, load
-from conceptor.evaluation.rows import chunks_of, collect
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 from conceptor.vectors import write_vectors
+from conceptor.vectors.chunks import collect_rows
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_year_is_the_mean_of_its_tasks(result):
 
 
 def test_the_restricted_vocabulary_gives_the_same_figures_to_the_last_bit(battery, glove, result):
-    part = collect(chunks_of(glove), battery.words, battery.first)
+    part = collect_rows(glove, battery.words, battery.first)
     assert len(part) < len(glove) / 5
     again = battery.run(part)
     assert [row.score for row in again.rows()] == [row.score for row in result.rows()]

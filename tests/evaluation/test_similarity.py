@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from conceptor import datasets
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.data import registry as datasets
 from conceptor.evaluation import Missing, WordVectors
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 

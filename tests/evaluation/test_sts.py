@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from conceptor import datasets
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.tokens import tokenize
+from conceptor.data import registry as datasets
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.sts import (
     BENCHMARK_FILES,
@@ -15,7 +16,6 @@ from conceptor.evaluation.sts import (
     read_benchmark,
     read_tasks,
 )
-from conceptor.evaluation.tokens import tokenize
 
 PAIR_COUNTS = {
     "2012/MSRpar": 1500,

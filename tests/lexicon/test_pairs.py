@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.lexicon import read_pairs
 from conceptor.lexicon.pairs import both_ways
 

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.corpus.text import blocks
-from conceptor.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.streams import ByteReader
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from conceptor import atomic
+from conceptor.base import files as atomic
 from conceptor.vectors import write_vectors
 
 NAMES = [

@@ -110,7 +110,7 @@ def _decimal_expansion(value: Fraction) -> str:
 @settings(max_examples=400, deadline=None)
 def test_written_numbers_read_back_as_the_same_float32(values):
     vectors = np.array([values], dtype=np.float32)
-    line = written(Chunk(PackedWords.of(["w"]), vectors))
+    line = written(Chunk(PackedWords.from_words(["w"]), vectors))
     fields = line.decode().split()[1:]
     assert (parsed(fields).view(np.int32) == vectors[0].view(np.int32)).all()
     # Other programs parse to float64 and round, which is the same for so few digits.
@@ -123,7 +123,7 @@ def test_a_million_random_floats_survive_text():
     bits = np.random.default_rng(7).integers(0, 2**32, 1_000_000, dtype=np.uint32)
     values = bits.view(np.float32)
     values = values[np.isfinite(values)][:900_000].reshape(-1, 100)
-    words = PackedWords.of(["w"] * len(values))
+    words = PackedWords.from_words(["w"] * len(values))
     text = bytearray(written(Chunk(words, values)))
     result = parse_block(text, 100)
     assert (result.chunk.vectors.view(np.int32) == values.view(np.int32)).all()
@@ -132,7 +132,7 @@ def test_a_million_random_floats_survive_text():
 
 def test_short_decimals_stay_short():
     texts = ["0.418", "-0.24968", "0.5", "1.0", "-12.25", "1e-06", "3e+20", "0.00001"]
-    line = written(Chunk(PackedWords.of(["w"]), parsed(texts)[None])).decode()
+    line = written(Chunk(PackedWords.from_words(["w"]), parsed(texts)[None])).decode()
     assert line == "w " + " ".join(texts[:-3]) + " 1e-06 3e+20 0.00001\n"
 
 

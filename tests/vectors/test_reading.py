@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors import source as source_module
 
@@ -138,7 +138,7 @@ def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
         (b"\n\n\n", "not a vectors file"),
         (b"hello world\nthis is no vectors file\n", "not a vectors file"),
         (b"a 1 2\nb 3\nc 5 6\n", "line 2: expected a word and 2 numbers, found 2 fields"),
-        (b"a 1 2\nb 3\nc 5 6\n", "leave such rows out: conceptor convert --on-error skip$"),
+        (b"a 1 2\nb 3\nc 5 6\n", "leave such rows out with on_error=\"skip\"$"),
         (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found 'x'; repair"),
         (b"3 2\na 1 2\nb 3\nc 5 6\n", "line 3: expected a word and 2 numbers"),
         (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of 'b' has NaN; repair"),

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor.vectors.compiled import compiled
+from conceptor.kernels.compiled import compiled
 from conceptor.vectors.words import PackedWords, SeenWords
 
 
 @given(st.lists(st.text(max_size=6)), st.slices(8))
 @settings(deadline=None)
 def test_packed_words_are_a_sequence_of_strings(words, part):
-    packed = PackedWords.of(words)
+    packed = PackedWords.from_words(words)
     assert list(packed) == words
     assert [packed[i] for i in range(-len(words), len(words))] == words + words
     assert list(packed[part]) == words[part]
@@ -37,13 +37,13 @@ def test_the_first_word_that_is_not_utf8(words):
         return True
 
     expected = next((i for i, word in enumerate(words) if not decodes(word)), -1)
-    assert PackedWords.of(words).first_not_utf8() == expected
+    assert PackedWords.from_words(words).first_not_utf8() == expected
 
 
 @given(st.lists(st.text(alphabet="ab \n\t", max_size=4), min_size=1), st.integers(0, 3))
 @settings(deadline=None)
 def test_the_first_word_with_a_character(words, skip):
-    packed = PackedWords.of(words)[skip:]
+    packed = PackedWords.from_words(words)[skip:]
     expected = next((i for i, word in enumerate(words[skip:]) if set(word) & set(" \n")), -1)
     assert packed.first_with(b" \n") == expected
 
@@ -57,15 +57,17 @@ def test_seen_words_are_a_set(batches):
         for word in batch:
             expected.append(word not in reference)
             reference.add(word)
-        assert seen.is_new(PackedWords.of(batch)).tolist() == expected
+        assert seen.is_new(PackedWords.from_words(batch)).tolist() == expected
 
 
 def test_a_million_words_are_told_apart_while_the_set_grows():
     seen = SeenWords()
     for start in range(0, 1_000_000, 100_000):
-        words = PackedWords.of(f"word{i}" for i in range(start, start + 100_000))
+        words = PackedWords.from_words(f"word{i}" for i in range(start, start + 100_000))
         assert seen.is_new(words).all()
-    assert not seen.is_new(PackedWords.of(f"word{i}" for i in range(0, 1_000_000, 997))).any()
+    assert not seen.is_new(
+        PackedWords.from_words(f"word{i}" for i in range(0, 1_000_000, 997))
+    ).any()
 
 
 def test_compiling_without_a_place_for_the_cache(monkeypatch):

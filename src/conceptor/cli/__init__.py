@@ -8,6 +8,7 @@ from conceptor.cli import (  # noqa: F401 - registers their commands
     files,
     inspection,
     lexicon,
+    methods,
     reproduction,
 )
 from conceptor.cli.app import main

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from conceptor.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError
 
 # The main job first, then what goes with it; what is not named here comes last.
 _ORDER = ("postprocess", "inspect", "compare", "fit", "apply", "convert", "evaluate", "reproduce")
@@ -76,7 +76,9 @@ def main() -> None:
     except (ConceptorError, OSError) as error:
         if "--debug" in sys.argv[1:]:
             raise
-        typer.echo(f"conceptor: {_one_line(error)}", err=True)
+        from conceptor.cli.output import with_flags
+
+        typer.echo(f"conceptor: {with_flags(_one_line(error))}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
     finally:
         # All is done or undone; Python would meet a late Ctrl-C with a traceback while it leaves.

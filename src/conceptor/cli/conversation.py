@@ -13,7 +13,7 @@ from conceptor.cli.evaluation_options import split
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conceptor.evaluation.dialogue.saved import BeliefTracker
+    from conceptor.dialogue.saved import BeliefTracker
 
 __all__ = ["converse"]
 
@@ -25,8 +25,8 @@ _HOW_TO = """Say what a user would say; after each line comes what the tracker b
 
 def converse(tracker: BeliefTracker) -> None:
     """Read turns from standard input, and show the belief state after each."""
-    from conceptor.evaluation.dialogue import SLOTS, Turn
-    from conceptor.evaluation.dialogue.woz import system_acts
+    from conceptor.dialogue import SLOTS, Turn
+    from conceptor.dialogue.woz import system_acts
 
     if sys.stdin.isatty():
         typer.echo(_HOW_TO, err=True)

@@ -88,8 +88,8 @@ def train_ppmi(
 
       conceptor train-ppmi corpus.txt vectors.bin --dimension 300 --window 5 --min-count 10
     """
+    from conceptor.base.progress import on_terminal
     from conceptor.corpus import PPMIVectors
-    from conceptor.progress import on_terminal
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
@@ -137,7 +137,7 @@ def train_ppmi(
 
 
 def _write_counts(path: Path, counts: Mapping[str, int]) -> None:
-    from conceptor.atomic import replacing
+    from conceptor.base.files import replacing
 
     with replacing(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.writelines(f"{word} {count}\n" for word, count in counts.items())

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from conceptor.base.errors import ConceptorError
 from conceptor.cli.app import app
-from conceptor.errors import ConceptorError
 
 data_app = typer.Typer(
     help="The benchmark files: what there is, where it is, and how to get it.",
@@ -37,7 +37,7 @@ def list_files(
     """
     from dataclasses import asdict
 
-    from conceptor.datasets import find, registry
+    from conceptor.data.registry import find, registry
 
     places = {file: find(file, data) for file in registry().values()}
     if as_json:
@@ -66,7 +66,7 @@ def fetch_files(names: Names = None, data: Directory = None) -> None:
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
     """
     from conceptor.cli.progress import download_progress
-    from conceptor.datasets import data_file, gather, registry
+    from conceptor.data.registry import data_file, gather, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())
     with download_progress() as progress:
@@ -92,7 +92,7 @@ def verify_files(names: Names = None, data: Directory = None) -> None:
 
     Example: [b]conceptor data verify[/b]
     """
-    from conceptor.datasets import data_file, registry, verify
+    from conceptor.data.registry import data_file, registry, verify
 
     files = [data_file(name) for name in names] if names else list(registry().values())
     wrong = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
 from conceptor.cli.conversation import converse
 from conceptor.cli.evaluation_options import (
@@ -17,20 +18,20 @@ from conceptor.cli.evaluation_options import (
     OfflineOption,
     OutputOption,
     choice,
+    fetch_vocabulary,
     opened,
     split,
 )
 from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
 from conceptor.cli.progress import download_progress, training_progress
-from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.evaluation.dialogue import Corpus, Options
-    from conceptor.evaluation.dialogue.saved import BeliefTracker
-    from conceptor.evaluation.dialogue.study import Study
-    from conceptor.evaluation.dialogue.trials import Job, Weights
+    from conceptor.dialogue import Corpus, Options
+    from conceptor.dialogue.saved import BeliefTracker
+    from conceptor.dialogue.study import Study
+    from conceptor.dialogue.trials import Job, Weights
 
 
 @app.command()
@@ -43,7 +44,7 @@ def dialogue(
         str | None,
         typer.Option(
             help="As in [b]compare[/b], and [b]random[/b] for random vectors; comma-separated. "
-            "Default: original,abtt,cn,cn-zipf; with --interactive cn-zipf.",
+            "Default: original,abtt,cn-paper,cn; with --interactive cn.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 5,
@@ -114,9 +115,9 @@ def dialogue(
 
     [b]conceptor dialogue --interactive --load trackers/cn/0[/b]
     """
-    from conceptor.dialogue_comparison import checked_methods, checked_slots, need_torch
-    from conceptor.evaluation.dialogue import Confirm, Options, Start, Update
-    from conceptor.methods import DEFAULT_METHODS
+    from conceptor.algebra.methods import DEFAULT_METHODS
+    from conceptor.comparing.dialogue import checked_methods, checked_slots, need_torch
+    from conceptor.dialogue import Confirm, Options, Start, Update
 
     one_format(as_json, as_markdown)
     check_outputs([output], [vectors], plot)
@@ -124,7 +125,7 @@ def dialogue(
     if load is not None:
         if not interactive:
             raise InvalidInputError("--load is for --interactive")
-        from conceptor.evaluation.dialogue.saved import BeliefTracker
+        from conceptor.dialogue.saved import BeliefTracker
 
         converse(BeliefTracker.load(load))
         return
@@ -137,7 +138,7 @@ def dialogue(
         batch=batch,
         rate=rate,
     )
-    default = ["cn-zipf"] if interactive else list(DEFAULT_METHODS)
+    default = ["cn"] if interactive else list(DEFAULT_METHODS)
     chosen = checked_methods(split(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive trains one method; name one with --methods")
@@ -157,7 +158,7 @@ def dialogue(
         for tracker in trackers:
             tracker.save(save / tracker.provenance["method"] / str(tracker.provenance["seed"]))
     if plot is not None:
-        from conceptor.plots import draw_learning
+        from conceptor.report.plots import draw_learning
 
         draw_learning(study, plot)
     if interactive:
@@ -165,7 +166,7 @@ def dialogue(
     elif as_json:
         write(as_json_text(study.to_dict()), output)
     else:
-        from conceptor.dialogue_report import dialogue_tables
+        from conceptor.report.dialogue import dialogue_tables
 
         show(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
 
@@ -181,14 +182,15 @@ def _train(
     *,
     offline: bool,
 ) -> tuple[Study, list[BeliefTracker]]:
-    from conceptor.dialogue_comparison import FewWordsWarning, compare_dialogue
-    from conceptor.evaluation.dialogue import load as load_corpus
-    from conceptor.methods import settings_for
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing.dialogue import FewWordsWarning, compare_dialogue
+    from conceptor.dialogue import load as load_corpus
+    from conceptor.fitting import FitOptions
 
     source = opened(vectors)
     with download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
+    fetch_vocabulary(data, offline=offline)
     weights: dict[tuple[str, int], dict[Job, Weights]] = {}
 
     def keep(job: Job, trained: Weights) -> None:
@@ -203,7 +205,7 @@ def _train(
             source,
             corpus,
             methods,
-            settings_for(source, data=data, offline=offline),
+            FitOptions(data=data),
             slots=slots,
             seeds=seeds,
             options=options,
@@ -219,10 +221,10 @@ def _train(
 def _tracker(
     corpus: Corpus, vectors: str, weights: dict[Job, Weights], options: Options
 ) -> BeliefTracker:
-    from conceptor.evaluation.dialogue.saved import BeliefTracker
+    from conceptor.dialogue.saved import BeliefTracker
 
     first = next(iter(weights))
-    return BeliefTracker.of(
+    return BeliefTracker.from_parts(
         first.embedding,
         corpus.values,
         {job.slot: trained for job, trained in weights.items()},

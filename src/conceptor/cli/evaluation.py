@@ -23,12 +23,14 @@ from conceptor.cli.evaluation_options import (
     SynonymsOption,
     choice,
     chosen_battery,
+    chosen_lexicon,
+    fetch_vocabulary,
     opened,
     say_if_nothing_was_used,
     split,
 )
-from conceptor.cli.file_options import read_aperture
-from conceptor.cli.output import as_json_text, check_outputs, one_format, show, write
+from conceptor.cli.file_options import FunctionWords, Vocabulary, Weights  # noqa: TC001 - Typer
+from conceptor.cli.output import as_json_text, check_outputs, one_format, show, warn, write
 
 
 @app.command()
@@ -54,10 +56,10 @@ def evaluate(
 
     Example: [b]conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json[/b]
     """
+    from conceptor.base.progress import on_terminal
     from conceptor.evaluation import Missing
-    from conceptor.evaluation.rows import chunks_of, collect
-    from conceptor.progress import on_terminal
-    from conceptor.report import comma_separated, evaluation_tables
+    from conceptor.report.tables import comma_separated, evaluation_tables
+    from conceptor.vectors.chunks import collect_rows
 
     one_format(as_json, as_markdown, as_csv)
     check_outputs([output], vectors)
@@ -67,7 +69,7 @@ def evaluate(
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
-            rows = collect(chunks_of(source, progress), battery.words, battery.first)
+            rows = collect_rows(source, battery.words, battery.first, progress)
         evaluations.append(battery.run(rows, str(path), policy))
     say_if_nothing_was_used(evaluations)
     if as_json:
@@ -90,39 +92,21 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            help="Out of original, abtt, cn, cn-zipf, whitening, zipf-whitening, pvn, hsr, and "
-            "with a lexicon counterfit-syn, counterfit-ant, counterfit, retrofit; "
+            help="Out of original, cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, "
+            "ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, retrofit; "
             "comma-separated, or [b]all[/b] without a lexicon. [b]cn+counterfit[/b] is one after "
-            "the other.",
+            "the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),
-    ] = "original,abtt,cn,cn-zipf",
+    ] = "original,abtt,cn-paper,cn",
     tasks: Annotated[
         str | None,
         typer.Option(
             help="Out of similarity, sts, categorization, analogy, sts-b; comma-separated."
         ),
     ] = None,
-    vocabulary: Annotated[
-        str | None,
-        typer.Option(
-            help="What methods are fitted on: a file of words or [b]top:N[/b]. Default: the "
-            "paper's list where it is at hand, else top:50000.",
-            metavar="FILE|top:N",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            help="Usage for cn-zipf and zipf-whitening: [b]zipf[/b] (ranks in the file), "
-            '[b]wordfreq:LANG[/b], or a file of "word count" lines. Default: ranks; for an '
-            "alphabetical file, Wikipedia counts.",
-            metavar="zipf|wordfreq:LANG|FILE",
-        ),
-    ] = None,
-    aperture: Annotated[float, typer.Option(min=0.0, help="Aperture of cn.")] = 2.0,
-    usage_aperture: Annotated[
-        str, typer.Option(help="Aperture of cn-zipf: a number or [b]auto[/b].")
-    ] = "auto",
+    vocabulary: Vocabulary = None,
+    weights: Weights = None,
+    function_words: FunctionWords = None,
     sentences: Annotated[
         str | None,
         typer.Option(
@@ -132,8 +116,6 @@ def compare(
             "other sets."
         ),
     ] = None,
-    directions: Annotated[int, typer.Option(min=0, help="Directions of ABTT and PVN.")] = 2,
-    ridge: Annotated[float, typer.Option(help="Ridge of HSR.")] = 50.0,
     synonyms: SynonymsOption = None,
     antonyms: AntonymsOption = None,
     missing: MissingOption = "skip",
@@ -165,22 +147,24 @@ def compare(
 
     [b]conceptor compare --tasks sts --sentences average,sif,usif,conceptor[/b]
     """
-    from conceptor.comparison import compare as run
+    from conceptor.algebra.methods import ORIGINAL, parse_methods, spectral_methods
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing.words import compare as run
     from conceptor.evaluation import Missing
-    from conceptor.methods import METHODS, ORIGINAL, checked, settings_for
-    from conceptor.progress import on_terminal
-    from conceptor.report import comma_separated, comparison_tables, sentence_tables
-    from conceptor.report_page import page
+    from conceptor.fitting import FitOptions
+    from conceptor.report.page import page
+    from conceptor.report.tables import comma_separated, comparison_tables, sentence_tables
 
     one_format(as_json, as_markdown, as_csv, as_html)
-    check_outputs([output], [vectors, vocabulary, weights, *(synonyms or ()), *(antonyms or ())])
+    lists = [*(synonyms or ()), *(antonyms or ())]
+    check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = choice(Missing, missing, "--missing")
-    names = checked([ORIGINAL, *METHODS] if methods == "all" else split(methods))
-    chosen_aperture = read_aperture(usage_aperture, "--usage-aperture")
+    names = [ORIGINAL, *spectral_methods()] if methods == "all" else split(methods)
+    chains = parse_methods(names)
     encoders = []
     if sentences is not None:
         # scikit-learn takes a second to import.
-        from conceptor.sentence_comparison import (
+        from conceptor.comparing.sentences import (
             checked_encoders,
             compare_sentences,
             sentence_tasks,
@@ -192,31 +176,22 @@ def compare(
     battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
     if encoders:
         sentence_tasks(battery)
-    settings = settings_for(
-        source,
-        vocabulary=vocabulary,
-        usage=weights,
-        data=data,
-        offline=offline,
-        aperture=aperture,
-        usage_aperture=chosen_aperture,
-        directions=directions,
-        ridge=ridge,
-        synonyms=synonyms or (),
-        antonyms=antonyms or (),
-    )
+    fetch_vocabulary(data, offline=offline)
+    lexicon = chosen_lexicon(synonyms, antonyms, data, offline=offline)
+    options = FitOptions(weights, vocabulary, lexicon, function_words, data)
     with on_terminal() as progress:
         comparison = run(
             source,
+            chains,
             battery,
-            names,
-            settings,
+            options,
             name=title,
             missing=policy,
             resamples=resamples,
             seed=seed,
             progress=progress,
         )
+    warn(f"{title}: {caution}" for caution in comparison.cautions)
     say_if_nothing_was_used([next(iter(comparison.evaluations.values()))])
     by_sentence = None
     if encoders:
@@ -225,7 +200,7 @@ def compare(
                 source,
                 battery,
                 encoders,
-                settings,
+                options,
                 name=title,
                 resamples=resamples,
                 seed=seed,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli.progress import download_progress
-from conceptor.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from conceptor.evaluation import Battery, Evaluation
+    from conceptor.lexicon.files import Lexicon
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -54,11 +55,11 @@ KmeansOption = Annotated[
 ]
 SynonymsOption = Annotated[
     list[Path] | None,
-    typer.Option(help="Pairs of synonyms, one a line; may be repeated. Default: the paper's."),
+    typer.Option(help="Pairs of synonyms, one per line; may be repeated. Default: the paper's."),
 ]
 AntonymsOption = Annotated[
     list[Path] | None,
-    typer.Option(help="Pairs of antonyms, one a line; may be repeated. Default: the paper's."),
+    typer.Option(help="Pairs of antonyms, one per line; may be repeated. Default: the paper's."),
 ]
 
 
@@ -94,6 +95,30 @@ def chosen_battery(
     return battery
 
 
+def fetch_vocabulary(data: Path | None, *, offline: bool) -> None:
+    """Download the words that methods are fitted on, so that every command finds them."""
+    from conceptor.data.registry import gather
+    from conceptor.weights import PAPER_VOCABULARY
+
+    with download_progress() as progress:
+        gather([PAPER_VOCABULARY], data, offline=offline, progress=progress)
+
+
+def chosen_lexicon(
+    synonyms: list[Path] | None,
+    antonyms: list[Path] | None,
+    data: Path | None = None,
+    *,
+    offline: bool = False,
+) -> Lexicon | None:
+    """Return the lexicon that was named; None leaves it to the method."""
+    if not (synonyms or antonyms or offline):
+        return None
+    from conceptor.lexicon.files import Lexicon
+
+    return Lexicon(tuple(synonyms or ()), tuple(antonyms or ()), data, offline)
+
+
 def say_if_nothing_was_used(evaluations: Iterable[Evaluation]) -> None:
     """Say why there is nothing to see."""
     for evaluation in evaluations:
@@ -110,7 +135,7 @@ def opened(path: Path | None, on_error: Literal["raise", "skip"] = "raise") -> o
 
     What is wrong with it is said before anything is downloaded.
     """
-    from conceptor.datasets import demo_vectors
+    from conceptor.data.registry import demo_vectors
     from conceptor.evaluation import WordVectors
     from conceptor.vectors import open_vectors
 
@@ -124,7 +149,7 @@ def opened(path: Path | None, on_error: Literal["raise", "skip"] = "raise") -> o
 
 
 def split(names: str) -> list[str]:
-    """Part names at commas."""
+    """Split a comma-separated list."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 

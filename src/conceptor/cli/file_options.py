@@ -7,18 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from conceptor.errors import InvalidInputError
-
-
-class Method(StrEnum):
-    """How vectors are post-processed."""
-
-    cn = "cn"
-    abtt = "abtt"
-    ew = "ew"
-    whiten = "whiten"
-    pvn = "pvn"
-    hsr = "hsr"
+from conceptor.base.errors import InvalidInputError
 
 
 class OnError(StrEnum):
@@ -38,11 +27,14 @@ class Dtype(StrEnum):
 In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
 Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
 MethodOption = Annotated[
-    Method,
+    str | None,
     typer.Option(
-        help="cn: conceptor negation; abtt: all-but-the-top; ew: eigenvalue weighting; "
-        "whiten: ZCA whitening; pvn: variance normalisation; hsr: half-sibling regression on "
-        "the function words given by --vocabulary."
+        "--method",
+        metavar="NAME",
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew; with a lexicon "
+        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit is one after the "
+        "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
+        "\\[default: cn]",
     ),
 ]
 Aperture = Annotated[
@@ -57,13 +49,14 @@ Paper = Annotated[
     bool,
     typer.Option(
         "--paper",
-        help="The paper's own settings of cn: words of its list (where at hand) count the same, "
-        "α = 2.",
+        help="Short for --method cn-paper: common words count once each, α = 2.",
     ),
 ]
 Directions = Annotated[
     int | None,
-    typer.Option(help="Directions that abtt drops or pvn levels.  \\[default: dimension/100]"),
+    typer.Option(
+        help="Directions that abtt drops or pvn levels.  \\[default: dimension/100, at least 2]"
+    ),
 ]
 Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
 Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
@@ -71,18 +64,24 @@ Weights = Annotated[
     str | None,
     typer.Option(
         metavar="uniform|zipf|wordfreq:LANG|FILE",
-        help="What words weigh: the same; 1/(rank + 2.7) by their rank in the file; their "
-        "frequency in a language; or a file of 'word count' lines.  \\[default: zipf for cn in a "
-        "file sorted by frequency, else uniform]",
+        help="How often words are used, for cn and zipf-whitening: the same; 1/(rank + 2.7) by "
+        "their rank in the file; their frequency in a language; or a file of 'word count' lines.  "
+        "\\[default: zipf in a file sorted by frequency; else Wikipedia's counts where found, "
+        "wordfreq where installed, or uniform]",
     ),
 ]
 Vocabulary = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|top:N",
-        help="Estimate on these words only: a file, one word a line, or the first N of the "
-        "vectors. All vectors are transformed all the same.",
+        help="Fit on these words only: a file with one word per line, or the first N of the "
+        "vectors. All vectors are transformed all the same.  \\[default: for methods that count "
+        "each word once, the paper's list where found, else top:50000]",
     ),
+]
+FunctionWords = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]"),
 ]
 SaveMap = Annotated[str | None, typer.Option(metavar="MAP", help="Also save the map here.")]
 Memory = Annotated[

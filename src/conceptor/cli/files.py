@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
-from conceptor.cli.choices import as_in_the_paper, chosen_estimator, chosen_usage, read_size
+from conceptor.cli.choices import chosen_method, read_size
+from conceptor.cli.evaluation_options import AntonymsOption, SynonymsOption, chosen_lexicon
 from conceptor.cli.file_options import (
     Aperture,
     Directions,
@@ -16,10 +18,10 @@ from conceptor.cli.file_options import (
     DtypeOption,
     Force,
     Format,
+    FunctionWords,
     In,
     Json,
     Memory,
-    Method,
     MethodOption,
     OnError,
     OnErrorOption,
@@ -32,7 +34,7 @@ from conceptor.cli.file_options import (
     Vocabulary,
     Weights,
 )
-from conceptor.cli.output import as_json_text, check_outputs
+from conceptor.cli.output import as_json_text, check_outputs, warn
 from conceptor.cli.scale import (
     ClusterOptions,
     Column,
@@ -43,10 +45,9 @@ from conceptor.cli.scale import (
     postprocess_shards,
     refuse_file_options,
 )
-from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from conceptor.postprocess import Report
+    from conceptor.pipeline import Report
     from conceptor.vectors import VectorSource
 
 
@@ -54,13 +55,16 @@ if TYPE_CHECKING:
 def postprocess(
     source: In,
     target: Out,
-    method: MethodOption = Method.cn,
+    method: MethodOption = None,
     aperture: Aperture = None,
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
     weights: Weights = None,
     vocabulary: Vocabulary = None,
+    function_words: FunctionWords = None,
+    synonyms: SynonymsOption = None,
+    antonyms: AntonymsOption = None,
     paper: Paper = False,
     save_map: SaveMap = None,
     memory: Memory = None,
@@ -96,29 +100,36 @@ def postprocess(
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
     """
     _refuse_json_into_pipe(target, as_json=as_json)
-    from conceptor.postprocess import postprocess as run
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
 
-    if paper:
-        aperture, weights, vocabulary = as_in_the_paper(method, aperture, weights, vocabulary)
-    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    estimator = chosen_estimator(method, options, vocabulary)
+    chosen = chosen_method(
+        method,
+        paper=paper,
+        weights=weights,
+        aperture=aperture,
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
+    )
     budget = read_size(memory)
     if is_sharded(source, scheduler, workers, column):
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         cluster = ClusterOptions(scheduler, workers, budget)
-        chosen = ShardOptions(weights or "uniform", vocabulary, column, save_map, force)
-        _close(postprocess_shards(source, target, estimator, cluster, chosen), as_json=as_json)
+        shards = ShardOptions(weights, vocabulary, column, save_map, force)
+        _close(postprocess_shards(source, target, chosen, cluster, shards), as_json=as_json)
         return
-    check_outputs([target, save_map], [weights, vocabulary])
-    opened = _opened(source, on_error, replace_spaces)
-    usage = chosen_usage(opened, method, weights, vocabulary)
+    from conceptor.fitting import FitOptions
+    from conceptor.pipeline import postprocess as run
+
+    lists = [*(synonyms or ()), *(antonyms or ())]
+    check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
+    lexicon = chosen_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
-            opened,
+            _opened(source, on_error, replace_spaces),
             target,
-            estimator,
-            weights=usage,
+            chosen,
+            FitOptions(weights, vocabulary, lexicon, function_words),
             memory=budget,
             save_map=save_map,
             format=format,
@@ -133,13 +144,14 @@ def postprocess(
 def fit(
     source: In,
     target: Annotated[str, typer.Argument(metavar="MAP", help="Where to save the map.")],
-    method: MethodOption = Method.cn,
+    method: MethodOption = None,
     aperture: Aperture = None,
     directions: Directions = None,
     power: Power = None,
     ridge: Ridge = None,
     weights: Weights = None,
     vocabulary: Vocabulary = None,
+    function_words: FunctionWords = None,
     paper: Paper = False,
     force: Force = False,
     on_error: OnErrorOption = OnError.error,
@@ -151,21 +163,27 @@ def fit(
 
       conceptor fit glove.txt cn.safetensors --vocabulary enwiki_vocab_min200.txt --aperture 2
     """
-    from conceptor.postprocess import fit as run
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
+    from conceptor.fitting import FitOptions
+    from conceptor.pipeline import fit as run
     from conceptor.vectors.target import check_new_file
 
-    if paper:
-        aperture, weights, vocabulary = as_in_the_paper(method, aperture, weights, vocabulary)
-    options = {"aperture": aperture, "directions": directions, "power": power, "ridge": ridge}
-    estimator = chosen_estimator(method, options, vocabulary)
-    check_outputs([target], [weights, vocabulary])
+    chosen = chosen_method(
+        method,
+        paper=paper,
+        weights=weights,
+        aperture=aperture,
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
+    )
+    check_outputs([target], [weights, vocabulary, function_words])
     opened = _opened(source, on_error, None)
-    usage = chosen_usage(opened, method, weights, vocabulary)
     check_new_file(target, opened.files(), force=force)
+    options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
-        report = run(opened, estimator, weights=usage, progress=progress)
-    estimator.map_.save(target)
+        solution, report = run(opened, chosen, options, progress=progress)
+    solution.map.save(target)
     _close(report, as_json=as_json)
 
 
@@ -187,10 +205,10 @@ def apply(
 
       conceptor apply cn.safetensors new-words.txt new-words-better.txt
     """
-    from conceptor.linear_map import LinearMap
+    from conceptor.algebra.affine_map import AffineMap
 
     check_outputs([target], [map_])
-    loaded = LinearMap.load(map_)
+    loaded = AffineMap.load(map_)
     _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
 
@@ -226,8 +244,8 @@ def _transfer(
     as_json: bool,
 ) -> None:
     _refuse_json_into_pipe(target, as_json=as_json)
-    from conceptor.postprocess import apply as run
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
+    from conceptor.pipeline import apply as run
 
     with on_terminal() as progress:
         report = run(
@@ -259,8 +277,7 @@ def _refuse_json_into_pipe(target: str, *, as_json: bool) -> None:
 
 def _close(report: Report, *, as_json: bool) -> None:
     """Say what was odd, then what was done."""
-    for remark in report.remarks:
-        typer.echo(f"conceptor: warning: {remark}", err=True)
+    warn(report.remarks)
     if as_json:
         typer.echo(as_json_text(asdict(report)), nl=False)
         return
@@ -268,8 +285,10 @@ def _close(report: Report, *, as_json: bool) -> None:
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "
         f"({report.megabytes_per_second:,.0f} MB/s)"
     )
-    if report.estimated_on is not None and report.estimated_on != report.words:
-        line += f", estimated on {report.estimated_on:,}"
+    if report.fitted_on is not None:
+        few = report.estimated_on is not None and report.estimated_on != report.words
+        number = f"{report.estimated_on:,} words: " if few else ""
+        line += f"; {report.method} fitted on {number}{report.fitted_on}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
     if report.aperture is not None:

@@ -10,7 +10,7 @@ import typer
 from conceptor.cli.app import app
 from conceptor.cli.evaluation_options import DEMO, opened
 from conceptor.cli.file_options import OnError, OnErrorOption
-from conceptor.cli.output import as_json_text, check_outputs
+from conceptor.cli.output import as_json_text, check_outputs, warn
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
@@ -40,20 +40,16 @@ def inspect(
 
     Example: [b]conceptor inspect glove.840B.300d.txt --plot spectrum.svg[/b]
     """
-    from conceptor.datasets import at_hand
+    from conceptor.base.progress import on_terminal
     from conceptor.inspection import inspect as run
-    from conceptor.progress import on_terminal
-    from conceptor.usage import usage
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    chosen = None if weights is None else usage(at_hand(weights))
     skip: Literal["skip", "raise"] = "skip" if on_error is OnError.skip else "raise"
     source = opened(vectors, skip)
     with on_terminal() as progress:
-        found = run(source, chosen, name=str(vectors or DEMO), progress=progress)
-    for remark in source.findings.lines() if isinstance(source, VectorSource) else ():
-        typer.echo(f"conceptor: warning: {remark}", err=True)
+        found = run(source, weights, name=str(vectors or DEMO), progress=progress)
+    warn(source.findings.lines() if isinstance(source, VectorSource) else ())
     if plot is not None:
         found.draw(plot)
     if as_json:
@@ -69,8 +65,7 @@ def _show(found: Inspection) -> None:
 
     console = Console(highlight=False)
     console.print(
-        f"{found.vectors}: {found.count:,} vectors of {found.dimension} numbers; "
-        f"words weigh by {found.weights}",
+        f"{found.vectors}: {found.count:,} vectors of {found.dimension} numbers; {found.fitted_on}",
         markup=False,
     )
     table = Table(box=box.SIMPLE, pad_edge=False)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
 from conceptor.cli.file_options import (
     Dtype,
@@ -21,8 +22,7 @@ from conceptor.cli.file_options import (
     OnErrorOption,
     Out,
 )
-from conceptor.cli.output import check_outputs
-from conceptor.errors import InvalidInputError
+from conceptor.cli.output import check_outputs, warn
 
 
 @app.command()
@@ -62,11 +62,12 @@ def counterfit(
       conceptor counterfit glove.txt better.txt --synonyms ppdb_synonyms.txt
       --antonyms ppdb_antonyms.txt --antonyms wordnet_antonyms.txt
     """
+    from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
-    from conceptor.passes import watched
-    from conceptor.progress import on_terminal
-    from conceptor.vectors import open_vectors, write_vectors
+    from conceptor.vectors.chunks import read_chunks
+    from conceptor.vectors.files import open_vectors
     from conceptor.vectors.target import plan_target
+    from conceptor.vectors.writing import write_chunks
 
     if not synonyms and not antonyms:
         raise InvalidInputError("a lexicon is needed: --synonyms FILE, --antonyms FILE or both")
@@ -86,19 +87,9 @@ def counterfit(
     goal = plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
-        words = write_vectors(
-            target,
-            (
-                (chunk.words, method.transform(chunk.words, chunk.vectors))
-                for chunk in watched(opened, "writing", progress)
-            ),
-            format=goal.format,
-            dtype=dtype.value,
-            count=opened.count,
-            force=force,
-        )
-    for remark in opened.findings.lines():
-        typer.echo(f"conceptor: warning: {remark}", err=True)
+        rows = read_chunks(opened, progress, "writing")
+        words = write_chunks(rows, goal, opened.count, method.transform)
+    warn(opened.findings.lines())
     report = {
         "words": words,
         "changed": len(method.words_),

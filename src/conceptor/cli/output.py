@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -12,15 +13,30 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from conceptor.atomic import check_place, replacing
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import check_place, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from conceptor.report import Table
+    from conceptor.report.tables import Table
 
-__all__ = ["as_json_text", "check_outputs", "one_format", "saying", "show", "write"]
+# Arguments of the library that are options here.
+_ARGUMENT = re.compile(
+    r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
+    r"=(?:True\b|\"(?P<value>[^\"]*)\")"
+)
+
+__all__ = [
+    "as_json_text",
+    "check_outputs",
+    "one_format",
+    "saying",
+    "show",
+    "warn",
+    "with_flags",
+    "write",
+]
 
 
 def check_outputs(
@@ -42,7 +58,7 @@ def check_outputs(
             raise InvalidInputError(f"{output}: would be written twice; name two files")
         taken.add(Path(output).resolve())
     if figure is not None:
-        from conceptor.plots import figure_format
+        from conceptor.report.plots import figure_format
 
         figure_format(figure)
 
@@ -55,7 +71,7 @@ def one_format(*chosen: bool) -> None:
 
 def as_json_text(found: object) -> str:
     """Return JSON that every reader takes: null for numbers that are none, or infinite."""
-    from conceptor.arrays import jsonable  # and NumPy, which --help can do without
+    from conceptor.base.arrays import jsonable  # and NumPy, which --help can do without
 
     return json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -77,7 +93,7 @@ def show(
     after: str = "",
 ) -> None:
     """Show tables in the terminal, or write them as Markdown or as plain text."""
-    from conceptor.report import markdown, rich_table
+    from conceptor.report.tables import markdown, rich_table
 
     if as_markdown:
         parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
@@ -101,12 +117,30 @@ def show(
         write(stream.getvalue(), output)
 
 
+def with_flags(message: str) -> str:
+    """Return a message of the library in the words of the command line.
+
+    The library speaks of arguments, as in force=True or on_error="skip"; here these are --force
+    and --on-error skip.
+    """
+
+    def as_flag(match: re.Match[str]) -> str:
+        name, value = match["name"].replace("_", "-"), match["value"]
+        return f"--{name}" if value is None else f"--{name} {value}"
+
+    return _ARGUMENT.sub(as_flag, message)
+
+
+def warn(messages: Iterable[str]) -> None:
+    """Print warnings on standard error."""
+    for message in messages:
+        typer.echo(f"conceptor: warning: {with_flags(message)}", err=True)
+
+
 @contextmanager
 def saying(category: type[Warning]) -> Iterator[None]:
     """Say warnings of a kind in a line each, once the block is done."""
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", category)
         yield
-    for warning in raised:
-        if issubclass(warning.category, category):
-            typer.echo(f"conceptor: warning: {warning.message}", err=True)
+    warn(str(each.message) for each in raised if issubclass(each.category, category))

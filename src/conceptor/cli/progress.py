@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from conceptor.datasets import DataFile
-    from conceptor.evaluation.dialogue.training import Epoch
-    from conceptor.evaluation.dialogue.trials import Job, Watch
+    from conceptor.data.registry import DataFile
+    from conceptor.dialogue.training import Epoch
+    from conceptor.dialogue.trials import Job, Watch
 
 __all__ = ["download_progress", "training_progress"]
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
 from conceptor.cli.evaluation_options import (
     DataOption,
@@ -19,7 +20,6 @@ from conceptor.cli.evaluation_options import (
 )
 from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
 from conceptor.cli.progress import training_progress
-from conceptor.errors import InvalidInputError
 
 
 @app.command()
@@ -54,10 +54,11 @@ def reproduce(
     Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
     glove.840B.300d.txt[/b]
     """
-    from conceptor import reproduction
-    from conceptor.dialogue_comparison import FewWordsWarning
-    from conceptor.evaluation.dialogue import Options
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing import paper as reproduction
+    from conceptor.comparing.dialogue import FewWordsWarning
+    from conceptor.dialogue import Options
+    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
     one_format(as_json, as_markdown)
     check_outputs([output], [word2vec, glove], figure)
@@ -82,8 +83,9 @@ def reproduce(
             watch=watch,
         )
     if figure is not None:
-        found.draw_gates(figure)
+        draw_gates(found, figure)
     if as_json:
         write(as_json_text(found.to_dict()), output)
     else:
-        show(found.tables(), found.notes, as_markdown, output, after=found.gates_text())
+        tables = reproduction_tables(found)
+        show(tables, found.notes, as_markdown, output, after=gates_text(found))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli.file_options import Dtype, OnError
-from conceptor.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from conceptor.postprocess import Report
-    from conceptor.spectral import SpectralMethod
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.pipeline import Report
 
 Scheduler = Annotated[
     str | None,
@@ -24,7 +24,7 @@ Workers = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Work on shards in so many processes of this machine; --memory is then what each "
+        help="Work on shards in this many local processes; --memory is then what each "
         "may use.  \\[default: one for each processor]",
     ),
 ]
@@ -49,7 +49,7 @@ class ClusterOptions(NamedTuple):
 class ShardOptions(NamedTuple):
     """What is done with shards."""
 
-    weights: str
+    weights: str | None
     vocabulary: str | None
     column: str | None
     save_map: str | None
@@ -93,12 +93,12 @@ def refuse_file_options(
 def postprocess_shards(
     source: str,
     target: str,
-    estimator: SpectralMethod,
+    method: str | Recipe | LexiconRecipe,
     cluster: ClusterOptions,
     options: ShardOptions,
 ) -> Report:
     """Connect, say where the dashboard is, and do the work."""
-    from conceptor.progress import on_terminal
+    from conceptor.base.progress import on_terminal
 
     try:
         from conceptor.distributed import connected, postprocess
@@ -115,4 +115,4 @@ def postprocess_shards(
     with connected(scheduler, workers=workers, memory=memory) as client:
         typer.echo(f"conceptor: dashboard at {client.dashboard_link}", err=True)
         with on_terminal("vectors") as progress:
-            return postprocess(source, target, estimator, **options._asdict(), progress=progress)
+            return postprocess(source, target, method, **options._asdict(), progress=progress)

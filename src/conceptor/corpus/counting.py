@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.base.threads import processors
 from conceptor.corpus.numbering import UNITS, numbered
-from conceptor.errors import InvalidInputError
-from conceptor.progress import silent
-from conceptor.vectors.pipeline import processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.base.progress import Progress
     from conceptor.corpus.numbering import Tokens, Unit
     from conceptor.corpus.text import Corpus
-    from conceptor.progress import Progress
 
 _IN_MEMORY = 64 << 20
 _TOKENS_AT_ONCE = 1 << 22
@@ -188,7 +188,7 @@ class _PairTable:
 
     def add(self, tokens: NDArray[np.int32], begin: int) -> None:
         """Count the pairs of the tokens from `begin` on."""
-        from conceptor.corpus.kernels import count_pairs, move_pairs
+        from conceptor.kernels.corpus import count_pairs, move_pairs
 
         while begin < len(tokens):
             limit = int(_FULL * len(self._table))

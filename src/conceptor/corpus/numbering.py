@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from conceptor.base.threads import ahead
 from conceptor.corpus.text import blocks
-from conceptor.vectors.pipeline import ahead
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.base.progress import Progress
     from conceptor.corpus.text import Corpus
-    from conceptor.progress import Progress
 
 Tokens = Literal["words", "spaces"]
 Unit = Literal["line", "paragraph", "document"]
@@ -52,7 +52,7 @@ def numbered(
     progress: Progress,
 ) -> WordNumbers:
     """Write the numbers of the tokens of a corpus to a file: the word's, or a boundary's."""
-    from conceptor.corpus.kernels import find_tokens
+    from conceptor.kernels.corpus import find_tokens
 
     in_token = _in_token(tokens)
     numbers = WordNumbers()
@@ -89,7 +89,7 @@ class WordNumbers:
         self, text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """Return the number of each token of a text."""
-        from conceptor.corpus.kernels import number_tokens
+        from conceptor.kernels.corpus import number_tokens
 
         self._make_room(len(starts), len(text))
         numbers = np.empty(len(starts), dtype=np.int32)
@@ -112,7 +112,7 @@ class WordNumbers:
         return PackedWords(self._blob, self._offsets[: self.known + 1])
 
     def _make_room(self, tokens: int, letters: int) -> None:
-        from conceptor.corpus.kernels import fill_table
+        from conceptor.kernels.corpus import fill_table
 
         most = self.known + tokens
         self.counts = _at_least(self.counts, most)

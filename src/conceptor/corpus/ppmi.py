@@ -9,19 +9,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from conceptor.algebra.gates import power as gated_power
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.corpus.counting import cooccurrence
-from conceptor.errors import InvalidInputError
-from conceptor.gates import power as gated_power
-from conceptor.progress import silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conceptor.arrays import Float64
+    from conceptor.base.arrays import Float64
+    from conceptor.base.progress import Progress
     from conceptor.corpus.counting import Cooccurrence
     from conceptor.corpus.numbering import Tokens, Unit
     from conceptor.corpus.text import Corpus
-    from conceptor.progress import Progress
 
 _ENTRIES_AT_ONCE = 1 << 20
 
@@ -145,7 +145,7 @@ class PPMIVectors(BaseEstimator):
     words : list of str
         The vocabulary by falling count.
     counts : dict of str to int
-        How often each occurs, as `conceptor.usage.usage` wants weights.
+        How often each occurs, as `conceptor.weights.usage` wants weights.
     singular_values_ : ndarray of shape (dimension,)
         D, descending.
     singular_vectors_ : ndarray of shape (words, dimension)

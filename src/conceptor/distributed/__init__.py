@@ -11,7 +11,7 @@ Work goes to the current `distributed.Client`; without one, to threads of this p
 
 from importlib.util import find_spec
 
-from conceptor.errors import MissingExtraError
+from conceptor.base.errors import MissingExtraError
 
 if any(find_spec(name) is None for name in ("dask", "distributed", "fsspec", "pyarrow")):
     raise MissingExtraError("work on a cluster", "dask")

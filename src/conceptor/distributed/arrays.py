@@ -10,23 +10,23 @@ from dask.array import Array as DaskArray
 from dask.array import from_array
 from threadpoolctl import threadpool_limits
 
-from conceptor.arrays import result_dtype
-from conceptor.distributed.cluster import Run, delayed
+from conceptor.base.arrays import result_dtype
+from conceptor.base.errors import InvalidInputError
+from conceptor.distributed.cluster import Tally, delayed
 from conceptor.distributed.content import Rows, wordless
-from conceptor.distributed.gathering import Gathered, Weighting, total
+from conceptor.distributed.gathering import PartialSum, RowWeights, total
 from conceptor.distributed.survey import Failure
-from conceptor.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.arrays import Array
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.base.arrays import Array
+    from conceptor.base.progress import Progress
     from conceptor.distributed.cluster import Teller
-    from conceptor.linear_map import LinearMap
-    from conceptor.progress import Progress
 
 
-def moments_of_array(array: DaskArray, weights: object, progress: Progress) -> Gathered:
+def moments_of_array(array: DaskArray, weights: object, progress: Progress) -> PartialSum:
     """Sum up the blocks of a Dask array."""
     if array.ndim != 2:
         raise InvalidInputError(
@@ -44,7 +44,7 @@ def moments_of_array(array: DaskArray, weights: object, progress: Progress) -> G
         raise InvalidInputError(
             f"rows of a Dask array weigh uniform, zipf or by another array, not {weights!r}"
         )
-    weighting = Weighting.of(weights if isinstance(weights, str) else "uniform")
+    weighting = RowWeights.from_choice(weights if isinstance(weights, str) else "uniform")
     blocks = array.to_delayed().ravel()
     each: Sequence[Any] = [None] * len(blocks)
     if not isinstance(weights, str):
@@ -55,31 +55,31 @@ def moments_of_array(array: DaskArray, weights: object, progress: Progress) -> G
             )
         each = aligned.rechunk((sizes,)).to_delayed().ravel()
     starts = accumulate(sizes, initial=0) if known else [0] * len(blocks)
-    run = Run("moments", list(sizes) if known else [None], progress)
+    tally = Tally("moments", list(sizes) if known else [None], progress)
     leaves = [
-        delayed(_of_block, pure=False)(block, weight, weighting, start, run.teller(unit))
+        delayed(_of_block, pure=False)(block, weight, weighting, start, tally.teller(unit))
         for unit, (block, weight, start) in enumerate(zip(blocks, each, starts, strict=False))
     ]
-    return total(leaves, run)
+    return total(leaves, tally)
 
 
 def _of_block(
-    block: Array, weights: Array | None, weighting: Weighting, start: int, teller: Teller
-) -> Gathered:
+    block: Array, weights: Array | None, weighting: RowWeights, start: int, teller: Teller
+) -> PartialSum:
     """Return the moments of a block; a task."""
     if not len(block):
-        return Gathered()
+        return PartialSum()
     rows = Rows(np.asarray(block), wordless(len(block)), weights)
     with threadpool_limits(1):
         try:
             found = weighting.moments_of(rows, start)
         except InvalidInputError as error:
-            return Gathered(None, (Failure("", f"the block from row {start}: {error}"),))
+            return PartialSum(None, (Failure("", f"the block from row {start}: {error}"),))
     teller.shard_done(len(block))
-    return Gathered(found)
+    return PartialSum(found)
 
 
-def mapped_array(map_: LinearMap, array: DaskArray) -> DaskArray:
+def mapped_array(map_: AffineMap, array: DaskArray) -> DaskArray:
     """Return the lazily mapped array."""
     if array.ndim != 2 or array.shape[1] != map_.n_in:
         raise InvalidInputError(

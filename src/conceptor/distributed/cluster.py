@@ -12,12 +12,12 @@ import distributed
 from dask.base import compute
 from dask.delayed import Delayed, delayed
 
-from conceptor.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conceptor.progress import Progress
+    from conceptor.base.progress import Progress
 
 _TOPIC = "conceptor"
 _SECONDS_BETWEEN_NEWS = 1.0
@@ -103,7 +103,7 @@ class Teller:
         worker.log_event(_TOPIC, {"run": self._run, "unit": self._unit, "rows": rows})
 
 
-class Run:
+class Tally:
     """How far a set of tasks is: rows done by each unit, however often it was begun anew.
 
     Parameters
@@ -147,9 +147,9 @@ class Run:
             client.unsubscribe_topic(_TOPIC)
 
 
-def outcomes(tasks: Sequence[Delayed], run: Run) -> Iterator[tuple[int, Any]]:
+def outcomes(tasks: Sequence[Delayed], tally: Tally) -> Iterator[tuple[int, Any]]:
     """Yield each task's position and result as it finishes; a lost task's result is its error."""
-    with run.followed() as client:
+    with tally.followed() as client:
         if client is None:
             yield from enumerate(compute(*tasks))
             return
@@ -180,4 +180,13 @@ def lost(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-__all__ = ["Delayed", "Run", "Teller", "connected", "current_client", "delayed", "lost", "outcomes"]
+__all__ = [
+    "Delayed",
+    "Tally",
+    "Teller",
+    "connected",
+    "current_client",
+    "delayed",
+    "lost",
+    "outcomes",
+]

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from conceptor.arrays import Array
-    from conceptor.linear_map import LinearMap
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.base.arrays import Array
 
 # Rows are held in batches of about this many bytes: a task needs a few of them.
 BATCH_BYTES = 16 << 20
@@ -56,7 +56,7 @@ class Content(Protocol):
     def read(self, start: int, stop: int | None, need: Need) -> Iterator[Rows]:
         """Yield the rows between two cuts in batches, in order."""
 
-    def rewrite(self, map_: LinearMap, path: Path, told: Callable[[int], None]) -> int:
+    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
         """Write the shard, mapped, to `path`; tell the rows done on the way, return them all."""
 
 
@@ -70,7 +70,7 @@ def batch_rows(row_bytes: int) -> int:
     return max(1, BATCH_BYTES // max(1, row_bytes))
 
 
-def mapped(map_: LinearMap, vectors: Array, where: object, start: int) -> Array:
+def mapped(map_: AffineMap, vectors: Array, where: object, start: int) -> Array:
     """Map rows, in the type they came in; NaN, infinity or overflow raise, naming the row."""
     native = vectors.astype(vectors.dtype.newbyteorder("="), copy=False)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -7,17 +7,17 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
+from conceptor.algebra.moments import Moments
+from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.distributed.cluster import delayed, lost, outcomes
 from conceptor.distributed.content import Need
 from conceptor.distributed.survey import Failure, complaint
-from conceptor.errors import ConceptorError, InvalidInputError
-from conceptor.moments import Moments
-from conceptor.usage import Usage, usage
+from conceptor.weights import Weights, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.distributed.cluster import Delayed, Run
+    from conceptor.distributed.cluster import Delayed, Tally
     from conceptor.distributed.content import Rows
 
 COLUMN = "column:"
@@ -26,84 +26,83 @@ _SPLIT_EVERY = 8
 
 
 @dataclass(frozen=True)
-class Weighting:
-    """What rows of shards weigh: by a column, or by what `usage` says of their words and ranks."""
+class RowWeights:
+    """What rows of shards weigh: by a column, or by their words and ranks."""
 
-    usage: Usage
+    weights: Weights
     column: str | None = None
 
     @classmethod
-    def of(cls, weights: object, vocabulary: object = None) -> Weighting:
+    def from_choice(cls, weights: object, vocabulary: object = None) -> RowWeights:
         """Make it from what users write."""
-        if isinstance(weights, Usage):
+        if isinstance(weights, Weights):
             return cls(weights)
         if isinstance(weights, str) and weights.startswith(COLUMN):
-            return cls(usage("uniform", vocabulary), weights.removeprefix(COLUMN))
-        return cls(usage(weights, vocabulary))  # type: ignore[arg-type]
+            return cls(parse_weights("uniform", vocabulary), weights.removeprefix(COLUMN))
+        return cls(parse_weights(weights, vocabulary))  # type: ignore[arg-type]
 
     @property
     def by_rank(self) -> bool:
         """Whether it matters how many rows came before."""
-        return self.usage.name == "zipf" or self.usage.top is not None
+        return self.weights.kind == "zipf" or self.weights.top is not None
 
     @property
     def need(self) -> Need:
         """What must be read besides the vectors."""
-        by_word = self.usage.counts is not None or self.usage.vocabulary is not None
-        return Need(by_word, self.column)
+        return Need(self.weights.by_word, self.column)
 
     def moments_of(self, rows: Rows, before: int) -> Moments | None:
         """Return the moments of consecutive rows, if any of them takes part."""
-        taken, weights = self.usage.of(rows.words, before)
+        taken, weights = self.weights.shares(rows.words, before)
         weights = weights if rows.weights is None else rows.weights
         if taken is None:
-            return Moments.of(rows.vectors, weights)
+            return Moments.from_vectors(rows.vectors, weights)
         if not len(taken):
             return None
         if rows.weights is not None:
             weights = rows.weights[taken]
-        return Moments.of(rows.vectors[taken], weights)
+        return Moments.from_vectors(rows.vectors[taken], weights)
 
 
-class Gathered(NamedTuple):
+class PartialSum(NamedTuple):
     """Moments of what could be read, and what could not."""
 
     moments: Moments | None = None
     failures: tuple[Failure, ...] = ()
 
-    def plus(self, other: Gathered) -> Gathered:
+    def plus(self, other: PartialSum) -> PartialSum:
         """Put two together."""
         both = [part for part in (self.moments, other.moments) if part is not None]
-        return Gathered(reduce(add, both) if both else None, self.failures + other.failures)
+        return PartialSum(reduce(add, both) if both else None, self.failures + other.failures)
 
 
-def total(leaves: Sequence[Delayed], run: Run) -> Gathered:
+def total(leaves: Sequence[Delayed], tally: Tally) -> PartialSum:
     """Add up a tree of tasks."""
     if not leaves:
-        return Gathered()
+        return PartialSum()
     level = list(leaves)
     while len(level) > 1:
         groups = [level[i : i + _SPLIT_EVERY] for i in range(0, len(level), _SPLIT_EVERY)]
         level = [delayed(_plus, pure=False)(group) for group in groups]
-    result: Gathered | BaseException
-    ((_, result),) = outcomes(level, run)
+    result: PartialSum | BaseException
+    ((_, result),) = outcomes(level, tally)
     if isinstance(result, BaseException):
         raise ConceptorError(f"the moments could not be gathered: {lost(result)}")
     return result
 
 
-def _plus(parts: Sequence[Gathered]) -> Gathered:
-    return reduce(Gathered.plus, parts)
+def _plus(parts: Sequence[PartialSum]) -> PartialSum:
+    return reduce(PartialSum.plus, parts)
 
 
-def complete(gathered: Gathered, *, despite_failures: bool = False) -> Moments:
+def complete(gathered: PartialSum, *, despite_failures: bool = False) -> Moments:
     """Return the moments of everything, or of all that is sound; raise if there are none."""
     if gathered.failures and not (despite_failures and gathered.moments):
         kind = InvalidInputError if gathered.failures[0].invalid else ConceptorError
         raise kind(complaint(gathered.failures))
     if gathered.moments is None:
         raise InvalidInputError(
-            "none of the rows takes part: does the vocabulary or the counts file belong to these "
+            "none of the rows take part; does the vocabulary or the counts file belong to these "
             "vectors?"
         )
     return gathered.moments

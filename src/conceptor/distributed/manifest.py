@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conceptor import __version__
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.distributed.shards import Shard
     from conceptor.distributed.storage import Place
-    from conceptor.linear_map import LinearMap
 
 NAME = "manifest.json"
 _FORMAT = "conceptor.shards/1"
 _HEAD_BYTES = 4096
 
 
-def digest(map_: LinearMap) -> str:
+def digest(map_: AffineMap) -> str:
     """Return a hash of what the map does."""
     hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}".encode())
     for part in (map_.matrix, map_.offset, map_.bias):
@@ -95,7 +95,7 @@ class Manifest:
         A shard whose output is missing may have changed since: it was repaired, perhaps.
         """
         place = self.folder / NAME
-        hint = "write to another directory, or begin anew with --force"
+        hint = "write to another directory, or begin anew with force=True"
         if other.request is not None and other.request != self.request:
             old, new = _difference(self.request or {}, other.request)
             raise InvalidInputError(

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dask.array import Array as DaskArray
 from threadpoolctl import threadpool_limits
 
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.base.threads import ahead
 from conceptor.distributed.arrays import moments_of_array
-from conceptor.distributed.cluster import Run, delayed
+from conceptor.distributed.cluster import Tally, delayed
 from conceptor.distributed.content import check_finite
-from conceptor.distributed.gathering import Gathered, Weighting, complete, total
+from conceptor.distributed.gathering import PartialSum, RowWeights, complete, total
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.survey import Failure, attempted, packed, rows_in, survey
-from conceptor.errors import InvalidInputError
-from conceptor.progress import silent
-from conceptor.vectors.pipeline import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from conceptor.algebra.moments import Moments
+    from conceptor.base.progress import Progress
     from conceptor.distributed.cluster import Teller
     from conceptor.distributed.content import Layout, Rows
     from conceptor.distributed.shards import Paths
-    from conceptor.moments import Moments
-    from conceptor.progress import Progress
-    from conceptor.usage import Usage
+    from conceptor.weights import Weights as WordWeights
 
-    Weights = str | Usage | Mapping[str, float] | npt.ArrayLike | DaskArray
+    Weights = str | WordWeights | Mapping[str, float] | npt.ArrayLike | DaskArray
 
 
 def moments(
@@ -43,7 +43,7 @@ def moments(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Moments:
-    """Return the moments of vectors on a cluster; the same as `Moments.of` to rounding.
+    """Return the moments of vectors on a cluster; the same as `Moments.from_vectors` to rounding.
 
     The tree of additions depends on the shards only, so that the result is the same to the last
     bit however many workers there are, and whichever of them die on the way.
@@ -55,10 +55,11 @@ def moments(
         a directory of them, a pattern or a list, on any file system that fsspec knows.
     weights
         What rows weigh: `uniform`; `column:NAME`, by a column of the Parquet files; `zipf`, by
-        their rank, counted through all shards in order; anything else `usage` takes. Of a Dask
-        array: `uniform`, `zipf`, or an array with a number for each row.
+        their rank, counted through all shards in order; anything else `parse_weights` takes. Of a
+        Dask array: `uniform`, `zipf`, or an array with a number for each row.
     vocabulary
-        Which rows take part, as for `usage`; those of a Parquet file go by its column of words.
+        Which rows take part, as for `parse_weights`; those of a Parquet file go by its column of
+        words.
     column
         The list column that holds the vectors, where there are several; or a pattern that matches
         the columns of the dimensions.
@@ -70,7 +71,7 @@ def moments(
     if isinstance(source, DaskArray):
         return complete(moments_of_array(source, weights, progress))
     shards = find_shards(source, column, storage_options)
-    weighting = Weighting.of(weights, vocabulary)
+    weighting = RowWeights.from_choice(weights, vocabulary)
     layouts = survey(shards, count=weighting.by_rank)
     return complete(gather(shards, layouts, weighting, progress))
 
@@ -93,27 +94,27 @@ class Piece(NamedTuple):
 def gather(
     shards: Sequence[Shard],
     layouts: Sequence[Layout | Failure],
-    weighting: Weighting,
+    weighting: RowWeights,
     progress: Progress,
-) -> Gathered:
+) -> PartialSum:
     """Sum up the shards that can be read."""
     packs = packed(_pieces(shards, layouts, weighting), lambda piece: piece.size)
-    run = Run("moments", [rows_in(piece.rows for piece in pack) for pack in packs], progress)
+    tally = Tally("moments", [rows_in(piece.rows for piece in pack) for pack in packs], progress)
     # Once in the graph, not once in every task: counts may be of millions of words.
     shared = delayed(weighting, pure=False, traverse=False)
     sum_ = total(
         [
-            delayed(_of_pieces, pure=False)(pack, shared, run.teller(unit))
+            delayed(_of_pieces, pure=False)(pack, shared, tally.teller(unit))
             for unit, pack in enumerate(packs)
         ],
-        run,
+        tally,
     )
     early = tuple(each for each in layouts if isinstance(each, Failure))
-    return Gathered(sum_.moments, early + sum_.failures)
+    return PartialSum(sum_.moments, early + sum_.failures)
 
 
 def _pieces(
-    shards: Sequence[Shard], layouts: Sequence[Layout | Failure], weighting: Weighting
+    shards: Sequence[Shard], layouts: Sequence[Layout | Failure], weighting: RowWeights
 ) -> Iterator[Piece]:
     before = 0
     for shard, layout in zip(shards, layouts, strict=True):
@@ -128,31 +129,33 @@ def _pieces(
         ]
         for span in packed(cuts, lambda piece: piece.size):
             whole = span[0]._replace(stop=span[-1].stop, size=sum(piece.size for piece in span))
-            if weighting.usage.top is None or whole.before < weighting.usage.top:
+            if weighting.weights.top is None or whole.before < weighting.weights.top:
                 yield whole
         before += layout.rows
 
 
-def _of_pieces(pack: Sequence[Piece], weighting: Weighting, teller: Teller) -> Gathered:
+def _of_pieces(pack: Sequence[Piece], weighting: RowWeights, teller: Teller) -> PartialSum:
     """Sum up a few pieces, one after another; a task."""
-    sum_ = Gathered()
+    sum_ = PartialSum()
     # One BLAS thread for each of the worker's: there are as many of these as processors.
     with threadpool_limits(1):
         for piece in pack:
             result = attempted(_of_piece, piece.shard, piece, weighting, teller)
-            part = Gathered(None, (result,)) if isinstance(result, Failure) else Gathered(result)
+            part = (
+                PartialSum(None, (result,)) if isinstance(result, Failure) else PartialSum(result)
+            )
             sum_ = sum_.plus(part)
     return sum_
 
 
-def _of_piece(shard: Shard, piece: Piece, weighting: Weighting, teller: Teller) -> Moments | None:
-    sum_ = Gathered()
+def _of_piece(shard: Shard, piece: Piece, weighting: RowWeights, teller: Teller) -> Moments | None:
+    sum_ = PartialSum()
     done = 0
     with closing(ahead(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
         for rows in batches:
             with _placed(rows, shard, piece.start + done):
                 part = weighting.moments_of(rows, piece.before + done)
-            sum_ = sum_.plus(Gathered(part))
+            sum_ = sum_.plus(PartialSum(part))
             done += len(rows.vectors)
             teller(done)
     teller.shard_done(done)

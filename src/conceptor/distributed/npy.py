@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
-from conceptor.errors import InvalidInputError
 from conceptor.vectors.npy import fill, header, read_header
 from conceptor.vectors.words_file import words_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.distributed.storage import Place
-    from conceptor.linear_map import LinearMap
     from conceptor.vectors.npy import Header
 
 # Tasks are cut from rows of about this many bytes.
@@ -71,7 +71,7 @@ class NpyContent:
                 native = rows.astype(found.dtype.newbyteorder("="), copy=False)
                 yield Rows(native, wordless(len(rows)))
 
-    def rewrite(self, map_: LinearMap, path: Path, told: Callable[[int], None]) -> int:
+    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
         """Write a header, then rows in the same type."""
         found = self._header()
         done = 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.manifest import NAME, Manifest
-from conceptor.errors import InvalidInputError
 
 
 def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
@@ -21,7 +21,7 @@ def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
         if there:
             raise InvalidInputError(
                 f"{plan.folder / next(iter(there))}: exists, and no {NAME} tells whence; "
-                "write to another directory, or replace it with --force"
+                "write to another directory, or replace it with force=True"
             )
         return None
     for name, shard in old.shards.items():

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
-from conceptor.errors import InvalidInputError
 from conceptor.vectors.arrow import (
     damage_reported,
     float_columns,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conceptor.arrays import Array
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.base.arrays import Array
     from conceptor.distributed.storage import Place
-    from conceptor.linear_map import LinearMap
 
 
 class _Vectors(NamedTuple):
@@ -90,7 +90,7 @@ class ParquetContent:
                 yield Rows(vectors, text, weights)
                 start += len(vectors)
 
-    def rewrite(self, map_: LinearMap, path: Path, told: Callable[[int], None]) -> int:
+    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
         """Write the table with its vectors mapped, a row group for each batch."""
         done = 0
         with self._opened() as table:
@@ -149,7 +149,8 @@ class ParquetContent:
             which = "one list column" if self._column is None else f"{self._column!r} as a column"
             raise InvalidInputError(
                 f"{self._place}: needs {which} of floats, or one column for each dimension; its "
-                f"columns are {', '.join(names)}: name one, or a pattern, with --column"
+                f"columns are {', '.join(names)}; name one, or a pattern, with "
+                'column="NAME"'
             )
         return lists or numbers
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.distributed import manifest
-from conceptor.distributed.gathering import Weighting, complete
+from conceptor.distributed.content import Need
+from conceptor.distributed.gathering import COLUMN, RowWeights, complete
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.moments import gather
 from conceptor.distributed.output import check_output
@@ -14,19 +20,17 @@ from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey
 from conceptor.distributed.transform import transform_shards
-from conceptor.errors import InvalidInputError
-from conceptor.linear_map import LinearMap
-from conceptor.postprocess import describe, fitted
-from conceptor.progress import silent
+from conceptor.fitting import solve
+from conceptor.pipeline import describe
+from conceptor.weights import SAMPLE, choose_weights
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from conceptor.distributed.shards import Paths
-    from conceptor.postprocess import Report
-    from conceptor.progress import Progress
-    from conceptor.spectral import SpectralMethod
+    from conceptor.base.progress import Progress
+    from conceptor.distributed.shards import Paths, Shard
+    from conceptor.pipeline import Report
 
 MAP_NAME = "map.safetensors"
 
@@ -34,9 +38,9 @@ MAP_NAME = "map.safetensors"
 def postprocess(
     source: Paths,
     target: str | os.PathLike[str],
-    estimator: SpectralMethod,
+    method: str | Recipe | LexiconRecipe = "cn",
     *,
-    weights: str = "uniform",
+    weights: str | None = None,
     vocabulary: str | None = None,
     column: str | None = None,
     save_map: str | os.PathLike[str] | None = None,
@@ -44,7 +48,7 @@ def postprocess(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Report:
-    """Fit `estimator` on shards and write them all, mapped, to a directory.
+    """Fit a method to shards and write them all, mapped, to a directory.
 
     The map is kept in the directory as `map.safetensors`. Called again after a crash with the same
     shards and settings, this takes the map from there and goes on with the shards not yet done.
@@ -56,20 +60,22 @@ def postprocess(
     """
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
-    folder = Place.of(str(target), storage_options)
-    parameters = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
-    request = {"method": type(estimator).__name__} | parameters
-    request |= {"weights": weights, "vocabulary": vocabulary, "column": column}
+    folder = Place.from_path(str(target), storage_options)
+    recipe = _single(method)
+    request = {"method": recipe.name} | recipe.parameters
+    request |= {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
     asked = {name: str(value) for name, value in request.items() if value is not None}
     plan = Manifest(folder, "", asked, manifest.listing(shards))
-    weighting = Weighting.of(weights, vocabulary)
     old = check_output(plan, force=force)
     map_ = None if old is None else _saved(old)
+    weighting = _weights(recipe, shards, weights, vocabulary)
     layouts = survey(shards, count=weighting.by_rank and map_ is None)
+    solution = None
     if map_ is None:
         gathered = gather(shards, layouts, weighting, progress)
         plan.estimated_without = [failure.message for failure in gathered.failures]
-        map_ = fitted(estimator, complete(gathered, despite_failures=True)).map_
+        solution = solve(recipe, complete(gathered, despite_failures=True))
+        map_ = solution.map
         with publishing(folder / MAP_NAME) as path:
             map_.save(path)
     if save_map is not None:
@@ -81,18 +87,55 @@ def postprocess(
     report.seconds = seconds
     if plan.estimated_without:
         report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
-    return describe(report, estimator) if old is None else report
+    report.method, report.fitted_on = recipe.name, weighting.weights.description
+    if solution is None:
+        return report
+    if weighting.weights.caution:
+        report.remarks.append(weighting.weights.caution)
+    return describe(report, solution)
 
 
-def _saved(old: Manifest) -> LinearMap:
+def _single(method: str | Recipe | LexiconRecipe) -> Recipe:
+    chain = parse_method(method) if isinstance(method, str) else (method,)
+    if len(chain) != 1 or not isinstance(chain[0], Recipe):
+        raise InvalidInputError(f"{method}: shards take a single spectral method")
+    return chain[0]
+
+
+def _weights(
+    recipe: Recipe, shards: Sequence[Shard], weights: str | None, vocabulary: str | None
+) -> RowWeights:
+    """Choose what rows weigh; a column, or ranks through all shards, only where asked for."""
+    if weights is not None and weights.startswith(COLUMN):
+        return RowWeights.from_choice(weights, vocabulary)
+    words = _first_words(shards[0])
+    if not words and weights is None:
+        return RowWeights.from_choice("uniform", vocabulary)
+    return RowWeights(
+        choose_weights(
+            recipe.words, lambda: words, weights=weights, vocabulary=vocabulary, ranked=False
+        )
+    )
+
+
+def _first_words(shard: Shard) -> list[str]:
+    """Return some words of a shard; none where it has none, or cannot be read."""
+    try:
+        with closing(iter(shard.content.read(0, None, Need(words=True)))) as batches:  # type: ignore[type-var]
+            return list(next(batches).words[:SAMPLE])
+    except (InvalidInputError, OSError, StopIteration):
+        return []
+
+
+def _saved(old: Manifest) -> AffineMap:
     """Return the map that the shards in a directory were written with."""
     place = old.folder / MAP_NAME
     if place.exists():
         with place.local_copy() as path:
-            map_ = LinearMap.load(path)
+            map_ = AffineMap.load(path)
         if manifest.digest(map_) == old.map:
             return map_
     raise InvalidInputError(
-        f"{place}: not the map that {manifest.NAME} tells of; write to another directory, or "
-        "begin anew with --force"
+        f"{place}: not the map that {manifest.NAME} names; write to another directory, or "
+        "begin anew with force=True"
     )

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.npy import NpyContent
 from conceptor.distributed.parquet import ParquetContent
 from conceptor.distributed.storage import Place, state_of
 from conceptor.distributed.word_files import WordFileContent
-from conceptor.errors import InvalidInputError
 from conceptor.vectors import npy
 from conceptor.vectors.detect import target_format
 
@@ -53,7 +53,7 @@ class Shard:
         if head.startswith(b"PAR1"):
             return ParquetContent(self.place, self.column)
         if self.column is not None:
-            raise InvalidInputError(f"{self.place}: only Parquet has columns; leave --column out")
+            raise InvalidInputError(f"{self.place}: only Parquet has columns; leave out column")
         if head.startswith(npy.MAGIC):
             return NpyContent(self.place)
         return WordFileContent(self.place)
@@ -78,7 +78,7 @@ def find_shards(
     several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     found: dict[tuple[str, str], Shard] = {}
     for one in several:
-        place = Place.of(os.fspath(one), options)
+        place = Place.from_path(os.fspath(one), options)
         for root, path, info in _listed(place):
             size, stamp = state_of(info)
             name = str(PurePosixPath(path).relative_to(root))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from conceptor.atomic import flushing, publish
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import flushing, publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ class Place:
     path: str
 
     @classmethod
-    def of(cls, url: str, options: Mapping[str, Any] | None = None) -> Place:
+    def from_path(cls, url: str, options: Mapping[str, Any] | None = None) -> Place:
         """Find the file system of a path or URL; chains such as ``zip://*.npy::s3://…`` too."""
         try:
             fs, path = fsspec.core.url_to_fs(url, **(options or {}))

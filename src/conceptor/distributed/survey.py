@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from conceptor.distributed.cluster import Run, delayed, lost, outcomes
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.distributed.cluster import Tally, delayed, lost, outcomes
 from conceptor.distributed.word_files import WordFileContent
-from conceptor.errors import ConceptorError, InvalidInputError
-from conceptor.progress import silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +59,7 @@ def survey(
     """
     step = 1 if count else _SHARDS_LOOKED_AT
     groups = [shards[i : i + step] for i in range(0, len(shards), step)]
-    run = Run("listing", [None] * len(groups), silent)
+    run = Tally("listing", [None] * len(groups), silent)
     found: dict[int, list[Layout | Failure]] = {}
     for i, result in outcomes([delayed(_look, pure=False)(g, count) for g in groups], run):
         if isinstance(result, BaseException):

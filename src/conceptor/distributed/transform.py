@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from dask.array import Array as DaskArray
 from threadpoolctl import threadpool_limits
 
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.distributed import manifest
 from conceptor.distributed.arrays import mapped_array
-from conceptor.distributed.cluster import Run, delayed, lost, outcomes
+from conceptor.distributed.cluster import Tally, delayed, lost, outcomes
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.npy import words_beside
 from conceptor.distributed.output import bind, check_output
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.storage import Place, publishing, tidy
 from conceptor.distributed.survey import Failure, attempted, complaint, packed, rows_in, survey
-from conceptor.errors import ConceptorError, InvalidInputError
-from conceptor.postprocess import Report
-from conceptor.progress import silent
+from conceptor.pipeline import Report
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.base.progress import Progress
     from conceptor.distributed.cluster import Teller
     from conceptor.distributed.content import Layout
     from conceptor.distributed.shards import Paths
-    from conceptor.linear_map import LinearMap
-    from conceptor.progress import Progress
 
 _SECONDS_BETWEEN_RECORDS = 5.0
 
 
 @overload
-def transform(map_: LinearMap, source: DaskArray) -> DaskArray: ...
+def transform(map_: AffineMap, source: DaskArray) -> DaskArray: ...
 @overload
 def transform(
-    map_: LinearMap,
+    map_: AffineMap,
     source: Paths,
     target: str | os.PathLike[str],
     *,
@@ -49,7 +49,7 @@ def transform(
     progress: Progress = ...,
 ) -> Report: ...
 def transform(
-    map_: LinearMap,
+    map_: AffineMap,
     source: DaskArray | Paths,
     target: str | os.PathLike[str] | None = None,
     *,
@@ -86,7 +86,7 @@ def transform(
     if target is None:
         raise InvalidInputError("shards are written to a directory: name it as `target`")
     shards = find_shards(source, column, storage_options)
-    folder = Place.of(str(target), storage_options)
+    folder = Place.from_path(str(target), storage_options)
     plan = Manifest(folder, manifest.digest(map_), None, manifest.listing(shards))
     check_output(plan, force=force)
     layouts = survey(shards, dimension=map_.n_in)
@@ -94,7 +94,7 @@ def transform(
 
 
 def transform_shards(
-    map_: LinearMap,
+    map_: AffineMap,
     shards: Sequence[Shard],
     layouts: Sequence[Layout | Failure],
     plan: Manifest,
@@ -153,7 +153,7 @@ class _Done(NamedTuple):
 
 
 def _carry_out(
-    map_: LinearMap,
+    map_: AffineMap,
     todo: Sequence[tuple[Shard, Layout]],
     plan: Manifest,
     progress: Progress,
@@ -161,17 +161,17 @@ def _carry_out(
     """Have workers write shards; record them as they come."""
     packs = packed(todo, lambda item: item[0].size)
     rows = [rows_in(layout.rows for _, layout in pack) for pack in packs]
-    run = Run("writing", rows, progress)
+    tally = Tally("writing", rows, progress)
     shared = delayed(map_, pure=False, traverse=False)
     tasks = [
         delayed(_rewrite, pure=False)(
-            [shard for shard, _ in pack], shared, plan.folder, plan.map, run.teller(unit)
+            [shard for shard, _ in pack], shared, plan.folder, plan.map, tally.teller(unit)
         )
         for unit, pack in enumerate(packs)
     ]
     failures = []
     recorded = time.monotonic()
-    for unit, results in outcomes(tasks, run):
+    for unit, results in outcomes(tasks, tally):
         if isinstance(results, BaseException):
             said = lost(results)
             results = [
@@ -192,7 +192,7 @@ def _carry_out(
 
 
 def _rewrite(
-    shards: Sequence[Shard], map_: LinearMap, folder: Place, digest: str, teller: Teller
+    shards: Sequence[Shard], map_: AffineMap, folder: Place, digest: str, teller: Teller
 ) -> list[_Done | Failure]:
     """Write a few shards, one after another; a task."""
     with threadpool_limits(1):
@@ -200,7 +200,7 @@ def _rewrite(
 
 
 def _rewrite_one(
-    shard: Shard, map_: LinearMap, folder: Place, digest: str, teller: Teller
+    shard: Shard, map_: AffineMap, folder: Place, digest: str, teller: Teller
 ) -> _Done:
     place = folder / shard.name
     if place.exists():  # by a worker that died before it could say so

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows
-from conceptor.errors import InvalidInputError
-from conceptor.postprocess import apply
+from conceptor.pipeline import apply
 from conceptor.vectors.detect import STREAMED
 from conceptor.vectors.files import open_vectors
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.distributed.storage import Place
-    from conceptor.linear_map import LinearMap
     from conceptor.vectors.source import VectorSource
 
 
@@ -61,7 +61,7 @@ class WordFileContent:
             for chunk in source.chunks():
                 yield Rows(chunk.vectors, chunk.words)
 
-    def rewrite(self, map_: LinearMap, path: Path, told: Callable[[int], None]) -> int:
+    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
         """Write the same format and compression."""
 
         def heard(label: str, fraction: float | None, words: int) -> None:

@@ -1,9 +1,9 @@
 """Benchmarks for word vectors, whoever made them."""
 
 from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load
-from conceptor.evaluation.lookup import WordVectors
 from conceptor.evaluation.result import Evaluation, Row
 from conceptor.evaluation.task import Missing, Outcome, Task
+from conceptor.vectors.table import WordVectors
 
 __all__ = [
     "FAMILIES",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Accuracy, Among
 from conceptor.evaluation.task import Missing, Outcome
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.lookup import WordVectors
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["CANDIDATES", "FILE", "Analogy", "read_analogies"]
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conceptor import datasets
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.data import registry as datasets
 from conceptor.evaluation import analogy, categorization, similarity, sts
 from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.rows import chunks_of, collect
 from conceptor.evaluation.task import Missing
+from conceptor.vectors.chunks import collect_rows, vectors_name
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
 
-    from conceptor.evaluation.lookup import WordVectors
     from conceptor.evaluation.task import Task
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load"]
 
@@ -71,7 +71,7 @@ def evaluate(
     missing : Missing
         What becomes of words that the vectors lack.
     data : path, optional
-        Where the benchmark files are; default as in `conceptor.datasets`.
+        Where the benchmark files are; default as in `conceptor.data.registry`.
 
     Returns
     -------
@@ -82,12 +82,8 @@ def evaluate(
         known = ", ".join(Missing)
         raise InvalidInputError(f"missing words: choose one of {known}, not {missing!r}")
     battery = tasks if isinstance(tasks, Battery) else load(tasks, data)
-    rows = collect(chunks_of(vectors), battery.words, battery.first)
-    return battery.run(rows, name or _name_of(vectors), Missing(missing))
-
-
-def _name_of(vectors: object) -> str:
-    return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
+    rows = collect_rows(vectors, battery.words, battery.first)
+    return battery.run(rows, name or vectors_name(vectors), Missing(missing))
 
 
 def load(

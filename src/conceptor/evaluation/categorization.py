@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Among, Purity
 from conceptor.evaluation.task import Missing, Outcome
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.lookup import WordVectors
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["FILES", "Categorization", "Start", "lloyd"]
 

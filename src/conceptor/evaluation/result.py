@@ -8,7 +8,7 @@ from html import escape
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from conceptor.errors import MissingExtraError
+from conceptor.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
-from conceptor.evaluation.lookup import cosines
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import Among, SpearmanCorrelation
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.evaluation.lookup import WordVectors
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["FILES", "WordSimilarity"]
 

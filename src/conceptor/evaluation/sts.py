@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from conceptor.errors import InvalidInputError
-from conceptor.evaluation.lookup import cosines
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.tokens import tokenize
+from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Missing, Outcome
-from conceptor.evaluation.tokens import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.lookup import WordVectors
+    from conceptor.vectors.table import WordVectors
 
 __all__ = [
     "BENCHMARK_FILES",

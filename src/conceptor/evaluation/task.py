@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from conceptor.evaluation.statistics import value
 
 if TYPE_CHECKING:
-    from conceptor.evaluation.lookup import WordVectors
     from conceptor.evaluation.statistics import Statistic
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["Missing", "Outcome", "Task"]
 

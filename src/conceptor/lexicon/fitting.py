@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.lexicon.pairs import both_ways
 from conceptor.lexicon.terms import Hinge, Terms, neighbours, unit_rows
-from conceptor.progress import silent
+from conceptor.vectors.chunks import collect_rows, read_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.arrays import Array, Float64
+    from conceptor.base.arrays import Array, Float64
+    from conceptor.base.progress import Progress
     from conceptor.lexicon.pairs import Pair, Pairs
-    from conceptor.progress import Progress
-
-_ROWS_AT_ONCE = 8192
 
 
 class Indexed(NamedTuple):
@@ -52,7 +50,7 @@ class LexiconMethod(BaseEstimator, ABC):
 
         Parameters
         ----------
-        vectors : path, open source (anything with `chunks()`), or (words, array)
+        vectors : path, open source, WordVectors, (words, array), ...
         """
         known = self._indexed(vectors)
         norms = np.linalg.norm(known.vectors, axis=1)
@@ -90,14 +88,9 @@ class LexiconMethod(BaseEstimator, ABC):
             raise InvalidInputError(
                 "a lexicon is needed: pairs of two words that are synonyms, antonyms or both"
             )
-        found: dict[str, Float64] = {}
-        for names, rows in chunks_of(vectors):
-            for i, word in enumerate(names):
-                # A vector of zeros has no direction to be turned.
-                if word in wanted and word not in found and rows[i].any():
-                    if not np.isfinite(rows[i]).all():
-                        raise InvalidInputError(f"the vector of {word!r} has NaN or Inf")
-                    found[word] = np.array(rows[i], dtype=np.float64)
+        table = collect_rows(vectors, wanted)
+        # A vector of zeros has no direction to be turned.
+        found = {word for word, row in zip(table.words, table.vectors, strict=True) if row.any()}
         complete = [
             {pair for pair in pairs if pair[0] in found and pair[1] in found}
             for pairs in (synonyms, antonyms)
@@ -108,13 +101,14 @@ class LexiconMethod(BaseEstimator, ABC):
                 f"none of the lexicon's pairs has both words among the vectors ({len(found)} of "
                 f"its {len(wanted)} words are, and not zero); do the two belong together?"
             )
-        words = [word for word in found if word in paired]
+        words = [word for word in dict.fromkeys(table.words) if word in paired]
         number = {word: i for i, word in enumerate(words)}
         indexed = (
             np.array(sorted((number[a], number[b]) for a, b in pairs), dtype=np.intp).reshape(-1, 2)
             for pairs in complete
         )
-        return Indexed(words, np.stack([found[word] for word in words]), *indexed)
+        rows = table.vectors[table.rows(words)].astype(np.float64)
+        return Indexed(words, rows, *indexed)
 
 
 class CounterFitting(LexiconMethod):
@@ -219,7 +213,9 @@ class CounterFitting(LexiconMethod):
         }
         anchors = known.vectors[:0]
         if self.preserve > 0:
-            near = neighbours(known.words, known.vectors, chunks_of(vectors), self.radius, progress)
+            near = neighbours(
+                known.words, known.vectors, read_chunks(vectors), self.radius, progress
+            )
             pairs, distances = near.without(known.antonyms)
             hinges.append(Hinge(pairs, self.preserve, distances))
             anchors = near.anchors
@@ -275,19 +271,3 @@ class Retrofitting(LexiconMethod):
             fitted[paired] = ((known.vectors + mean @ fitted) / 2)[paired]
             progress("fitting", (iteration + 1) / self.iterations, count)
         return fitted
-
-
-def chunks_of(vectors: object) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-    """Yield words and rows of a path, an open source, or words with their array."""
-    if isinstance(vectors, (str, os.PathLike)):
-        from conceptor.vectors import open_vectors
-
-        vectors = open_vectors(vectors)
-    if hasattr(vectors, "chunks"):
-        for words, rows in vectors.chunks():
-            yield list(words), rows
-        return
-    words, matrix = cast("tuple[Sequence[str], NDArray[Any]]", vectors)
-    for start in range(0, len(words), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        yield words[part], matrix[part]

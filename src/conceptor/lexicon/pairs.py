@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 
 Pair = tuple[str, str]
 Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]

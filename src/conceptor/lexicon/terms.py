@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from conceptor.vectors.pipeline import ordered_map, processors
+from conceptor.base.threads import ordered_map, processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.arrays import Array, Float64
-    from conceptor.progress import Progress
+    from conceptor.base.arrays import Array, Float64
+    from conceptor.base.progress import Progress
 
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 

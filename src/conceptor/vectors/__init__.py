@@ -3,6 +3,15 @@
 from conceptor.vectors.detect import FORMATS
 from conceptor.vectors.files import open_vectors, write_vectors
 from conceptor.vectors.source import Chunk, VectorSource
+from conceptor.vectors.table import WordVectors
 from conceptor.vectors.words import PackedWords
 
-__all__ = ["FORMATS", "Chunk", "PackedWords", "VectorSource", "open_vectors", "write_vectors"]
+__all__ = [
+    "FORMATS",
+    "Chunk",
+    "PackedWords",
+    "VectorSource",
+    "WordVectors",
+    "open_vectors",
+    "write_vectors",
+]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.vectors.npy import as_float32
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource, check_finite
 from conceptor.vectors.words import PackedWords

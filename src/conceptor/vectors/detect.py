@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.streams import ByteReader, compression_of, without_compression_suffix
 
@@ -218,7 +218,7 @@ def target_format(
         chosen = like
     if chosen is None:
         raise InvalidInputError(
-            f"{path}: no format goes by this name; use one of {' '.join(_BY_SUFFIX)} "
-            "or name it with --format"
+            f"{path}: unrecognised file extension; use one of {' '.join(_BY_SUFFIX)}, or name "
+            'the format, as in format="glove-text"'
         )
     return chosen, compression

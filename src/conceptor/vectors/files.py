@@ -7,22 +7,21 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.detect import source_for
-from conceptor.vectors.pipeline import ordered_map, processors
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.streams import check_readable_file
 from conceptor.vectors.target import plan_target
 from conceptor.vectors.words import PackedWords
-from conceptor.vectors.writing import open_writer
+from conceptor.vectors.writing import write_chunks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -103,38 +102,18 @@ def write_vectors(
     """
     target = plan_target(path, format=format, dtype=dtype, force=force)
     arrived = (_as_chunk(words, vectors) for words, vectors in chunks)
-    first = next(arrived, None)
-    if first is None:
-        raise InvalidInputError(f"{path}: there is nothing to write")
-    dimension = first.vectors.shape[1]
+    return write_chunks(_same_dimension(arrived), target, count)
 
-    def all_chunks() -> Iterable[Chunk]:
-        yield first
-        for chunk in arrived:
-            if chunk.vectors.shape[1] != dimension:
-                raise InvalidInputError(
-                    f"vectors of {chunk.vectors.shape[1]} numbers after vectors of {dimension}"
-                )
-            yield chunk
 
-    written = 0
-    with open_writer(
-        target.path,
-        target.format,
-        target.compression,
-        dimension,
-        count=count,
-        dtype=np.dtype(dtype),
-    ) as writer:
-
-        def encode(chunk: Chunk) -> tuple[int, Any]:
-            return len(chunk.words), writer.encode(chunk)
-
-        for rows, encoded in ordered_map(encode, all_chunks(), processors()):
-            writer.write(encoded)
-            written += rows
-        writer.finish(written)
-    return written
+def _same_dimension(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    dimension = None
+    for chunk in chunks:
+        dimension = dimension or chunk.vectors.shape[1]
+        if chunk.vectors.shape[1] != dimension:
+            raise InvalidInputError(
+                f"vectors of {chunk.vectors.shape[1]} numbers after vectors of {dimension}"
+            )
+        yield chunk
 
 
 def _as_chunk(words: Sequence[str], vectors: ArrayLike) -> Chunk:
@@ -142,4 +121,4 @@ def _as_chunk(words: Sequence[str], vectors: ArrayLike) -> Chunk:
         array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim != 2 or len(array) != len(words) or not array.shape[1]:
         raise InvalidInputError(f"{len(words)} words cannot go with an array of {array.shape}")
-    return Chunk(PackedWords.of(words), array)
+    return Chunk(PackedWords.from_words(words), array)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
 from conceptor.vectors.words_file import find_words, words_file_of
 

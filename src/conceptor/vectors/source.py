@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class VectorSource(ABC):
         self.count = count
 
     def _without_bad_rows(self, located: Located) -> Chunk:
-        from conceptor.vectors.kernels import first_beyond
+        from conceptor.kernels import first_beyond
 
         chunk, places = located
         while (row := first_beyond(chunk.vectors, LARGEST)) >= 0:
@@ -159,8 +159,7 @@ class VectorSource(ABC):
         message = f"{self.path}, {self.place} {place}: {found}"
         if self.on_error == "raise":
             raise InvalidInputError(
-                f"{message}; repair the file, or leave such rows out: "
-                "conceptor convert --on-error skip"
+                f'{message}; repair the file, or leave such rows out with on_error="skip"'
             )
         self.findings.skipped += 1
         self.findings.first_skipped = self.findings.first_skipped or message
@@ -191,7 +190,7 @@ class VectorSource(ABC):
 
 def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
     """Raise, naming the word, where a vector cannot be stored."""
-    from conceptor.vectors.kernels import first_beyond
+    from conceptor.kernels import first_beyond
 
     row = first_beyond(chunk.vectors, LARGEST_HALF if dtype.itemsize == 2 else LARGEST)
     if row >= 0:

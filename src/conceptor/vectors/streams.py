@@ -11,7 +11,7 @@ import stat
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from conceptor.errors import InvalidInputError, MissingExtraError
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conceptor.atomic import check_place
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import check_place
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, names_format, target_format
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
@@ -80,4 +80,4 @@ def check_new_file(
     """Raise where a file cannot or should not be written."""
     check_place(path, inputs)
     if not force and Path(path).exists():
-        raise InvalidInputError(f"{path}: exists; use --force to replace it")
+        raise InvalidInputError(f"{path}: exists; use force=True to replace it")

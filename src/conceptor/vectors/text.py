@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
-from conceptor.vectors.pipeline import ahead, ordered_map, processors
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import ahead, ordered_map, processors
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
 from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.word2vec_binary import check_header_count
@@ -111,7 +111,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
     """Parse whole lines; the numbers are the float32s nearest to the text."""
-    from conceptor.vectors.kernels import parse_rows
+    from conceptor.kernels import parse_rows
 
     text = np.frombuffer(block, dtype=np.uint8)
     most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
@@ -139,7 +139,7 @@ def parse_block(block: bytearray, dimension: int) -> _Parsed:
 
 
 def _describe(line: bytearray, kind: int, dimension: int) -> str:
-    from conceptor.vectors.parse_kernels import RAGGED
+    from conceptor.kernels.parse import RAGGED
 
     fields = line.split()
     if kind == RAGGED:
@@ -185,7 +185,7 @@ def encoded_size(chunk: Chunk) -> int:
 
 def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
     """Write a chunk's lines into `buffer`; each number reads back as the same float32."""
-    from conceptor.vectors.kernels import format_rows
+    from conceptor.kernels import format_rows
 
     words, vectors = chunk
     used: int = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)

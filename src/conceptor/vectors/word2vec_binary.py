@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
-from conceptor.vectors.pipeline import ahead
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import ahead
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
 from conceptor.vectors.streams import ByteReader, compression_of
 from conceptor.vectors.words import PackedWords
@@ -85,14 +85,13 @@ class Word2VecBinarySource(VectorSource):
         )
         if self.on_error == "raise":
             raise InvalidInputError(
-                f"{message}; fetch it again, or read what is there: "
-                "conceptor convert --on-error skip"
+                f'{message}; fetch it again, or read what is there with on_error="skip"'
             )
         self.findings.remarks.append(message)
 
 
 def _scan(buffer: NDArray[np.uint8], dimension: int) -> tuple[Chunk, int]:
-    from conceptor.vectors.kernels import scan_binary
+    from conceptor.kernels import scan_binary
 
     most = len(buffer) // (4 * dimension + 1)
     vectors = np.empty((most, 4 * dimension), dtype=np.uint8)
@@ -117,8 +116,8 @@ def check_header_count(source: VectorSource, found: int) -> None:
     message = f"{source.path}: the header promises {promised} rows, the file holds {found}"
     if found < promised and source.on_error == "raise":
         raise InvalidInputError(
-            f"{message}; it is probably cut short: fetch it again, or read what is there: "
-            "conceptor convert --on-error skip"
+            f"{message}; it is probably cut short: fetch it again, or read what is there with "
+            'on_error="skip"'
         )
     source.findings.remarks.append(f"{message}; all {found} were read")
 
@@ -131,7 +130,7 @@ def encoded_size(chunk: Chunk) -> int:
 
 def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
     """Write a chunk's rows into `buffer`; return the bytes used."""
-    from conceptor.vectors.kernels import join_binary
+    from conceptor.kernels import join_binary
 
     words, vectors = chunk
     little = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint8)

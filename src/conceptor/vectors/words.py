@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ class PackedWords(Sequence[str]):
         self.offsets = offsets
 
     @classmethod
-    def of(cls, words: Iterable[str | bytes]) -> PackedWords:
+    def from_words(cls, words: Iterable[str | bytes]) -> PackedWords:
         """Pack strings; bytes are taken as they are."""
         if isinstance(words, PackedWords):
             return words
@@ -44,7 +44,7 @@ class PackedWords(Sequence[str]):
         cls, buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> PackedWords:
         """Copy the words that lie at `buffer[starts[i]:ends[i]]`."""
-        from conceptor.vectors.kernels import gather_words
+        from conceptor.kernels import gather_words
 
         blob = np.empty(int((ends - starts).sum()), dtype=np.uint8)
         offsets = np.empty(len(starts) + 1, dtype=np.int64)
@@ -151,7 +151,7 @@ class SeenWords:
 
     def is_new(self, words: PackedWords) -> NDArray[np.bool_]:
         """Mark the words not seen before, and remember them."""
-        from conceptor.vectors.kernels import hash_words, insert_hashes
+        from conceptor.kernels import hash_words, insert_hashes
 
         hashes = np.empty(len(words), dtype=np.uint64)
         hash_words(words.blob, words.offsets, hashes)
@@ -162,7 +162,7 @@ class SeenWords:
         return new
 
     def _grow(self) -> None:
-        from conceptor.vectors.kernels import insert_hashes
+        from conceptor.kernels import insert_hashes
 
         old, self._table = self._table, np.zeros(2 * len(self._table), dtype=np.uint64)
         for part in np.array_split(old, max(1, len(old) >> 20)):  # no second copy of them all

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -85,4 +85,4 @@ def _read_tokenizer(path: Path, rows: int) -> PackedWords:
     missing = next((row for row in range(rows) if row not in words), None)
     if missing is not None:
         raise InvalidInputError(f"{path}: no token for row {missing} of {rows}")
-    return PackedWords.of(words[row] for row in range(rows))
+    return PackedWords.from_words(words[row] for row in range(rows))

@@ -6,26 +6,30 @@ import os
 import sys
 from collections import deque
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from conceptor.atomic import replacing
-from conceptor.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import replacing
+from conceptor.base.threads import ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
-from conceptor.vectors.source import check_finite
+from conceptor.vectors.source import Chunk, check_finite
 from conceptor.vectors.streams import byte_writer
+from conceptor.vectors.words import PackedWords
 from conceptor.vectors.words_file import BOM, words_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.source import Chunk
-    from conceptor.vectors.words import PackedWords
+    from conceptor.vectors.chunks import Transform
+    from conceptor.vectors.target import Target
 
 _COUNT_DIGITS = 12
 
@@ -206,9 +210,10 @@ def _check_words(words: PackedWords, file_format: str) -> None:
     if row < 0 and file_format in TEXT_FORMATS:
         row, problem = _first_not_textual(words, file_format)
     if row >= 0:
+        spaces = ', or open with replace_spaces="_"' if " " in words[row] else ""
         raise InvalidInputError(
             f"the word {words[row]!r} holds {problem}, which {file_format} cannot carry; "
-            f"write .parquet or .feather{', or use --replace-spaces _' * (' ' in words[row])}"
+            f"write .parquet or .feather{spaces}"
         )
 
 
@@ -292,3 +297,55 @@ def files_of(target: Path, file_format: str) -> list[Path]:
     """Return the files that writing `target` makes."""
     beside = [words_path(target)] if file_format in (npy.FORMAT, safetensors.FORMAT) else []
     return [target, *beside]
+
+
+def write_chunks(
+    chunks: Iterable[tuple[Sequence[str], Any]],
+    target: Target,
+    count: int | None = None,
+    transform: Transform | None = None,
+    *,
+    dimension: int | None = None,
+    threads: int | None = None,
+) -> int:
+    """Write chunks in order, several transformed and encoded at a time; return how many rows.
+
+    Parameters
+    ----------
+    chunks
+        Words and rows.
+    target
+        From `plan_target`.
+    count
+        How many rows will come, where that is known.
+    transform
+        A function of words and rows that gives rows of `dimension` numbers.
+    """
+    stream = iter(chunks)
+    first = next(stream, None)
+    if first is None:
+        raise InvalidInputError(f"{target.path or 'standard output'}: there is nothing to write")
+    written = 0
+    with (
+        threadpool_limits(1),
+        open_writer(
+            target.path,
+            target.format,
+            target.compression,
+            dimension or int(first[1].shape[1]),
+            count=count,
+            dtype=np.dtype(target.dtype),
+        ) as writer,
+    ):
+
+        def encode(chunk: tuple[Sequence[str], Any]) -> tuple[int, Any]:
+            words, rows = chunk
+            if transform is not None:
+                rows = transform(words, rows)
+            return len(words), writer.encode(Chunk(PackedWords.from_words(words), rows))
+
+        for rows, encoded in ordered_map(encode, chain([first], stream), threads or processors()):
+            writer.write(encoded)
+            written += rows
+        writer.finish(written)
+    return written

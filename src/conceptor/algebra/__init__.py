@@ -1,0 +1,1 @@
+"""From moments to maps: moments, spectra, gates, conceptors, recipes. NumPy only."""

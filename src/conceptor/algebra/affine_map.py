@@ -1,0 +1,231 @@
+"""The map every post-processor comes down to: applied, composed, inverted, saved, loaded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from conceptor.base.arrays import as_matrix, block_slices, is_one_vector, result_dtype
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import replacing
+from conceptor.base.notebook import html_table
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from conceptor.base.arrays import Array, Float64
+
+# The name this class had when the format was made; files keep it.
+_FORMAT = "conceptor.LinearMap/1"
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class AffineMap:
+    """``y = (x − offset) A + bias`` for row vectors x.
+
+    Subtracting the offset first, rather than folding it into the bias, keeps precision for
+    vectors far from the origin. With both, maps compose and invert exactly.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_in, n_out)
+        A, in float64; symmetric for every post-processor that keeps the dimension.
+    offset : array-like of shape (n_in,), optional
+        Taken off before; zero by default.
+    bias : array-like of shape (n_out,), optional
+        Added after; zero by default, and for every fitted estimator.
+    provenance : dict, optional
+        Where the map comes from (method, parameters, count, ...); must survive JSON.
+    """
+
+    matrix: Float64
+    offset: Float64
+    bias: Float64
+    provenance: dict[str, Any]
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
+
+    def __init__(
+        self,
+        matrix: npt.ArrayLike,
+        offset: npt.ArrayLike | None = None,
+        bias: npt.ArrayLike | None = None,
+        provenance: dict[str, Any] | None = None,
+    ) -> None:
+        A = as_matrix(matrix, "a map's matrix").astype(np.float64, copy=False)
+        n_in, n_out = A.shape
+        parts = {
+            "matrix": A,
+            "offset": np.zeros(n_in) if offset is None else np.asarray(offset, dtype=np.float64),
+            "bias": np.zeros(n_out) if bias is None else np.asarray(bias, dtype=np.float64),
+        }
+        if parts["offset"].shape != (n_in,) or parts["bias"].shape != (n_out,):
+            raise InvalidInputError(
+                f"a {n_in} x {n_out} map takes an offset of {n_in} and a bias of {n_out} numbers, "
+                f"not of shapes {parts['offset'].shape} and {parts['bias'].shape}"
+            )
+        for name, part in parts.items():
+            if not np.isfinite(part).all():
+                raise InvalidInputError(f"a map's {name} must not contain NaN or infinity")
+            object.__setattr__(self, name, part)
+        object.__setattr__(self, "provenance", dict(provenance or {}))
+
+    @property
+    def n_in(self) -> int:
+        """Dimension of the vectors it takes."""
+        return len(self.offset)
+
+    @property
+    def n_out(self) -> int:
+        """Dimension of the vectors it gives."""
+        return len(self.bias)
+
+    def __call__(self, X: npt.ArrayLike, out: Array | None = None) -> Array:
+        """Map each row of `X`, or a single vector.
+
+        float32 gives float32 and float64 gives float64; float16 gives float32, integers float64
+        (`conceptor.base.arrays.result_dtype`). Beyond the result only a cache-sized block is held.
+
+        Parameters
+        ----------
+        X : array-like of shape (k, n_in) or (n_in,)
+            k may be 0.
+        out : ndarray of shape (k, n_out), optional
+            Where to put the result; it may be `X` itself.
+        """
+        if is_one_vector(X):
+            mapped = self(np.asarray(X)[np.newaxis], None if out is None else out[np.newaxis])
+            return mapped.reshape(-1)
+        vectors = as_matrix(X, empty=True)
+        if vectors.shape[1] != self.n_in:
+            raise InvalidInputError(
+                f"this map is for {self.n_in}-dimensional vectors; these have {vectors.shape[1]}"
+            )
+        dtype = result_dtype(vectors.dtype)
+        if out is None:
+            out = np.empty((len(vectors), self.n_out), dtype=dtype)
+        matrix = self.matrix.astype(dtype, copy=False)
+        offset, bias = self.offset.astype(dtype), self.bias.astype(dtype)
+        if not len(vectors):
+            return out
+        as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
+        if as_it_is and not offset.any() and not bias.any():
+            return np.matmul(vectors, matrix, out=out)
+        parts = list(block_slices(*vectors.shape))
+        scratch = np.empty((parts[0].stop, self.n_in), dtype=dtype)
+        for part in parts:
+            block = scratch[: part.stop - part.start]
+            np.subtract(vectors[part], offset, out=block, casting="same_kind")
+            np.matmul(block, matrix, out=out[part])
+            if bias.any():
+                out[part] += bias
+        return out
+
+    def __matmul__(self, after: AffineMap) -> Self:
+        """Compose, first this map and then `after`: ``(f @ g)(X) == g(f(X))``.
+
+        The order is that of the row-vector product ``X A B``.
+        """
+        if not isinstance(after, AffineMap):
+            return NotImplemented
+        if self.n_out != after.n_in:
+            raise InvalidInputError(
+                f"a map to {self.n_out} dimensions cannot be followed by one from {after.n_in}"
+            )
+        return type(self)(
+            self.matrix @ after.matrix,
+            self.offset,
+            (self.bias - after.offset) @ after.matrix + after.bias,
+            {"method": "composition", "steps": [self.provenance, after.provenance]},
+        )
+
+    def inverse(self) -> Self:
+        """Return the map that undoes this one.
+
+        Raises
+        ------
+        InvalidInputError
+            Where directions were dropped, so that nothing can bring them back.
+        """
+        if self.n_in != self.n_out:
+            raise InvalidInputError(
+                f"a map from {self.n_in} to {self.n_out} dimensions has no inverse"
+            )
+        scales = np.linalg.svd(self.matrix, compute_uv=False)
+        lost = int(np.count_nonzero(scales <= scales[0] * self.n_in * np.finfo(np.float64).eps))
+        if lost:
+            raise InvalidInputError(
+                f"this map drops {lost} of {self.n_in} directions and has no inverse"
+            )
+        return type(self)(
+            np.linalg.inv(self.matrix),
+            self.bias,
+            self.offset,
+            {"method": "inverse", "of": self.provenance},
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map and its provenance as safetensors; the file appears whole or not at all."""
+        from safetensors.numpy import save
+
+        metadata = {"format": _FORMAT, "provenance": json.dumps(self.provenance, sort_keys=True)}
+        parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
+        contiguous = {name: np.ascontiguousarray(part) for name, part in parts.items()}
+        with replacing(path) as beside:
+            beside.write_bytes(save(contiguous, metadata=metadata))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a map that `save` wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            Where the file is not such a map, or is cut short.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        # A directory or a missing file would be reported by the reader without its name.
+        if Path(path).is_dir():
+            raise InvalidInputError(f"{path} is a directory, not a saved map")
+        if not Path(path).exists():
+            raise InvalidInputError(f"{path}: no such file")
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != _FORMAT:
+                    raise InvalidInputError(
+                        f"{path} is a safetensors file but not a map saved by this library "
+                        f"(its format is {metadata.get('format', 'not given')!r})"
+                    )
+                matrix, offset, bias = (file.get_tensor(n) for n in ("matrix", "offset", "bias"))
+                provenance = dict(json.loads(metadata["provenance"]))
+        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InvalidInputError(
+                f"{path} is not a saved map, or is cut short ({error}); save it again"
+            ) from error
+        try:
+            return cls(matrix, offset, bias, provenance)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path} is damaged: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"AffineMap({self.n_in} -> {self.n_out}, method={self._method})"
+
+    def _repr_html_(self) -> str:
+        """Show shape and origin in a notebook."""
+        shape = {"dimensions": f"{self.n_in} → {self.n_out}", "method": self._method}
+        known = ("aperture", "count", "library")
+        return html_table(
+            "AffineMap", shape | {k: self.provenance[k] for k in known if k in self.provenance}
+        )
+
+    @property
+    def _method(self) -> str:
+        return str(self.provenance.get("method", "unknown"))

@@ -1,0 +1,271 @@
+"""Conceptors: soft projections with a Boolean algebra (Jaeger 2014)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from conceptor.algebra.gates import conceptor_odds
+from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum, symmetric_matrix, symmetrised
+from conceptor.base.arrays import as_matrix, block_slices
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.notebook import html_table
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from conceptor.base.arrays import Float64
+
+# AND takes a direction of which both conceptors together keep less than this share for one that
+# neither keeps. It is the square of 1e-6, the angle to which single-precision data settle a
+# subspace: a null space that C and B share is found although their versions of it differ so far.
+NULL_TOLERANCE = 1e-12
+# `C <= B` tolerates eigenvalues of B − C this far below zero: an order of magnitude under what
+# single-precision data can tell, many above the rounding of the operators.
+ORDER_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conceptor:
+    """A soft projection ``C = R (R + α⁻² I)⁻¹`` onto where data with second moment R lie.
+
+    ========================  ==============================================================
+    ``~C``                    NOT: ``I − C``, what C leaves
+    ``C & B``                 AND: ``(C⁻¹ + B⁻¹ − I)⁻¹``, what both describe
+    ``C | B``                 OR: ``~(~C & ~B)``; at one aperture the conceptor of R_C + R_B
+    ``C.phi(γ)``              aperture adaptation: C(R, α) becomes C(R, γα)
+    ``C <= B``                abstraction: B − C is positive semidefinite
+    ``C.quota``               share of the space C claims, ``tr C / n``
+    ``C.similarity(B)``       ``tr(CB) / (‖C‖ ‖B‖)``
+    ``C.evidence(X)``         ``xᵀCx / xᵀx`` for each row of X
+    ========================  ==============================================================
+
+    Commutativity, associativity, De Morgan's laws and double negation hold. Three laws of
+    Boolean logic do *not*: idempotence (``C | C`` is ``C.phi(√2)``, ``C & C`` is
+    ``C.phi(1/√2)``), absorption, and distributivity; they hold for hard projections only.
+    ``<=`` is a partial order, up to a tolerance of 1e-8 on the eigenvalues: of two conceptors
+    often neither is ``<=`` the other.
+
+    Attributes
+    ----------
+    odds : ndarray of shape (n,)
+        ``s / (1 − s)`` of the singular values s, descending, from 0 to ∞. In this form NOT is
+        ``1 / odds`` and aperture adaptation ``γ² odds``, both free of cancellation at either end.
+    vectors : ndarray of shape (n, n)
+        The singular vectors, one a column.
+    aperture : float or None
+        The aperture it is a conceptor at; None where it has none (given as a matrix, or made of
+        conceptors of different apertures). It names the conceptor and enters no operation.
+
+    Notes
+    -----
+    AND and OR cost two eigendecompositions, everything else less than one. On singular
+    conceptors they are discontinuous in theory: two lines at the least angle have nothing in
+    common. Here directions within about 1e-6 of each other count as one.
+    """
+
+    odds: Float64
+    vectors: Float64
+    aperture: float | None = None
+    # Let NumPy leave the operators to this class instead of going through its elements.
+    __array_ufunc__: ClassVar[None] = None
+
+    @classmethod
+    def from_vectors(
+        cls, X: npt.ArrayLike, aperture: float, *, weights: npt.ArrayLike | None = None
+    ) -> Self:
+        """Return the conceptor of the rows of `X`, uncentred, optionally weighted."""
+        return cls.from_moments(Moments.from_vectors(X, weights), aperture)
+
+    @classmethod
+    def from_moments(cls, moments: Moments, aperture: float) -> Self:
+        """Return the conceptor of data whose moments are known."""
+        return cls.from_second_moment(moments.second_moment, aperture)
+
+    @classmethod
+    def from_second_moment(cls, R: npt.ArrayLike, aperture: float) -> Self:
+        """Return ``R (R + α⁻² I)⁻¹`` for a symmetric positive semidefinite `R`."""
+        return cls.from_spectrum(Spectrum.from_matrix(R), aperture)
+
+    @classmethod
+    def from_spectrum(cls, spectrum: Spectrum, aperture: float) -> Self:
+        """Return the conceptor of data whose second moment is decomposed already."""
+        aperture = _as_factor(aperture, "aperture")
+        return cls(conceptor_odds(spectrum.values, aperture), spectrum.vectors, aperture)
+
+    @classmethod
+    def from_matrix(cls, matrix: npt.ArrayLike) -> Self:
+        """Read a conceptor from its matrix: symmetric, eigenvalues from 0 to 1.
+
+        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. Those
+        of a coarser matrix stop at its precision from 0 and 1: a null space that two such
+        matrices seem to share is not the same to the last digit, and taking it for exact would
+        let AND and OR go wrong by far more than that digit.
+        """
+        given = as_matrix(matrix, "a conceptor")
+        if given.shape[0] != given.shape[1]:
+            raise InvalidInputError(f"a conceptor is a square matrix, not one of {given.shape}")
+        C = np.asarray(given, dtype=np.float64)
+        if not np.isfinite(C).all():
+            raise InvalidInputError("a conceptor must not contain NaN or infinity")
+        if np.abs(C - C.T).max() > 1e-5:
+            raise InvalidInputError("a conceptor is symmetric; this matrix is not")
+        values, vectors = np.linalg.eigh(symmetrised(C))
+        if values[0] < -1e-5 or values[-1] > 1 + 1e-5:
+            raise InvalidInputError(
+                "a conceptor's eigenvalues lie between 0 and 1; this matrix has "
+                f"{values[0]:.6g} to {values[-1]:.6g}"
+            )
+        if given.dtype.kind == "f" and given.dtype.itemsize < 8:
+            precision = float(np.finfo(given.dtype).eps)
+            values = np.clip(values, precision, 1 - precision)
+        odds = _odds(values, 1 - values)
+        return cls(odds[::-1], vectors[:, ::-1])
+
+    @classmethod
+    def zero(cls, dimension: int) -> Self:
+        """Return the conceptor of nothing: ``zero <= C`` for every C."""
+        return cls(np.zeros(dimension), np.eye(dimension))
+
+    @classmethod
+    def identity(cls, dimension: int) -> Self:
+        """Return the conceptor of everything: ``C <= identity`` for every C."""
+        return ~cls.zero(dimension)
+
+    @property
+    def dimension(self) -> int:
+        """Number of components of the vectors it applies to, n."""
+        return len(self.odds)
+
+    @property
+    def singular_values(self) -> Float64:
+        """``s = odds / (1 + odds)``, descending, from 0 to 1."""
+        # The two forms are exact where the other divides infinity by infinity or 1 by 0.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.odds < 1, self.odds / (1 + self.odds), 1 / (1 + 1 / self.odds))
+
+    @property
+    def matrix(self) -> Float64:
+        """The n × n matrix C, symmetric to the last bit; made anew at each call."""
+        return symmetric_matrix(self.vectors, self.singular_values)
+
+    @property
+    def quota(self) -> float:
+        """``tr C / n``: the share of the space that C claims."""
+        return float(self.singular_values.mean())
+
+    def phi(self, gamma: float) -> Self:
+        """Adapt the aperture by a factor: ``C (C + γ⁻² (I − C))⁻¹``.
+
+        At γ = 0 all that is not fully in C vanishes; at γ = ∞ all that is in C at all is fully in.
+        """
+        gamma = _as_factor(gamma, "gamma")
+        settled = (self.odds == 0) | np.isinf(self.odds)
+        with np.errstate(over="ignore", invalid="ignore"):
+            odds = np.where(settled, self.odds, self.odds * gamma * gamma)
+            aperture = None if self.aperture is None else self.aperture * gamma
+        if aperture is not None and np.isnan(aperture):
+            aperture = None
+        return type(self)(odds, self.vectors, aperture)
+
+    def similarity(self, other: Conceptor) -> float:
+        """Return ``tr(CB) / (‖C‖_F ‖B‖_F)``: 1 for multiples of each other, 0 for disjoint.
+
+        The zero conceptor is similar to nothing (0).
+        """
+        self._check_same_dimension(other)
+        s, t = self.singular_values, other.singular_values
+        norms = float(np.linalg.norm(s) * np.linalg.norm(t))
+        overlap = (self.vectors.T @ other.vectors) ** 2
+        return float(s @ overlap @ t) / norms if norms else 0.0
+
+    def evidence(self, X: npt.ArrayLike) -> Float64:
+        """Return ``xᵀCx / xᵀx`` for each row x of `X`, from 0 (outside C) to 1 (inside).
+
+        A vector of zeros gives no evidence (0).
+        """
+        vectors = as_matrix(X)
+        if vectors.shape[1] != self.dimension:
+            raise InvalidInputError(
+                f"this conceptor is for {self.dimension}-dimensional vectors; X has "
+                f"{vectors.shape[1]} columns"
+            )
+        evidence = np.zeros(len(vectors))
+        for part in block_slices(*vectors.shape):
+            energy = (np.asarray(vectors[part], dtype=np.float64) @ self.vectors) ** 2
+            total = energy.sum(axis=1)
+            np.divide(energy @ self.singular_values, total, out=evidence[part], where=total > 0)
+        return evidence
+
+    def __invert__(self) -> Self:
+        with np.errstate(divide="ignore"):
+            return type(self)(1 / self.odds[::-1], self.vectors[:, ::-1], self.aperture)
+
+    def __and__(self, other: Conceptor) -> Self:
+        if not isinstance(other, Conceptor):
+            return NotImplemented
+        self._check_same_dimension(other)
+        # (C⁻¹ + B⁻¹ − I)⁻¹ = P (I − P)⁻¹ with P = (C⁻¹ + B⁻¹)⁻¹ = C (C + B)⁺ B, the parallel sum.
+        # P lies between 0 and I/2, so I − P is never near singular, whatever C and B are.
+        C, B = self.matrix, other.matrix
+        total, basis = np.linalg.eigh(C + B)
+        kept = total > NULL_TOLERANCE * total[-1]
+        half = basis[:, kept] / np.sqrt(total[kept])
+        p, vectors = np.linalg.eigh(symmetrised((half.T @ C).T @ (half.T @ B)))
+        odds = _odds(p, 1 - 2 * p)
+        aperture = self.aperture if self.aperture == other.aperture else None
+        return type(self)(odds[::-1], vectors[:, ::-1], aperture)
+
+    def __or__(self, other: Conceptor) -> Self:
+        if not isinstance(other, Conceptor):
+            return NotImplemented
+        return ~(~self & ~other)
+
+    def __le__(self, other: Conceptor) -> bool:
+        if not isinstance(other, Conceptor):
+            return NotImplemented
+        self._check_same_dimension(other)
+        return bool(np.linalg.eigvalsh(other.matrix - self.matrix)[0] >= -ORDER_TOLERANCE)
+
+    def __ge__(self, other: Conceptor) -> bool:
+        if not isinstance(other, Conceptor):
+            return NotImplemented
+        return other <= self
+
+    def __repr__(self) -> str:
+        return f"Conceptor({', '.join(f'{k}={v}' for k, v in self._summary().items())})"
+
+    def _repr_html_(self) -> str:
+        """Show the size of the conceptor in a notebook."""
+        return html_table("Conceptor", self._summary())
+
+    def _summary(self) -> dict[str, str]:
+        aperture = "none" if self.aperture is None else f"{self.aperture:.4g}"
+        quota = f"{self.quota:.4f}"
+        return {"dimension": f"{self.dimension}", "aperture": aperture, "quota": quota}
+
+    def _check_same_dimension(self, other: Conceptor) -> None:
+        if self.dimension != other.dimension:
+            raise InvalidInputError(
+                f"conceptors of {self.dimension} and of {other.dimension} dimensions do not "
+                "combine; do both come from the same embeddings?"
+            )
+
+
+def _odds(part: Float64, rest: Float64) -> Float64:
+    """Return ``part / rest`` of ascending eigenvalues; what is 0 up to rounding is 0."""
+    rounding = len(part) * float(np.finfo(np.float64).eps)
+    part = np.where(part > rounding * part[-1], part, 0.0)
+    rest = np.where(rest > rounding, rest, 0.0)
+    with np.errstate(divide="ignore"):
+        return part / rest
+
+
+def _as_factor(value: float, name: str) -> float:
+    factor = float(value)
+    if not factor >= 0:
+        raise InvalidInputError(f"{name} must be a number from 0 to infinity, not {value}")
+    return factor

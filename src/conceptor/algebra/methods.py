@@ -1,0 +1,488 @@
+"""The post-processors as recipes, and the registry that names them.
+
+Every method is the same three decisions: which words weigh how much (`Recipe.words`), which moment
+of them is decomposed (`Recipe.moment`), and which gate it goes through (`Recipe.gate`). So there is
+one way from moments to a map, whoever calls it:
+
+    moments ──▶ recipe.solve ──▶ Solution(spectrum, gate, aperture, map)
+
+A recipe is frozen and so is its solution. Adding a method is one more entry of `METHODS`; the
+command line, `compare`, the scikit-learn classes and the docs all read that registry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from conceptor import __version__
+from conceptor.algebra import gates
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.aperture import suggested_aperture
+from conceptor.algebra.conceptors import Conceptor
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from conceptor.algebra.moments import Moments
+    from conceptor.base.arrays import Float64
+
+__all__ = [
+    "DEFAULT_METHODS",
+    "METHODS",
+    "ORIGINAL",
+    "Gate",
+    "LexiconRecipe",
+    "Recipe",
+    "Solution",
+    "Words",
+    "parse_method",
+    "parse_methods",
+]
+
+# The vectors as they came.
+ORIGINAL = "original"
+
+
+class Words(StrEnum):
+    """Which words a recipe's moment is taken over, and how much each of them counts."""
+
+    USAGE = "usage"  # every word, by its share of running text
+    TYPES = "types"  # common words, once each
+    FUNCTION_WORDS = "function words"  # once each
+    ALL = "all"  # every word, once each
+
+
+@dataclass(frozen=True)
+class Gate(ABC):
+    """The parameters of a gate, and the coefficients that follow from a spectrum."""
+
+    def check(self) -> None:  # noqa: B027 - not every gate has parameters
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+
+    def settle(self, values: Float64, moments: Moments) -> Self:
+        """Return the gate with parameters that depend on the data made explicit."""
+        return self
+
+    @abstractmethod
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept, for eigenvalues in descending order."""
+
+    def coordinates(self, n: int) -> slice | None:
+        """Return which eigenvectors become the coordinates of a smaller space; None for all."""
+        return None
+
+    def _check_number(self, name: str, kind: type, least: float, *, above: bool = False) -> None:
+        """Raise unless a parameter is a number of this kind from `least` on, or beyond it."""
+        value = getattr(self, name)
+        fits = isinstance(value, kind) and not isinstance(value, bool)
+        if not fits or not (value > least if above else value >= least):
+            number = "an integer" if kind is Integral else "a number"
+            bound = f"{'greater than' if above else 'of at least'} {least:g}"
+            raise InvalidInputError(f"{name} must be {number} {bound}; it is {value!r}")
+
+
+@dataclass(frozen=True)
+class Negation(Gate):
+    """``α⁻² / (λ + α⁻²)``: softly out; `auto` chooses α from the spectrum."""
+
+    aperture: float | Literal["auto"] = "auto"
+
+    def check(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        if not (isinstance(self.aperture, str) and self.aperture == "auto"):
+            self._check_number("aperture", Real, 0)
+
+    def settle(self, values: Float64, moments: Moments) -> Self:
+        """Choose the aperture."""
+        if isinstance(self.aperture, str):
+            found = suggested_aperture(values, moments.count, moments.effective_count)
+            return replace(self, aperture=found)
+        return replace(self, aperture=float(self.aperture))
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.negated_conceptor(values, float(self.aperture))
+
+
+@dataclass(frozen=True)
+class RidgeNegation(Gate):
+    """``ρ / (λ + ρ)``: what a ridge regression leaves."""
+
+    ridge: float = 50.0
+
+    def check(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        self._check_number("ridge", Real, 0, above=True)
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.negated_conceptor(values, self.ridge**-0.5)
+
+
+@dataclass(frozen=True)
+class _Leading(Gate):
+    """Gates that do something about the leading directions."""
+
+    n_directions: int | None = None
+
+    def check(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        if self.n_directions is not None:
+            self._check_number("n_directions", Integral, 0)
+
+    def settle(self, values: Float64, moments: Moments) -> Self:
+        """Count the directions: one for every hundred dimensions, and at least two.
+
+        Mu & Viswanath's rule of thumb, and at least what they drop from GloVe; for 300-dimensional
+        word2vec and for GloVe these are the numbers of the conceptor negation paper.
+        """
+        n = len(values)
+        count = min(max(2, n // 100), n - 1) if self.n_directions is None else self.n_directions
+        return replace(self, n_directions=int(count))
+
+
+@dataclass(frozen=True)
+class DropLeading(_Leading):
+    """0 for the leading directions, 1 for the rest."""
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.drop_leading(values, int(self.n_directions or 0))
+
+
+@dataclass(frozen=True)
+class LevelLeading(_Leading):
+    """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest."""
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.level_leading(values, int(self.n_directions or 0))
+
+
+@dataclass(frozen=True)
+class SingularValuePower(Gate):
+    """``λ^((p−1)/2)``, which turns singular values d into ``d^p``."""
+
+    power: float = 0.5
+
+    def check(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        if not (isinstance(self.power, Real) and np.isfinite(self.power)):
+            raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.power(values, (self.power - 1) / 2)
+
+
+@dataclass(frozen=True)
+class Whiten(Gate):
+    """``λ^(−1/2)``."""
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        return gates.power(values, -0.5)
+
+
+@dataclass(frozen=True)
+class HalfSize(Gate):
+    """1 for the coordinates that are kept, in a smaller space."""
+
+    n_directions: int | None = None
+    n_components: int | None = None
+
+    def check(self) -> None:
+        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        if self.n_directions is not None:
+            self._check_number("n_directions", Integral, 0)
+        if self.n_components is not None:
+            self._check_number("n_components", Integral, 1)
+
+    def coefficients(self, values: Float64) -> Float64:
+        """Return how much of each direction is kept."""
+        dropped, kept = self._shape(len(values))
+        position = np.arange(len(values))
+        gated = (position < 2 * dropped) | (position >= dropped + kept)
+        # Coordinates in directions without variance would depend on an arbitrary basis.
+        return np.where(gated | (values == 0), 0.0, 1.0)
+
+    def coordinates(self, n: int) -> slice:
+        """Return which eigenvectors become coordinates."""
+        dropped, kept = self._shape(n)
+        return slice(dropped, dropped + kept)
+
+    def _shape(self, n: int) -> tuple[int, int]:
+        dropped = max(1, round(7 * n / 300)) if self.n_directions is None else self.n_directions
+        kept = max(1, n // 2) if self.n_components is None else self.n_components
+        if dropped + kept > n:
+            raise InvalidInputError(
+                f"PPA cannot drop {dropped} and keep {kept} of n_features={n} dimensions"
+            )
+        return dropped, kept
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A post-processor: ``y = U diag(g(λ)) Uᵀ (x − m)`` with ``λ, U`` from a moment of the words.
+
+    Attributes
+    ----------
+    name, description : str
+        What it is called everywhere, and what it does, in a line.
+    words : Words
+        Which words the moment is taken over, and how much each counts.
+    moment : {"second_moment", "covariance", "gram"}
+        The property of `Moments` that is decomposed; with the covariance, m is the mean.
+    gate : Gate
+        g, with its parameters.
+    """
+
+    name: str
+    description: str
+    words: Words
+    moment: Literal["second_moment", "covariance", "gram"]
+    gate: Gate
+
+    @property
+    def centred(self) -> bool:
+        """Whether the mean is taken off first."""
+        return self.moment == "covariance"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The gate's parameters, by name."""
+        return asdict(self.gate)
+
+    def with_parameters(self, **parameters: object) -> Recipe:
+        """Return the recipe with other parameters; raise for a name or value it does not take."""
+        for name in parameters:
+            if name not in self.parameters:
+                takes = ", ".join(self.parameters) or "no parameters"
+                raise InvalidInputError(f"{self.name} has no parameter {name}; it takes {takes}")
+        changed = replace(self, gate=replace(self.gate, **parameters))
+        changed.gate.check()
+        return changed
+
+    def solve(self, moments: Moments) -> Solution:
+        """Return the map that improves vectors with these moments; one eigendecomposition."""
+        self.gate.check()
+        spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
+        gate = self.gate.settle(spectrum.values, moments)
+        coefficients = gate.coefficients(spectrum.values)
+        if not np.isfinite(coefficients).all():
+            raise InvalidInputError(
+                f"{self.name}: on these vectors a direction would be multiplied by more than "
+                "numbers can hold; scale them, or choose other parameters"
+            )
+        coordinates = gate.coordinates(moments.dimension)
+        matrix = (
+            spectrum.matrix(coefficients)
+            if coordinates is None
+            else spectrum.vectors[:, coordinates] * coefficients[coordinates]
+        )
+        aperture = getattr(gate, "aperture", None)
+        provenance = {
+            "method": self.name,
+            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "count": moments.count,
+            "weight": moments.weight,
+            "effective_count": moments.effective_count,
+            "dimension": moments.dimension,
+            "library": f"conceptor {__version__}",
+        } | ({} if aperture is None else {"aperture": aperture})
+        map_ = AffineMap(matrix, moments.mean if self.centred else None, provenance=provenance)
+        return Solution(self, moments, spectrum, coefficients, aperture, map_)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a recipe makes of moments.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    moments : Moments
+    spectrum : Spectrum
+        ``λ`` (descending) and ``U`` of the recipe's moment.
+    gate : ndarray of shape (n,)
+        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients.
+    aperture : float or None
+        The α that was used, given or chosen.
+    map : AffineMap
+        What improves vectors; can be saved and applied without this class.
+    """
+
+    recipe: Recipe
+    moments: Moments
+    spectrum: Spectrum
+    gate: Float64
+    aperture: float | None
+    map: AffineMap
+
+    @property
+    def conceptor(self) -> Conceptor:
+        """The conceptor C whose negation this is, for its algebra."""
+        if self.aperture is None:
+            raise InvalidInputError(f"{self.recipe.name} negates no conceptor")
+        return Conceptor.from_spectrum(self.spectrum, self.aperture)
+
+    @property
+    def variance_removed(self) -> float | None:
+        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all."""
+        total = float(self.spectrum.values.sum())
+        if not total > 0 or (self.gate > 1).any():
+            return None
+        return float(1 - self.gate**2 @ self.spectrum.values / total)
+
+    def __repr__(self) -> str:
+        aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"
+        return f"Solution({self.recipe.name}{aperture}, {self.moments!r})"
+
+
+@dataclass(frozen=True)
+class LexiconRecipe:
+    """A method that needs to know words, not only their vectors (`conceptor.lexicon`)."""
+
+    name: str
+    description: str
+    synonyms: bool = True
+    antonyms: bool = True
+
+    def with_parameters(self, **parameters: object) -> LexiconRecipe:
+        """Return the recipe; it takes no parameters here."""
+        for name in parameters:
+            raise InvalidInputError(f"{self.name} has no parameter {name}; it takes no parameters")
+        return self
+
+
+def _plain(value: object) -> object:
+    """Return a number that JSON can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+METHODS: Mapping[str, Recipe | LexiconRecipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "cn",
+            "conceptor negation weighted by usage, aperture chosen from the spectrum",
+            Words.USAGE,
+            "second_moment",
+            Negation(),
+        ),
+        Recipe(
+            "cn-paper",
+            "conceptor negation as in the paper: common words count once, α = 2",
+            Words.TYPES,
+            "second_moment",
+            Negation(2.0),
+        ),
+        Recipe(
+            "abtt",
+            "all-but-the-top: the mean and the leading directions dropped",
+            Words.TYPES,
+            "covariance",
+            DropLeading(),
+        ),
+        Recipe(
+            "whitening",
+            "ZCA whitening: every direction the same variance",
+            Words.TYPES,
+            "covariance",
+            Whiten(),
+        ),
+        Recipe(
+            "zipf-whitening",
+            "whitening weighted by usage",
+            Words.USAGE,
+            "covariance",
+            Whiten(),
+        ),
+        Recipe(
+            "pvn",
+            "principal variance normalisation: the leading directions levelled",
+            Words.TYPES,
+            "covariance",
+            LevelLeading(),
+        ),
+        Recipe(
+            "hsr",
+            "half-sibling regression: what function words predict taken out",
+            Words.FUNCTION_WORDS,
+            "gram",
+            RidgeNegation(),
+        ),
+        Recipe(
+            "ppa",
+            "half-size vectors: all-but-the-top, PCA, all-but-the-top",
+            Words.TYPES,
+            "covariance",
+            HalfSize(),
+        ),
+        Recipe(
+            "ew",
+            "eigenvalue weighting, for vectors of a truncated SVD",
+            Words.ALL,
+            "gram",
+            SingularValuePower(),
+        ),
+        LexiconRecipe("counterfit", "synonyms pulled together, antonyms pushed apart"),
+        LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),
+        LexiconRecipe("counterfit-ant", "counter-fitting to antonyms only", synonyms=False),
+        LexiconRecipe("retrofit", "each word moved towards its synonyms", antonyms=False),
+    )
+}
+DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
+
+
+def spectral_methods() -> list[str]:
+    """Return the names of the methods that need nothing but vectors."""
+    return [name for name, recipe in METHODS.items() if isinstance(recipe, Recipe)]
+
+
+def parse_method(text: str) -> tuple[Recipe | LexiconRecipe, ...]:
+    """Read `cn`, `abtt:n_directions=3` or `cn+counterfit`: the recipes, one after the other.
+
+    `original` is no recipe at all.
+    """
+    if text == ORIGINAL:
+        return ()
+    steps = []
+    for step in text.split("+"):
+        name, *given = step.split(":")
+        if name not in METHODS:
+            known = ", ".join([ORIGINAL, *METHODS])
+            raise InvalidInputError(f"unknown method {name!r}; the methods are {known}")
+        recipe = METHODS[name]
+        types = {f.name for f in fields(recipe.gate)} if isinstance(recipe, Recipe) else set()
+        parameters = dict(_parse_parameter(text, one, types) for one in given)
+        steps.append(recipe.with_parameters(**parameters))
+    return tuple(steps)
+
+
+def _parse_parameter(method: str, text: str, known: set[str]) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or name not in known:
+        takes = ", ".join(sorted(known)) or "no parameters"
+        raise InvalidInputError(f"{method}: {text!r} is not a parameter; it takes {takes}")
+    try:
+        return name, int(value) if name.startswith("n_") else float(value)
+    except ValueError:
+        return name, value
+
+
+def parse_methods(
+    methods: Sequence[str],
+) -> dict[str, tuple[Recipe | LexiconRecipe, ...]]:
+    """Return the recipes of each method, each once; raise for an unknown name."""
+    if not methods:
+        raise InvalidInputError("no method was named")
+    return {method: parse_method(method) for method in methods}

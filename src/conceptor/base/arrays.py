@@ -1,0 +1,77 @@
+"""What counts as a matrix of vectors, and how it is walked in blocks that stay in the cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Float64 = np.ndarray[Any, np.dtype[np.float64]]
+
+# Converting, centring and multiplying a block of this many bytes costs one trip to main memory.
+_BLOCK_BYTES = 8 << 20
+# Below this, the n x n work after each block would outweigh the block's own product.
+_BLOCK_ROWS = 1024
+
+
+def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
+    """Return `X` as a 2-D array of real numbers, without a copy where it already is one.
+
+    With `empty` there may be no rows.
+    """
+    if hasattr(X, "index_to_key"):
+        raise InvalidInputError(f"{name} is gensim KeyedVectors; use kv.vectors")
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise InvalidInputError(
+            f"{name} must be a matrix with one vector per row; it has {matrix.ndim} dimension(s), "
+            f"shape {matrix.shape}"
+        )
+    if matrix.dtype.kind not in "fiub":
+        raise InvalidInputError(f"{name} must hold real numbers, not {matrix.dtype}")
+    if 0 in (matrix.shape[1:] if empty else matrix.shape):
+        raise InvalidInputError(f"{name} is empty: {matrix.shape[0]} rows x {matrix.shape[1]}")
+    return matrix
+
+
+def is_one_vector(X: npt.ArrayLike) -> bool:
+    """Tell whether this is a single vector, not a matrix with a vector in each row."""
+    return (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) == 1
+
+
+def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in which vectors of `dtype` are processed and returned.
+
+    float32 and float64 stay as they are. float16 is a storage format, too coarse to compute in:
+    it becomes float32. Integers and booleans become float64, extended precision too.
+    """
+    if dtype in (np.float32, np.float16):
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
+
+
+def block_slices(rows: int, columns: int) -> Iterator[slice]:
+    """Cut `rows` into consecutive slices of about `_BLOCK_BYTES` in float64."""
+    step = max(_BLOCK_ROWS, _BLOCK_BYTES // (8 * columns))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def jsonable(value: object) -> Any:  # noqa: ANN401
+    """Return plain data for JSON: lists for arrays, None for numbers that are not finite."""
+    match value:
+        case dict():
+            return {key: jsonable(inner) for key, inner in value.items()}
+        case list() | tuple() | np.ndarray():
+            return [jsonable(inner) for inner in value]
+        case float():
+            return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,93 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_FLUSH_SECONDS = 0.5
+
+
+def check_place(
+    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """Raise where no file can be written, or where it would replace something that is read."""
+    path = Path(target)
+    if path.is_dir():
+        raise InvalidInputError(f"{path}: is a directory; name a file in it")
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(f"{path}: not a regular file; name one, or use standard output")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInputError(f"{path}: the directory {path.resolve().parent} does not exist")
+    if path.exists() and any(os.path.exists(file) and path.samefile(file) for file in inputs):
+        raise InvalidInputError(f"{path}: is the input; write to another file")
+
+
+@contextmanager
+def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path beside `target`; rename it onto `target` once the block succeeds.
+
+    The bytes reach the disk before the new name does, so neither an exception, a killed process
+    nor a power cut leaves half a file under the target's name. What was there stays until then;
+    links are followed. The caller opens the path itself, so permissions follow the umask.
+    """
+    check_place(target)
+    target = Path(target).resolve()
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with flushing(beside):
+            yield beside
+        publish(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def publish(path: Path, target: str | os.PathLike[str]) -> None:
+    """Rename a finished file on the same disk onto `target`, its bytes first."""
+    target = Path(target)
+    _sync(path)
+    path.replace(target)
+    _sync(target.parent)
+
+
+@contextmanager
+def flushing(path: Path) -> Iterator[None]:
+    """Bring what is written to the disk all the while, so that little is left for the end."""
+    done = threading.Event()
+    failed: list[OSError] = []
+
+    def flush() -> None:
+        while not failed and not done.wait(_FLUSH_SECONDS):
+            try:
+                _sync(path)
+            except FileNotFoundError:  # not yet
+                pass
+            except OSError as error:
+                failed.append(error)
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    if failed:  # the system tells of bytes it could not write once, so a later sync would succeed
+        raise failed[0]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,238 @@
+"""The paper's protocol on the paper's vectors: what was printed, what was measured.
+
+Liu, Ungar & Sedoc (2019) quote the original and ABTT columns from another paper's pipeline; here
+all three columns come from one vocabulary and one code path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from conceptor.algebra.methods import ORIGINAL
+from conceptor.base.arrays import jsonable
+from conceptor.base.errors import MissingExtraError
+from conceptor.base.progress import Progress, silent
+from conceptor.comparing.dialogue import compare_dialogue, need_torch
+from conceptor.comparing.words import compare
+from conceptor.data import registry as datasets
+from conceptor.dialogue.woz import SLOTS
+from conceptor.dialogue.woz import load as load_dialogues
+from conceptor.fitting import FitOptions
+from conceptor.lexicon.files import Lexicon
+from conceptor.weights import PAPER_VOCABULARY
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from conceptor.comparing.words import Comparison
+    from conceptor.dialogue import Options
+    from conceptor.dialogue.study import Study
+    from conceptor.dialogue.trials import Watch
+    from conceptor.evaluation import Battery
+
+__all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
+
+# The paper calls its method cn; what is called so here is beyond it.
+METHODS = (ORIGINAL, "abtt", "cn-paper")
+SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
+TABLES = (
+    "word_similarity",
+    "sts_by_year",
+    "sts_by_task",
+    "categorization",
+    "supervised_simlex",
+    "dialogue",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCell:
+    """A figure of the paper beside the one just measured (nan where its data is missing)."""
+
+    vectors: str
+    table: str
+    dataset: str
+    method: str
+    paper: float
+    measured: float = math.nan
+    used: int = 0
+    total: int = 0
+
+    @property
+    def difference(self) -> float:
+        """Measured minus printed."""
+        return self.measured - self.paper
+
+
+def paper_tables() -> dict[str, Any]:
+    """Return the paper's figures and settings."""
+    path = resources.files("conceptor.comparing").joinpath("paper_tables.json")
+    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return tables
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """Every cell of the paper's tables, for the vectors that were given."""
+
+    cells: Sequence[PaperCell]
+    comparisons: Mapping[str, Comparison] = field(repr=False)
+    missing: Mapping[str, str]
+    studies: Mapping[str, Study] = field(default_factory=dict, repr=False)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was measured on what."""
+        lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
+        for name, comparison in self.comparisons.items():
+            lines += [f"{name}: {comparison.vectors}", *comparison.notes]
+        if "lexicon" in self.missing:
+            lines.append(f"counter-fitting left out: {self.missing['lexicon']}")
+        if "dialogue" in self.missing:
+            lines.append(f"dialogue left out: {self.missing['dialogue']}")
+        for name, study in self.studies.items():
+            runs = len(next(iter(study.runs.values())))
+            lines.append(f"{name}, dialogue: {runs} run(s) of each method; {study.notes[0]}")
+        return lines
+
+    def gates(self) -> dict[str, dict[str, list[float]]]:
+        """Return the variance gating coefficients of ABTT and CN (the paper's figure)."""
+        return {
+            name: {
+                method: [float(g) for g in solution.gate]
+                for method, solution in comparison.solutions.items()
+            }
+            for name, comparison in self.comparisons.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; an undefined figure is None."""
+        return {
+            "cells": [
+                jsonable(asdict(cell) | {"difference": cell.difference}) for cell in self.cells
+            ],
+            "gates": self.gates(),
+            "notes": self.notes,
+            "missing": dict(self.missing),
+        }
+
+
+def reproduce(
+    sources: Mapping[str, object],
+    battery: Battery,
+    *,
+    dialogue: int = 1,
+    options: Options | None = None,
+    data: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    progress: Progress = silent,
+    watch: Watch | None = None,
+) -> Reproduction:
+    """Run α = 2, d = 3 (word2vec) or 2 (GloVe), fitted on the 200-count vocabulary.
+
+    Parameters
+    ----------
+    sources : mapping of `word2vec` and `glove` to vectors
+        One of them is enough; each is read once for every part, in bounded memory.
+    battery : Battery
+        The paper's three tasks.
+    dialogue : int
+        How often a dialogue state tracker is trained on each method's vectors; 0 for never.
+    options : Options, optional
+        How it is trained.
+    data, offline
+        Where the estimation vocabulary is looked for, without which there is no protocol; the
+        synonyms and antonyms of the supervised rows and the dialogues, without which those cells
+        stay empty.
+    progress, watch
+        Told how far the reading is, and of every epoch of training.
+    """
+    paper = paper_tables()
+    vocabulary = datasets.fetch(PAPER_VOCABULARY, data, offline=offline)
+    lexicon = Lexicon(data=data, offline=offline)
+    missing = dict(battery.missing) | _missing_lexicon(lexicon)
+    fitting = FitOptions(vocabulary=vocabulary, lexicon=lexicon, data=data)
+    directions = paper["settings"]["abtt_directions"]
+    specs = {
+        name: {m: f"abtt:n_directions={directions[name]}" if m == "abtt" else m for m in METHODS}
+        for name in sources
+    }
+    comparisons = {
+        name: compare(
+            source,
+            [*specs[name].values(), *(() if "lexicon" in missing else SUPERVISED)],
+            battery,
+            fitting,
+            resamples=0,
+            progress=progress,
+        )
+        for name, source in sources.items()
+    }
+    corpus = None
+    try:
+        need_torch()
+        corpus = load_dialogues(data, offline=offline) if dialogue else None
+    except (datasets.MissingDataError, MissingExtraError) as error:
+        missing["dialogue"] = str(error)
+    studies = {
+        name: compare_dialogue(
+            source,
+            corpus,
+            list(specs[name].values()),
+            fitting,
+            seeds=dialogue,
+            options=options,
+            progress=progress,
+            watch=watch,
+        )
+        for name, source in sources.items()
+        if corpus is not None
+    }
+    cells = [
+        _measured(
+            PaperCell(name, table, dataset, method, printed),
+            specs[name].get(method, method),
+            comparison,
+            studies.get(name),
+        )
+        for name, comparison in comparisons.items()
+        for table in TABLES
+        for dataset, figures in paper[table]["rows"].items()
+        for key, printed in figures.items()
+        for vectors, method in [key.replace("/cn", "/cn-paper").split("/")]
+        if vectors == name
+    ]
+    return Reproduction(cells, comparisons, missing, studies)
+
+
+def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
+    try:
+        lexicon.synonym_files()
+        lexicon.antonym_files()
+    except datasets.MissingDataError as error:
+        return {"lexicon": str(error)}
+    return {}
+
+
+def _measured(cell: PaperCell, spec: str, comparison: Comparison, study: Study | None) -> PaperCell:
+    if cell.table == "dialogue":
+        return cell if study is None else _goals_reached(cell, spec, study)
+    try:
+        row = comparison.evaluations[spec][cell.dataset]
+    except KeyError:
+        return cell
+    return replace(cell, measured=row.score, used=row.used, total=row.total)
+
+
+def _goals_reached(cell: PaperCell, spec: str, study: Study) -> PaperCell:
+    """Fill in the mean over runs, of one slot or of all."""
+    slots = [slot for slot in SLOTS if cell.dataset.lower() in (slot, "average")]
+    turns = sum(study.string_match[slot].total for slot in slots)
+    measured = fmean(study.mean(spec, slot) for slot in slots)
+    return replace(cell, measured=measured, used=turns, total=turns)

@@ -1,0 +1,280 @@
+"""Sentence encoders side by side, each fitted on the test set's own sentences and on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from heapq import nlargest
+from operator import add
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from conceptor.algebra.methods import METHODS, ORIGINAL, Recipe, Words
+from conceptor.algebra.moments import Moments
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import Progress, silent
+from conceptor.comparing.words import Comparison
+from conceptor.evaluation.result import Evaluation
+from conceptor.evaluation.statistics import RESAMPLES
+from conceptor.evaluation.sts import SentenceSimilarity
+from conceptor.fitting import FitOptions, gather, solve
+from conceptor.sentences.encoder import SentenceEncoder
+from conceptor.sentences.spelling import REFERENCES, Spelling
+from conceptor.vectors.chunks import as_vectors, read_chunks
+from conceptor.vectors.table import WordVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
+    from numpy.typing import NDArray
+
+    from conceptor.algebra.methods import Solution
+    from conceptor.base.arrays import Float64
+    from conceptor.evaluation import Battery
+    from conceptor.evaluation.task import Outcome
+    from conceptor.vectors.chunks import Chunks
+
+__all__ = [
+    "ENCODERS",
+    "REGIMES",
+    "EncoderRecipe",
+    "checked_encoders",
+    "compare_sentences",
+    "sentence_tasks",
+]
+
+OWN, OTHER = "own", "other"
+REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}
+
+
+@dataclass(frozen=True)
+class EncoderRecipe:
+    """Which word vectors, how they weigh, what is taken off the sentences, and unknown words."""
+
+    words: Literal["original", "cn"]
+    weights: Literal["average", "sif", "usif"]
+    removal: Literal["none", "first", "piecewise", "conceptor"]
+    unknown: Literal["spelling", "skip"] = "skip"
+
+    @property
+    def needs_sentences(self) -> bool:
+        """Whether anything is learnt from sentences."""
+        return self.removal != "none" or self.weights == "usif"
+
+
+ENCODERS = {
+    "average": EncoderRecipe("original", "average", "none"),
+    "sif": EncoderRecipe("original", "sif", "first"),
+    "usif": EncoderRecipe("original", "usif", "piecewise"),
+    "cn-sif": EncoderRecipe("cn", "sif", "first"),
+    "sif-conceptor": EncoderRecipe("original", "sif", "conceptor"),
+    # Between SIF and the encoder as it comes: either of its two parts alone.
+    "sif-spelling": EncoderRecipe("original", "sif", "first", "spelling"),
+    "conceptor-known": EncoderRecipe("cn", "sif", "conceptor"),
+    "conceptor": EncoderRecipe("cn", "sif", "conceptor", "spelling"),
+}
+
+
+def checked_encoders(names: Sequence[str]) -> list[str]:
+    """Return the encoders' names, each once; an error for a name that is none."""
+    for name in names:
+        if name not in ENCODERS:
+            raise InvalidInputError(
+                f"no sentence encoder is called {name!r}; there are {', '.join(ENCODERS)}"
+            )
+    if not names:
+        raise InvalidInputError("no sentence encoder was named")
+    return list(dict.fromkeys(names))
+
+
+def sentence_tasks(battery: Battery) -> list[SentenceSimilarity]:
+    """Return the sentence tasks of a battery; an error if there is none."""
+    tasks = [task for task in battery.tasks if isinstance(task, SentenceSimilarity)]
+    if not tasks:
+        raise InvalidInputError('sentence vectors need sentence tasks, as in tasks="sts"')
+    return tasks
+
+
+def compare_sentences(
+    vectors: object,
+    battery: Battery,
+    encoders: Sequence[str] = ("average", "sif", "usif", "conceptor"),
+    options: FitOptions | None = None,
+    *,
+    name: str = "vectors",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Score sentence encoders on the sentence tasks of a battery.
+
+    A column reads `sif (own)` where the map was fitted on the very sentences it is tested on, as
+    SIF's authors do, and `sif (other)` where it was fitted on the sentences of all other tasks;
+    sentences that also stand in the test set are taken out of the latter. What learns nothing
+    from sentences has one column and no bracket. Gains are over the first encoder, in the same
+    regime.
+    """
+    recipes = {encoder: ENCODERS[encoder] for encoder in checked_encoders(encoders)}
+    tasks = sentence_tasks(battery)
+    words, frequencies, usage_cn = _gathered(vectors, tasks, options or FitOptions(), progress)
+    negated = words.with_vectors(usage_cn.map(words.vectors))
+    forms = {ORIGINAL: words, "cn": negated}
+    strange = sorted({token for task in tasks for token in task.words if token not in words})
+    tokens = sum(len(sentence) for task in tasks for sentence in task.tokens)
+    possible = list(REGIMES) if len(tasks) > 1 else [OWN]
+    evaluations = {}
+    firsts: dict[str | None, str] = {}
+    baselines = {}
+    with threadpool_limits(1, "blas"):
+        for done, (encoder, recipe) in enumerate(recipes.items()):
+            progress("encoding", done / len(recipes), done * tokens)
+            form = forms[recipe.words]
+            if recipe.unknown == "spelling" and strange:
+                # Once for all tasks, rather than by each of the encoders made below.
+                form = _with_spelt(form, strange, frequencies)
+            start = SentenceEncoder(
+                form,
+                weights=recipe.weights,
+                removal=recipe.removal,
+                unknown="skip",
+                # Without usage all words are as frequent.
+                frequencies=frequencies or "uniform",
+            )
+            regimes: Sequence[str | None] = possible if recipe.needs_sentences else [None]
+            for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
+                label = encoder if regime is None else f"{encoder} ({regime})"
+                evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
+                if not done:
+                    firsts[regime] = label
+                baselines[label] = firsts.get(regime, next(iter(firsts.values())))
+    notes = [f"({regime}): fitted on {REGIMES[regime]}" for regime in possible]
+    if any(recipe.words == "cn" for recipe in recipes.values()):
+        notes.append(f"words of conceptor: cn, aperture {usage_cn.aperture:.4g}")
+    if any(recipe.unknown == "spelling" for recipe in recipes.values()):
+        share = _unknown_share(tasks, words)
+        notes.append(f"{share:.1%} of the tokens have no vector: {_what_becomes(recipes)}")
+    first = next(iter(evaluations))
+    return Comparison(
+        name, evaluations, notes, resamples, seed, baseline=first, baselines=baselines
+    )
+
+
+def _gathered(
+    vectors: object, tasks: Sequence[SentenceSimilarity], options: FitOptions, progress: Progress
+) -> tuple[WordVectors, dict[str, float], Solution]:
+    """Read the vectors once: the tasks' words, every word's use, and the usage-weighted CN."""
+    opened = as_vectors(vectors)
+    usage = options.weights_for(Words.USAGE, opened)
+    wanted = frozenset().union(*(task.words for task in tasks))
+    # Counts also know of words that have no vector; ranks are noted on the way.
+    frequencies = dict(usage.counts or {})
+
+    def noted() -> Chunks:
+        before = 0
+        for packed, rows in read_chunks(opened, progress):
+            names = list(packed)
+            taken, weights = usage.shares(names, before)
+            if usage.counts is None and weights is not None:
+                of = names if taken is None else [names[i] for i in taken]
+                for word, weight in zip(of, weights.tolist(), strict=True):
+                    frequencies.setdefault(word, weight)
+            before += len(names)
+            yield names, rows
+
+    # The most frequent words are what unknown ones are spelt from: by rank the first.
+    first = REFERENCES if usage.counts is None else 0
+    if usage.counts is not None:
+        known = (word for words, _ in read_chunks(opened) for word in words)
+        wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
+    gathered = gather(noted(), [usage], wanted, first=first)
+    recipe = METHODS["cn"]
+    assert isinstance(recipe, Recipe)
+    return gathered.rows, frequencies, solve(recipe, gathered.moments[usage])
+
+
+def _with_spelt(
+    words: WordVectors, strange: Sequence[str], frequencies: Mapping[str, float]
+) -> WordVectors:
+    """Return the words and others that get their vectors from their spelling."""
+    known = np.array([frequencies.get(word, 0.0) for word in words.words])
+    spelling = Spelling.from_frequent(words.words, words.vectors, known)
+    vectors = np.concatenate([words.vectors, spelling(strange)])
+    return WordVectors([*words.words, *strange], vectors)
+
+
+def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> float:
+    tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
+    return sum(token not in words for token in tokens) / max(len(tokens), 1)
+
+
+def _what_becomes(recipes: Mapping[str, EncoderRecipe]) -> str:
+    """Say which encoders skip unknown words and which spell them."""
+    skip = [name for name, recipe in recipes.items() if recipe.unknown == "skip"]
+    spell = [name for name, recipe in recipes.items() if recipe.unknown == "spelling"]
+    said = f"{', '.join(spell)} give{'s' * (len(spell) == 1)} them one by their spelling"
+    return f"{said}; {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else said
+
+
+def _scored(
+    encoder: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regimes: Sequence[str | None]
+) -> list[list[Outcome]]:
+    """Score all tasks under each regime; what sentences of others stand in a task is left out."""
+    distinct = [[tuple(sentence) for sentence in task.tokens] for task in tasks]
+    if encoder.weights == "usif":
+        return [_one_by_one(encoder, tasks, distinct, regime) for regime in regimes]
+    # The averages do not depend on what the encoder is fitted on: made once, fitted by moments.
+    made = [encoder.averages(task.tokens) for task in tasks]
+    moments = [Moments.from_vectors(averages, known.astype(np.float64)) for averages, known in made]
+    outcomes: list[list[Outcome]] = [[] for _ in regimes]
+    for i, task in enumerate(tasks):
+        seen = set(distinct[i])
+        for regime, found in zip(regimes, outcomes, strict=True):
+            fitted_on = moments[i]
+            if regime == OTHER:
+                fitted_on = reduce(
+                    add,
+                    (
+                        _without(seen, distinct[j], made[j], moments[j])
+                        for j in range(len(tasks))
+                        if j != i
+                    ),
+                )
+            vectors = encoder.fit_moments(fitted_on).finished(*made[i])
+            found.append(task.score_sentences(vectors, made[i][1]))
+    return outcomes
+
+
+def _without(
+    seen: Set[tuple[str, ...]],
+    sentences: Sequence[tuple[str, ...]],
+    made: tuple[Float64, NDArray[np.bool_]],
+    moments: Moments,
+) -> Moments:
+    """Return the moments of sentences without those seen: mostly there are none of them."""
+    if seen.isdisjoint(sentences):
+        return moments
+    averages, known = made
+    fresh = np.array([sentence not in seen for sentence in sentences])
+    return Moments.from_vectors(averages, (known & fresh).astype(np.float64))
+
+
+def _one_by_one(
+    start: SentenceEncoder,
+    tasks: Sequence[SentenceSimilarity],
+    distinct: Sequence[Sequence[tuple[str, ...]]],
+    regime: str | None,
+) -> list[Outcome]:
+    """Score with an encoder whose words weigh differently by what it is fitted on."""
+    outcomes = []
+    for i, task in enumerate(tasks):
+        fitted_on = distinct[i]
+        if regime == OTHER:
+            seen = set(fitted_on)
+            others = (s for j, each in enumerate(distinct) if j != i for s in each)
+            fitted_on = [sentence for sentence in others if sentence not in seen]
+        encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
+        averages, known = encoder.averages(task.tokens)
+        outcomes.append(task.score_sentences(encoder.finished(averages, known), known))
+    return outcomes

@@ -1,0 +1,203 @@
+"""Post-processors side by side: fit each on the vectors given, score all on the same items."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
+from conceptor.base.arrays import jsonable
+from conceptor.base.progress import Progress, silent
+from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load
+from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.vectors.chunks import vectors_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conceptor.algebra.methods import LexiconRecipe, Recipe, Solution
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Scores of every method on the same items.
+
+    Attributes
+    ----------
+    vectors : str
+        What was post-processed.
+    evaluations : dict of str to Evaluation
+        By method; the vectors as they came are `original`.
+    notes : sequence of str
+        What the methods were fitted on.
+    cautions : sequence of str
+        What users should know about how words were weighed.
+    solutions : dict of str to Solution
+        Of the methods that are a single spectral one.
+    baseline : str
+        The method that gains are over.
+    baselines : dict of str to str
+        Another one, for the methods named here.
+    """
+
+    vectors: str
+    evaluations: Mapping[str, Evaluation]
+    notes: Sequence[str] = ()
+    resamples: int = RESAMPLES
+    seed: int = 0
+    solutions: Mapping[str, Solution] = field(default_factory=dict, repr=False)
+    baseline: str = ORIGINAL
+    baselines: Mapping[str, str] = field(default_factory=dict)
+    cautions: Sequence[str] = ()
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods' names, in order."""
+        return list(self.evaluations)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Datasets that could not be had, and why."""
+        return next(iter(self.evaluations.values())).missing
+
+    @cached_property
+    def _differences(self) -> dict[str, Differences]:
+        """Gains over the baseline by dataset, for the methods besides it."""
+        if self.baseline not in self.evaluations or self.resamples == 0:
+            return {}
+        statistics = {
+            name: {o.dataset: o.statistic for o in evaluation.outcomes}
+            for name, evaluation in self.evaluations.items()
+        }
+        baseline = statistics.pop(self.baseline)
+        if not statistics:
+            return {}
+        return paired_differences(
+            baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
+        )
+
+    def interval(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Interval | None:
+        """Return the interval of a method's mean gain on these datasets, over its baseline.
+
+        `against` names another method to compare with; the draws are the same for all.
+        """
+        found = self.differences(method, datasets, against)
+        return None if found is None else found.interval(0)
+
+    def differences(
+        self, method: str, datasets: Sequence[str], against: str | None = None
+    ) -> Differences | None:
+        """Return a method's mean gain on these datasets, as measured and in each resample."""
+        against = against or self.baselines.get(method, self.baseline)
+        others = [name for name in self.methods if name != self.baseline]
+        parts = [self._differences[name] for name in datasets if name in self._differences]
+        if method not in others or method == against or not parts:
+            return None
+        mean = Differences.mean(parts)
+        mine = [others.index(method)]
+        if against == self.baseline:
+            return Differences(mean.measured[mine], mean.resampled[mine])
+        theirs = [others.index(against)]
+        return Differences(
+            mean.measured[mine] - mean.measured[theirs],
+            mean.resampled[mine] - mean.resampled[theirs],
+        )
+
+    def gains(self, family: str) -> dict[str, Interval]:
+        """Return each method's gain over its baseline on a family's mean, with its interval."""
+        if self.baseline not in self.evaluations:
+            return {}
+        over = [o.dataset for o in self.evaluations[self.baseline].mean_outcomes(family)]
+        intervals = {name: self.interval(name, over) for name in self.methods}
+        return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @property
+    def families(self) -> list[str]:
+        """The tasks that were run, in order."""
+        return next(iter(self.evaluations.values())).families
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        gains = {family: self.gains(family) for family in self.families}
+        return {
+            "vectors": self.vectors,
+            "notes": list(self.notes),
+            "methods": [
+                {
+                    "name": name,
+                    "results": [row.to_dict() for row in evaluation.rows()],
+                    "means": evaluation.means(),
+                    "gains": {
+                        family: jsonable(asdict(by[name]))
+                        for family, by in gains.items()
+                        if name in by
+                    },
+                }
+                for name, evaluation in self.evaluations.items()
+            ],
+            "missing": self.missing,
+        }
+
+
+def compare(
+    vectors: object,
+    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]] = DEFAULT_METHODS,
+    tasks: Iterable[str] | Battery = PAPER_FAMILIES,
+    options: FitOptions | None = None,
+    *,
+    name: str | None = None,
+    missing: Missing | str = Missing.SKIP,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Fit methods to vectors and score each on the same items, in one pass over the vectors.
+
+    What is scored is what `postprocess` writes for the same vectors, method and options.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    methods : names, or recipes by name
+        Out of `original` and `conceptor.algebra.methods.METHODS`; several joined by `+` are applied
+        one after the other. Chains and lexicon methods take further passes over the vectors.
+    tasks : names out of `conceptor.evaluation.FAMILIES`, or a Battery
+        A battery loaded once can serve many comparisons.
+    options : FitOptions, optional
+        What words weigh, which take part, and the lexicon.
+    name, missing
+        As in `conceptor.evaluation.evaluate`.
+    resamples, seed
+        Of the paired bootstrap; 0 resamples for none.
+    progress
+        Told how far the reading is, and the fitting to a lexicon.
+
+    Examples
+    --------
+    >>> from conceptor import compare
+    >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
+    """
+    options = options or FitOptions()
+    battery = tasks if isinstance(tasks, Battery) else load(tasks, options.data)
+    title = name or vectors_name(vectors)
+    found = fit_methods(
+        vectors, methods, options, wanted=battery.words, first=battery.first, progress=progress
+    )
+    evaluations = {
+        method: battery.run(found.transformed(method), f"{title} ({method})", Missing(missing))
+        for method in found.methods
+    }
+    solutions = {
+        method: fitted.solution
+        for method, fitted in found.methods.items()
+        if fitted.solution is not None
+    }
+    return Comparison(
+        title, evaluations, found.notes, resamples, seed, solutions, cautions=found.cautions
+    )

@@ -1,0 +1,305 @@
+"""What data exists, where it is found, how it is fetched and verified.
+
+Every file is named in `datasets.json` with its size, SHA-256, origin and terms; none is part of
+this package. A file is looked for in this order:
+
+1. the directory given as `data=`, or else `$CONCEPTOR_DATA`;
+2. inside an installed package that carries it (found without importing that package);
+3. the user's cache;
+4. its repository, at a pinned commit, by a verified download into the cache.
+
+`$CONCEPTOR_DATA_URL` replaces `https://raw.githubusercontent.com` as the place to download from
+(a mirror laid out as `<owner>/<repository>/<commit>/<path>`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.data.download import DownloadError, download
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from conceptor.data.download import Bar
+
+    # What makes a bar for a file.
+    Bars = Callable[["DataFile"], Bar]
+
+__all__ = [
+    "DataFile",
+    "MissingDataError",
+    "Origin",
+    "data_file",
+    "demo_vectors",
+    "fetch",
+    "find",
+    "gather",
+    "registry",
+    "verify",
+]
+
+DEFAULT_URL = "https://raw.githubusercontent.com"
+
+
+class MissingDataError(ConceptorError):
+    """A data file is neither at hand nor to be had (exit code 1)."""
+
+    def __init__(self, file: DataFile, reason: str) -> None:
+        super().__init__(f"{file.name} is not at hand: {reason}")
+        self.reason = reason
+
+
+class Origin(StrEnum):
+    """Where a file was found."""
+
+    DIRECTORY = "directory"
+    PACKAGE = "package"
+    CACHE = "cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A copy of a file inside an installed package, with the copy's own bytes and hash."""
+
+    package: str
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file: its name (also its place in a data directory), its hash, its source, its terms."""
+
+    name: str
+    bytes: int
+    sha256: str
+    citation: str
+    licence: str
+    repository: str | None = None
+    commit: str | None = None
+    path: str | None = None
+    packaged: tuple[Packaged, ...] = ()
+
+    @property
+    def url(self) -> str | None:
+        """Address of the pinned file; None where it cannot be downloaded."""
+        if self.repository is None:
+            return None
+        base = os.environ.get("CONCEPTOR_DATA_URL", DEFAULT_URL).rstrip("/")
+        return f"{base}/{self.repository}/{self.commit}/{self.path}"
+
+    @property
+    def source(self) -> str:
+        """The origin in words, for people."""
+        if self.repository is not None:
+            return f"{self.repository}@{(self.commit or '')[:7]}"
+        if self.packaged:
+            return f"package {self.packaged[0].package.replace('_', '-')}"
+        return "a data directory"
+
+
+@functools.cache
+def registry() -> dict[str, DataFile]:
+    """Return every known file by name."""
+    text = resources.files("conceptor.data").joinpath("datasets.json").read_text(encoding="utf-8")
+    files = (_parse(entry) for entry in json.loads(text))
+    return {file.name: file for file in files}
+
+
+def _parse(entry: dict[str, Any]) -> DataFile:
+    packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
+    return DataFile(**entry, packaged=packaged)
+
+
+def data_file(name: str) -> DataFile:
+    """Return the registry's entry for `name`: its full name, or the end of it if unambiguous."""
+    files = registry()
+    if name in files:
+        return files[name]
+    matches = [file for known, file in files.items() if known.endswith("/" + name)]
+    if len(matches) == 1:
+        return matches[0]
+    raise InvalidInputError(f"no data file is called {name!r}; `conceptor data list` names them")
+
+
+def cache_directory() -> Path:
+    """Return the user's cache for downloaded files."""
+    import pooch
+
+    return Path(pooch.os_cache("conceptor"))
+
+
+def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, Origin] | None:
+    """Look for a file without the network; every file returned has been hashed.
+
+    A wrong file in a directory the user named is an error; a wrong copy in a package or in the
+    cache is passed over, because the user did not ask for that one.
+    """
+    for path, origin, size, sha256 in _places(file, data):
+        if matches(path, size, sha256):
+            return path, origin
+        if origin is Origin.DIRECTORY:
+            raise InvalidInputError(
+                f"{path} is not the file this version knows (its SHA-256 differs); "
+                "take it out of the directory to have it fetched"
+            )
+    return None
+
+
+def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> str:
+    """Return where the benchmark file of this name is, unless there is a file so called here."""
+    known = [file for file in registry().values() if Path(file.name).name == name]
+    if len(known) != 1 or os.path.exists(name):
+        return name
+    found = find(known[0], data)
+    return name if found is None else str(found[0])
+
+
+def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
+    """Hash every copy of a file that is at hand: where it is, and whether it is whole."""
+    return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]
+
+
+def _places(
+    file: DataFile, data: str | os.PathLike[str] | None
+) -> Iterator[tuple[Path, Origin, int, str]]:
+    """Yield the copies there are, in order, each with the size and hash it should have."""
+    named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
+    if named is not None:
+        if not Path(named).is_dir():
+            raise InvalidInputError(f"the data directory {os.fspath(named)} is not a directory")
+        path = Path(named, file.name)
+        if path.is_file():
+            yield path, Origin.DIRECTORY, file.bytes, file.sha256
+    for copy in file.packaged:
+        inside = _package_file(copy)
+        if inside is not None:
+            yield inside, Origin.PACKAGE, copy.bytes, copy.sha256
+    cached = cache_directory() / file.name
+    if cached.is_file():
+        yield cached, Origin.CACHE, file.bytes, file.sha256
+
+
+def matches(path: Path, size: int, sha256: str) -> bool:
+    """Whether the file has this size and this SHA-256 (streamed, constant memory)."""
+    if path.stat().st_size != size:
+        return False
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
+
+
+def _package_file(copy: Packaged) -> Path | None:
+    # find_spec on a top-level name reads directories only; importing gensim would take seconds.
+    spec = importlib.util.find_spec(copy.package)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(place, copy.path)
+        if path.is_file():
+            return path
+    return None
+
+
+def fetch(
+    name: str,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Bars | None = None,
+) -> Path:
+    """Return the path of a verified file, downloading it into the cache if need be.
+
+    Raises
+    ------
+    MissingDataError
+        It is not at hand and there is no network, the server failed, or the bytes are wrong.
+        Nothing is left in the cache then.
+    """
+    return fetch_file(data_file(name), data, offline=offline, progress=progress)
+
+
+def fetch_file(
+    file: DataFile,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Bars | None = None,
+) -> Path:
+    """Do what `fetch` does for a file described by hand."""
+    found = find(file, data)
+    if found is not None:
+        return found[0]
+    if file.url is None:
+        raise MissingDataError(file, how_to_get(file))
+    if offline:
+        raise MissingDataError(file, f"fetching is switched off; {how_to_get(file)}")
+    target = cache_directory() / file.name
+    try:
+        bar = functools.partial(progress, file) if progress else None
+        download(file.url, target, file.sha256, bar)
+    except DownloadError as error:
+        raise MissingDataError(file, str(error)) from error
+    return target
+
+
+def gather(
+    names: Iterable[str],
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: Bars | None = None,
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Fetch what can be had: the paths, and for each missing file the reason.
+
+    The network is tried once: where no connection can be made, the other files are not waited for.
+    """
+    paths: dict[str, Path] = {}
+    missing: dict[str, str] = {}
+    for name in names:
+        try:
+            paths[name] = fetch(name, data, offline=offline, progress=progress)
+        except MissingDataError as error:
+            missing[name] = error.reason
+    return paths, missing
+
+
+def how_to_get(file: DataFile) -> str:
+    """One clause that tells the user how to come by a file."""
+    if file.url is not None:
+        return "run: conceptor data fetch"
+    if file.packaged:
+        package = file.packaged[0].package.replace("_", "-")
+        return f"it comes with the package {package}: pip install 'conceptor[demo]'"
+    return 'no server offers it; put it in a directory under its name and give data="DIRECTORY"'
+
+
+def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
+    """Return GloVe 6B 50d (400,000 words by falling frequency) from the demo extra.
+
+    The package stores the matrix in Fortran order; rows are made contiguous here, once.
+    """
+    words, matrix = (
+        _package_file(data_file(name).packaged[0])
+        for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy")
+    )
+    if words is None or matrix is None or importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtraError("The demonstration vectors (GloVe 6B 50d)", "demo")
+    from pyarrow import parquet
+
+    column = parquet.read_table(words, columns=["index"]).column("index")
+    vectors = np.load(matrix, mmap_mode="r", allow_pickle=False)
+    return column.to_pylist(), np.ascontiguousarray(vectors, dtype=np.float32)

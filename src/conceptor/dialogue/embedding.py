@@ -1,0 +1,126 @@
+"""The words of a corpus as unit vectors, those that are missing included."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.dialogue.woz import phrase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.dialogue.woz import Corpus
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["Coverage", "Embedding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of a corpus's words, and of the words said in it, the vectors hold."""
+
+    types: int
+    types_total: int
+    spoken: int
+    spoken_total: int
+
+    @property
+    def share(self) -> float:
+        """Of the words said."""
+        return self.spoken / self.spoken_total if self.spoken_total else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.types:,} of {self.types_total:,} words, {self.share:.1%} of the "
+            f"{self.spoken_total:,} said"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """A unit vector for any word.
+
+    A word that the vectors lack, or whose vector is zero, gets a random unit vector drawn from a
+    stable hash of the word and the salt: the same in every process and on every machine.
+    """
+
+    words: Sequence[str]
+    units: NDArray[np.float32]
+    salt: str = ""
+    _rows: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_rows", {word: row for row, word in enumerate(self.words)})
+
+    @classmethod
+    def from_vectors(cls, vectors: WordVectors, words: Iterable[str]) -> Embedding:
+        """Return the unit vectors of those words that the vectors hold."""
+        wanted = sorted(set(words))
+        rows = vectors.rows(wanted)
+        found = np.asarray(vectors.vectors[rows[rows >= 0]], dtype=np.float64)
+        largest = np.abs(found).max(axis=1, initial=0.0)
+        scaled = found[largest > 0] / largest[largest > 0, None]
+        units = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+        held = [word for word, row in zip(wanted, rows, strict=True) if row >= 0]
+        kept = [word for word, size in zip(held, largest, strict=True) if size > 0]
+        if not kept:
+            raise InvalidInputError("the vectors hold none of the dialogues' words")
+        return cls(kept, units.astype(np.float32))
+
+    @classmethod
+    def random(cls, dimension: int, seed: int) -> Embedding:
+        """Return vectors that know nothing: the control."""
+        return cls([], np.empty((0, dimension), dtype=np.float32), f"random {seed}")
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return int(self.units.shape[1])
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def vector(self, word: str) -> NDArray[np.float32]:
+        """Return the word's unit vector."""
+        row = self._rows.get(word)
+        if row is not None:
+            known: NDArray[np.float32] = self.units[row]
+            return known
+        digest = hashlib.blake2b(f"{self.salt}\0{word}".encode(), digest_size=16).digest()
+        drawn = np.random.default_rng(int.from_bytes(digest)).standard_normal(self.dimension)
+        unit: NDArray[np.float32] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
+        return unit
+
+    def table(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return a row for each word."""
+        rows = [self.vector(word) for word in words]
+        return np.stack(rows) if rows else np.empty((0, self.dimension), dtype=np.float32)
+
+    def name(self, slot_or_value: str) -> NDArray[np.float32]:
+        """Return the plain sum of a name's words."""
+        total: NDArray[np.float32] = self.table(phrase(slot_or_value)).sum(axis=0)
+        return total
+
+    def coverage(self, corpus: Corpus) -> Coverage:
+        """Return how much of a corpus these vectors know."""
+        spoken = [
+            word
+            for part in (corpus.train, corpus.validate, corpus.test)
+            for dialogue in part
+            for turn in dialogue
+            for word in turn.tokens
+        ]
+        types = corpus.words
+        return Coverage(
+            sum(word in self for word in types),
+            len(types),
+            sum(word in self for word in spoken),
+            len(spoken),
+        )

@@ -1,0 +1,178 @@
+"""Trained trackers of all slots as one thing: asked about a turn, saved, loaded."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import replacing
+from conceptor.dialogue.embedding import Embedding
+from conceptor.dialogue.examples import Examples, WordTable
+from conceptor.dialogue.options import Confirm, Options, Start, Update
+from conceptor.dialogue.tracker import Tracker
+from conceptor.dialogue.tracking import predicted
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from conceptor.dialogue.trials import Weights
+    from conceptor.dialogue.woz import Turn
+
+__all__ = ["BeliefTracker", "SlotBelief"]
+
+_FORMAT = "conceptor.BeliefTracker/1"
+_UNITS = "units"
+_DESCRIPTION, _TENSORS = "tracker.json", "tracker.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotBelief:
+    """What is believed of a slot after a turn: its value, and how probable each one is."""
+
+    value: str | None
+    probabilities: Mapping[str | None, float]
+
+    def likeliest(self, count: int = 3) -> list[tuple[str | None, float]]:
+        """Return the most probable values, `None` for not set."""
+        ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
+        return ranked[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefTracker:
+    """Trackers of some slots with the vectors they were trained on.
+
+    Attributes
+    ----------
+    embedding : Embedding
+    values : mapping of slot to values
+    trackers : mapping of slot to Tracker
+    options : Options
+    provenance : dict
+        Where it comes from (vectors, method, seed, ...); must survive JSON.
+    """
+
+    embedding: Embedding
+    values: Mapping[str, Sequence[str]]
+    trackers: Mapping[str, Tracker]
+    options: Options
+    provenance: Mapping[str, Any]
+
+    @classmethod
+    def from_parts(
+        cls,
+        embedding: Embedding,
+        values: Mapping[str, Sequence[str]],
+        weights: Mapping[str, Weights],
+        options: Options,
+        provenance: Mapping[str, Any],
+    ) -> Self:
+        """Return trackers with these weights for each slot."""
+        trackers = {}
+        for slot, tensors in weights.items():
+            blank = torch.zeros(len(values[slot]), embedding.dimension)
+            tracker = Tracker(
+                blank, update=options.update, confirm=options.confirm, start=options.start
+            )
+            tracker.load_state_dict({name: torch.tensor(part) for name, part in tensors.items()})
+            trackers[slot] = tracker.eval()
+        return cls(embedding, values, trackers, options, dict(provenance))
+
+    @torch.no_grad()
+    def listen(self, turn: Turn, before: Mapping[str, str]) -> dict[str, SlotBelief]:
+        """Return the belief of each slot after a turn, given the values before it."""
+        beliefs = {}
+        for slot, tracker in self.trackers.items():
+            named = (*self.values[slot], None)
+            table = WordTable(self.embedding)
+            heard = Examples.from_turns([turn], slot, self.values[slot], table)
+            state = before.get(slot)
+            past = torch.tensor([named.index(state if state in named else None)])
+            logits = tracker(heard.turns, past, table.tensor())
+            shares = torch.softmax(logits[0], 0).tolist()
+            chosen = named[int(predicted(logits)[0])]
+            beliefs[slot] = SlotBelief(chosen, dict(zip(named, shares, strict=True)))
+        return beliefs
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Write safetensors and a JSON description into a directory, made if need be."""
+        from safetensors.numpy import save
+
+        target = Path(directory)
+        target.mkdir(parents=True, exist_ok=True)
+        tensors = {
+            f"{slot}/{name}": np.ascontiguousarray(part.numpy())
+            for slot, tracker in self.trackers.items()
+            for name, part in tracker.state_dict().items()
+        }
+        description = {
+            "format": _FORMAT,
+            "slots": {slot: list(self.values[slot]) for slot in self.trackers},
+            "options": asdict(self.options),
+            "salt": self.embedding.salt,
+            "words": list(self.embedding.words),
+            "provenance": dict(self.provenance),
+        }
+        # The description comes last: without it a directory is no saved tracker.
+        (target / _DESCRIPTION).unlink(missing_ok=True)
+        with replacing(target / _TENSORS) as beside:
+            beside.write_bytes(save({**tensors, _UNITS: self.embedding.units}))
+        with replacing(target / _DESCRIPTION) as beside:
+            text = json.dumps(description, ensure_ascii=False, indent=1)
+            beside.write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        InvalidInputError
+            Where there is no saved tracker, or the two files do not belong together.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        source = Path(directory)
+        if not (source / _DESCRIPTION).is_file():
+            raise InvalidInputError(f"{source} holds no saved tracker ({_DESCRIPTION} is missing)")
+        try:
+            description = json.loads((source / _DESCRIPTION).read_text(encoding="utf-8"))
+            if description["format"] != _FORMAT:
+                raise InvalidInputError(
+                    f"{source / _DESCRIPTION} is not in the format {_FORMAT}; save it again"
+                )
+            tensors = load((source / _TENSORS).read_bytes())
+            embedding = Embedding(description["words"], tensors.pop(_UNITS), description["salt"])
+            chosen = description["options"]
+            kinds = {"update": Update, "confirm": Confirm, "start": Start}
+            options = Options(**chosen | {name: kind(chosen[name]) for name, kind in kinds.items()})
+            weights: dict[str, Weights] = {slot: {} for slot in description["slots"]}
+            for name, part in tensors.items():
+                slot, _, parameter = name.partition("/")
+                weights[slot][parameter] = part
+            return cls.from_parts(
+                embedding, description["slots"], weights, options, description["provenance"]
+            )
+        except InvalidInputError:
+            raise
+        except (
+            SafetensorError,
+            OSError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,  # PyTorch's complaint about shapes
+        ) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidInputError(
+                f"{source} is not a saved tracker, or is damaged ({reason}); save it again"
+            ) from error

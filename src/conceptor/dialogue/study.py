@@ -1,0 +1,213 @@
+"""What many trials say together: every run, mean and spread, and methods against each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.dialogue.goals import (
+    Accuracy,
+    goal_accuracies,
+    string_match_accuracies,
+)
+from conceptor.dialogue.woz import SLOTS
+from conceptor.evaluation.statistics import CONFIDENCE, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conceptor.dialogue.trials import Trial
+    from conceptor.dialogue.woz import Corpus
+
+__all__ = ["Run", "Study"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method and a seed, all slots together.
+
+    Attributes
+    ----------
+    accuracies : mapping of goal to Accuracy
+    kept : mapping of slot to int
+        The epoch whose weights were kept.
+    seconds : float
+        Of processor time, the slots added up.
+    curves : mapping of slot to epochs
+        Each epoch with loss, accuracy and loss held out.
+    """
+
+    accuracies: Mapping[str, Accuracy]
+    kept: Mapping[str, int]
+    seconds: float
+    curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+
+    @classmethod
+    def from_trials(cls, corpus: Corpus, trials: Sequence[Trial]) -> Run:
+        """Score the trials of one method and seed."""
+        states = {trial.slot: trial.states for trial in trials}
+        return cls(
+            goal_accuracies(corpus.test, states),
+            {trial.slot: trial.kept for trial in trials},
+            sum(trial.seconds for trial in trials),
+            {trial.slot: [asdict(epoch) for epoch in trial.curve] for trial in trials},
+        )
+
+    def history(self) -> dict[str, Any]:
+        """Return what training took and how it went, for JSON."""
+        return {"seconds": round(self.seconds, 1), "curves": dict(self.curves)}
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Runs of methods on one corpus.
+
+    Attributes
+    ----------
+    vectors : str
+        What was post-processed.
+    string_match : mapping of goal to Accuracy
+        What string matching gets without learning.
+    runs : mapping of method and seed to Run
+    notes : sequence of str
+        What the methods were fitted on, and how much of the corpus the vectors cover.
+    """
+
+    vectors: str
+    string_match: Mapping[str, Accuracy]
+    runs: Mapping[str, Mapping[int, Run]]
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def from_trials(
+        cls, vectors: str, corpus: Corpus, trials: Iterable[Trial], notes: Sequence[str] = ()
+    ) -> Study:
+        """Score trials; a run that lacks a slot which others have is left out."""
+        grouped: dict[str, dict[int, list[Trial]]] = {}
+        for trial in trials:
+            grouped.setdefault(trial.method, {}).setdefault(trial.seed, []).append(trial)
+        found = {t.slot for seeds in grouped.values() for group in seeds.values() for t in group}
+        slots = [slot for slot in SLOTS if slot in found]
+        runs = {
+            method: {
+                seed: Run.from_trials(
+                    corpus, sorted(group, key=lambda trial: slots.index(trial.slot))
+                )
+                for seed, group in sorted(seeds.items())
+                if len(group) == len(slots)
+            }
+            for method, seeds in grouped.items()
+        }
+        return cls(vectors, string_match_accuracies(corpus, slots), runs, notes)
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in order."""
+        return list(self.runs)
+
+    @property
+    def goals(self) -> list[str]:
+        """The slots, and the joint goal if all slots were tracked."""
+        return list(self.string_match)
+
+    def percents(self, method: str, goal: str) -> list[float]:
+        """Return the accuracy of each run."""
+        return [run.accuracies[goal].percent for run in self.runs[method].values()]
+
+    def mean(self, method: str, goal: str) -> float:
+        """Return the mean over runs."""
+        found = self.percents(method, goal)
+        return float(np.mean(found)) if found else math.nan
+
+    def deviation(self, method: str, goal: str) -> float:
+        """Return the standard deviation over runs; nan of a single one."""
+        found = self.percents(method, goal)
+        return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
+
+    def difference(self, method: str, goal: str, against: str | None = None) -> Interval | None:
+        """Return the mean difference from another method over the seeds both have.
+
+        The interval is Student's for paired runs; it tells of training, not of other dialogues.
+        `against` is the first method by default.
+        """
+        from scipy.stats import t as student
+
+        other = against or self.methods[0]
+        mine, theirs = self.runs[method], self.runs[other]
+        paired = [
+            mine[seed].accuracies[goal].percent - theirs[seed].accuracies[goal].percent
+            for seed in sorted(mine.keys() & theirs.keys())
+        ]
+        if method == other or len(paired) < 2:
+            return None
+        error = float(np.std(paired, ddof=1)) / math.sqrt(len(paired))
+        reach = float(student.ppf((1 + CONFIDENCE) / 2, len(paired) - 1)) * error
+        middle = float(np.mean(paired))
+        return Interval(middle, middle - reach, middle + reach)
+
+    def to_dict(self, *, history: bool = True) -> dict[str, Any]:
+        """Return the JSON form, with or without times and curves; `from_dict` reads it back."""
+        return {
+            "vectors": self.vectors,
+            "notes": list(self.notes),
+            "string match": _counts(self.string_match),
+            "methods": [
+                {
+                    "name": method,
+                    "mean": {goal: _jsonable(self.mean(method, goal)) for goal in self.goals},
+                    "deviation": {
+                        goal: _jsonable(self.deviation(method, goal)) for goal in self.goals
+                    },
+                    f"over {self.methods[0]}": {
+                        goal: {key: _jsonable(end) for key, end in asdict(found).items()}
+                        for goal in self.goals
+                        if (found := self.difference(method, goal)) is not None
+                    },
+                    "runs": [
+                        {
+                            "seed": seed,
+                            "accuracies": _counts(run.accuracies),
+                            "kept": dict(run.kept),
+                            **(run.history() if history else {}),
+                        }
+                        for seed, run in runs.items()
+                    ],
+                }
+                for method, runs in self.runs.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Study:
+        """Return the study whose JSON form this is."""
+        runs = {
+            method["name"]: {
+                run["seed"]: Run(
+                    _accuracies(run["accuracies"]),
+                    run["kept"],
+                    run.get("seconds", math.nan),
+                    run.get("curves", {}),
+                )
+                for run in method["runs"]
+            }
+            for method in found["methods"]
+        }
+        return cls(found["vectors"], _accuracies(found["string match"]), runs, found["notes"])
+
+
+def _counts(found: Mapping[str, Accuracy]) -> dict[str, dict[str, float | None]]:
+    return {
+        goal: {**asdict(accuracy), "percent": _jsonable(accuracy.percent)}
+        for goal, accuracy in found.items()
+    }
+
+
+def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, Accuracy]:
+    return {goal: Accuracy(counts["right"], counts["total"]) for goal, counts in found.items()}
+
+
+def _jsonable(number: float) -> float | None:
+    return None if math.isnan(number) else number

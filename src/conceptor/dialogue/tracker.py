@@ -1,0 +1,178 @@
+"""The Neural Belief Tracker: what a user wants of one slot, from words and system acts.
+
+Mrkšić & Vulić (2018), "Fully Statistical Neural Belief Tracking", written anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from conceptor.dialogue.fused import decode, half_of, max_convolution
+from conceptor.dialogue.options import Confirm, Start, Update
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Tracker", "Utterances"]
+
+HIDDEN = 100
+WIDTHS = (1, 2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Utterances:
+    """What a tracker sees of turns, as tensors.
+
+    Attributes
+    ----------
+    words : int64 tensor of shape (turns, positions)
+        Rows of a table of word vectors; 0 is padding, after the last word.
+    gates : tensor of shape (turns,)
+        How much the system's requests are about this slot.
+    confirmed : tensor of shape (turns, values)
+        1 where the system has put this value of this slot to the user.
+    """
+
+    words: Tensor
+    gates: Tensor
+    confirmed: Tensor
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, rows: Tensor | slice) -> Utterances:
+        return Utterances(self.words[rows], self.gates[rows], self.confirmed[rows])
+
+
+class Tracker(nn.Module):
+    """A tracker for one slot.
+
+    Parameters
+    ----------
+    values : tensor of shape (V, D)
+        The candidates' vectors; fixed.
+    update : Update
+    confirm : Confirm
+    start : Start
+    generator : torch.Generator, optional
+        Draws the start values and the dropout; a seed of 0 by default.
+
+    Notes
+    -----
+    ``r`` is the utterance: convolutions of width 1, 2 and 3 with D filters, bias, ReLU, maximum
+    over positions with padding, added. Since bias and ReLU rise with their argument, they come
+    after the maximum. Scores of a turn are ``y_v = d_v + q_v + conf_v`` and 0 for none (the last
+    class): d from words (`fused.decode`), q from requests, conf from confirmations. The belief is
+    ``softmax(W_past b + W_cur y)``.
+    """
+
+    values: Tensor
+
+    def __init__(
+        self,
+        values: Tensor,
+        *,
+        update: Update = Update.CONSTRAINED,
+        confirm: Confirm = Confirm.WORKING,
+        start: Start = Start.SCALED,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        count, dimension = values.shape
+        self.update, self.confirm, self.start = update, confirm, start
+        self.generator = generator or torch.Generator().manual_seed(0)
+        self.register_buffer("values", values)
+        self.filters = nn.ParameterList(
+            nn.Parameter(torch.empty(width, dimension, dimension)) for width in WIDTHS
+        )
+        self.filter_biases = nn.Parameter(torch.full((len(WIDTHS), 1, dimension), 0.1))
+        for weights in self.filters:
+            nn.init.trunc_normal_(weights, std=0.1, a=-0.2, b=0.2, generator=self.generator)
+        self.candidate = self._normal(dimension, dimension)
+        self.candidate_bias = nn.Parameter(torch.zeros(dimension))
+        self.hidden = self._normal(HIDDEN, dimension)
+        self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
+        self.score = self._normal(HIDDEN)
+        self.score_bias = nn.Parameter(torch.zeros(()))
+        # Its input is a mean over dimensions, so it starts as much larger as a mean is smaller.
+        self.request = self._normal(HIDDEN, dimension, gain=dimension)
+        self.request_bias = nn.Parameter(torch.zeros(HIDDEN))
+        self.request_score = self._normal(count, HIDDEN)
+        self.request_score_bias = nn.Parameter(torch.zeros(count))
+        if confirm is Confirm.WORKING:
+            self.confirmation = self._normal(HIDDEN, dimension)
+            self.confirmation_bias = nn.Parameter(torch.zeros(HIDDEN))
+            self.confirmation_score = self._normal(HIDDEN)
+            self.confirmation_score_bias = nn.Parameter(torch.zeros(()))
+        match update:
+            case Update.CONSTRAINED:  # past: diagonal, elsewhere; current: diagonal, elsewhere
+                self.mixing = self._normal(4)
+                if start is Start.SCALED:
+                    nn.init.zeros_(self.mixing[1::2])
+                    nn.init.ones_(self.mixing[::2])
+            case Update.FULL:
+                self.past = self._normal(count + 1, count + 1)
+                self.current = self._normal(count + 1, count + 1)
+                if start is Start.SCALED:
+                    nn.init.eye_(self.past)
+                    nn.init.eye_(self.current)
+            case Update.ALPHA:
+                self.mixing = self._normal(1)
+
+    def _normal(self, *shape: int, gain: float = 1.0) -> nn.Parameter:
+        scale = gain * shape[-1] ** -0.5 if self.start is Start.SCALED else 1.0
+        return nn.Parameter(torch.randn(shape, generator=self.generator) * scale)
+
+    @property
+    def none(self) -> int:
+        """The class of a slot that is not set."""
+        return len(self.values)
+
+    def utterance(self, words: Tensor, table: Tensor) -> Tensor:
+        """Return r for each turn."""
+        responses = max_convolution(words, table, list(self.filters))
+        return torch.relu(responses + self.filter_biases).sum(0)
+
+    def turn_scores(self, turns: Utterances, table: Tensor) -> Tensor:
+        """Return the scores of every class, before any belief: shape (turns, V + 1)."""
+        r = self.utterance(turns.words, table)
+        candidates = torch.sigmoid(self.values @ self.candidate.T + self.candidate_bias)
+        units = half_of(HIDDEN, len(candidates), self.generator) if self.training else None
+        scores = decode(r, candidates, self.hidden, self.hidden_bias, self.score, units)
+        scores = scores + self.score_bias
+        asked = torch.sigmoid((turns.gates[:, None] * r) @ self.request.T + self.request_bias)
+        asked = self._dropped(asked)
+        scores = scores + asked @ self.request_score.T + self.request_score_bias
+        if self.confirm is Confirm.WORKING:
+            heard = self._dropped(torch.sigmoid(r @ self.confirmation.T + self.confirmation_bias))
+            heard = heard @ self.confirmation_score + self.confirmation_score_bias
+            scores = scores + turns.confirmed * heard[:, None]
+        return nn.functional.pad(scores, (0, 1))
+
+    def beliefs(self, scores: Tensor, before: Tensor) -> Tensor:
+        """Return the logits of the belief after each turn; `before` are classes."""
+        past = nn.functional.one_hot(before, self.none + 1).to(scores.dtype)
+        match self.update:
+            case Update.CONSTRAINED:
+                # W = (a − b) I + b 11ᵀ needs no matrix.
+                a, b, c, d = self.mixing.unbind()
+                return (a - b) * past + b + (c - d) * scores + d * scores.sum(1, keepdim=True)
+            case Update.FULL:
+                return past @ self.past.T + scores @ self.current.T
+            case Update.ALPHA:
+                alpha = torch.sigmoid(self.mixing)
+                return alpha * scores + (1 - alpha) * past
+
+    def forward(self, turns: Utterances, before: Tensor, table: Tensor) -> Tensor:
+        """Return the logits of the belief after each turn."""
+        return self.beliefs(self.turn_scores(turns, table), before)
+
+    def _dropped(self, active: Tensor) -> Tensor:
+        if not self.training:
+            return active
+        keep = torch.rand(active.shape, generator=self.generator) < 0.5
+        return active * keep * 2

@@ -1,0 +1,178 @@
+"""Trackers trained and tested, one after the other or in parallel processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from conceptor.dialogue.examples import Examples
+from conceptor.dialogue.tracking import carried, scores_of
+from conceptor.dialogue.training import Epoch, Task, train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from conceptor.dialogue.embedding import Embedding
+    from conceptor.dialogue.options import Options
+    from conceptor.dialogue.woz import Corpus
+
+    Weights = dict[str, NDArray[np.float32]]
+    Watch = Callable[["Job", int, Epoch], None]
+
+__all__ = ["Job", "Trial", "run_trial", "run_trials"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A tracker to be trained: whose vectors, which slot, which seed."""
+
+    method: str
+    seed: int
+    slot: str
+    embedding: Embedding
+
+    def __str__(self) -> str:
+        return f"{self.method}, seed {self.seed}, {self.slot}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A tracker trained once: what it says after each test turn, and how it got there.
+
+    Attributes
+    ----------
+    method, seed, slot
+        As in the job.
+    states : tuple of str or None
+        Its value after every turn of the test dialogues, one after the other.
+    curve : tuple of Epoch
+    kept : int
+        The epoch whose weights were kept, from 1.
+    seconds : float
+        Of processor time.
+    """
+
+    method: str
+    seed: int
+    slot: str
+    states: tuple[str | None, ...]
+    curve: tuple[Epoch, ...]
+    kept: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> Trial:
+        """Return what `to_dict` gave."""
+        curve = tuple(Epoch(**epoch) for epoch in found["curve"])
+        return cls(**{**found, "states": tuple(found["states"]), "curve": curve})
+
+
+def ignore(job: Job, number: int, epoch: Epoch) -> None:
+    """Watch nothing."""
+
+
+def run_trial(
+    corpus: Corpus, job: Job, options: Options, watch: Watch = ignore
+) -> tuple[Trial, Weights]:
+    """Train a tracker on a corpus and let it track the test dialogues, on one thread."""
+    began = time.process_time()
+    with _one_thread():
+        task = Task.from_corpus(corpus, job.slot, job.embedding)
+        tracker, curve, kept = train(
+            task, options, job.seed, lambda number, epoch: watch(job, number, epoch)
+        )
+        values = corpus.values[job.slot]
+        turns = [turn for dialogue in corpus.test for turn in dialogue]
+        tested = Examples.from_turns(turns, job.slot, values, task.table)
+        scores = scores_of(tracker, tested.turns, task.table.tensor())
+        start = torch.full((len(corpus.test),), tracker.none)
+        states = carried(tracker, scores, [len(dialogue) for dialogue in corpus.test], start)
+    named = (*values, None)
+    said = tuple(named[state] for state in states.tolist())
+    seconds = time.process_time() - began
+    trial = Trial(job.method, job.seed, job.slot, said, tuple(curve), kept, seconds)
+    return trial, {name: part.numpy() for name, part in tracker.state_dict().items()}
+
+
+def run_trials(
+    corpus: Corpus,
+    jobs: Sequence[Job],
+    options: Options,
+    *,
+    workers: int = 1,
+    watch: Watch = ignore,
+) -> Iterator[tuple[Job, Trial, Weights]]:
+    """Yield the trials as they are done, from as many processes as there are workers.
+
+    Every trial runs on one thread, so that its result does not depend on the number of workers.
+    """
+    if workers == 1 or len(jobs) == 1:
+        for job in jobs:
+            yield job, *run_trial(corpus, job, options, watch)
+        return
+    # Slots with many values take longest; begun first, they leave no processor idle at the end.
+    ordered = sorted(jobs, key=lambda job: -len(corpus.values[job.slot]))
+    context = multiprocessing.get_context("spawn")
+    events: multiprocessing.Queue[tuple[int, int, Epoch]] = context.Queue()
+    with ProcessPoolExecutor(workers, context, _begin, (corpus, options, events)) as pool:
+        going = {pool.submit(_work, i, job): job for i, job in enumerate(ordered)}
+        try:
+            yield from _as_done(going, events, lambda i, *epoch: watch(ordered[i], *epoch))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _as_done(
+    going: dict[Future[tuple[Trial, Weights]], Job],
+    events: multiprocessing.Queue[tuple[int, int, Epoch]],
+    watch: Callable[[int, int, Epoch], None],
+) -> Iterator[tuple[Job, Trial, Weights]]:
+    while going:
+        done, _ = wait(going, timeout=0.2, return_when=FIRST_COMPLETED)
+        while True:
+            try:
+                watch(*events.get_nowait())
+            except queue.Empty:
+                break
+        for future in done:
+            yield going.pop(future), *future.result()
+
+
+_SHARED: dict[str, Any] = {}
+
+
+def _begin(
+    corpus: Corpus, options: Options, events: multiprocessing.Queue[tuple[int, int, Epoch]]
+) -> None:
+    _SHARED.update(corpus=corpus, options=options, events=events)
+
+
+def _work(number: int, job: Job) -> tuple[Trial, Weights]:
+    def watch(_: Job, epoch_number: int, epoch: Epoch) -> None:
+        _SHARED["events"].put((number, epoch_number, epoch))
+
+    return run_trial(_SHARED["corpus"], job, _SHARED["options"], watch)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,208 @@
+"""WOZ 2.0: dialogues of people looking for a restaurant, as typed turns.
+
+Wen et al. (2017), with the ontology of DSTC2. A turn keeps what a tracker may see, the user's
+words and the system's acts before them, and what the user wants after it.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.data import registry as datasets
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["DONTCARE", "FILES", "SLOTS", "Corpus", "Turn", "load", "read_dialogues", "tokens"]
+
+SLOTS = ("food", "price range", "area")
+DONTCARE = "dontcare"
+FILES = {
+    "train": "dialogue/woz_train_en.json",
+    "validate": "dialogue/woz_validate_en.json",
+    "test": "dialogue/woz_test_en.json",
+    "ontology": "dialogue/ontology_dstc2_en.json",
+}
+LONGEST = 40
+_REQUESTABLE = ("address", "phone", "postcode")
+_PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """Return at most 40 lower-case tokens; ASCII punctuation is dropped, not replaced by space."""
+    return tuple(text.translate(_PUNCTUATION).lower().replace("'", "").split()[:LONGEST])
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the user said, the system's acts before, and the goals before and after.
+
+    Attributes
+    ----------
+    transcript : str
+    requested : tuple of str
+        Slots the system has just asked for.
+    confirmed : tuple of (slot, value)
+        Values the system has just put to the user.
+    before, after : mapping of slot to value
+        The accumulated goals; values are as annotated, also those outside the ontology.
+    """
+
+    transcript: str
+    requested: tuple[str, ...] = ()
+    confirmed: tuple[tuple[str, str], ...] = ()
+    before: Mapping[str, str] | None = None
+    after: Mapping[str, str] | None = None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The user's words."""
+        return tokens(self.transcript)
+
+
+Dialogue = tuple[Turn, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The three parts of WOZ 2.0, and the values each slot can take (with `dontcare`)."""
+
+    train: Sequence[Dialogue]
+    validate: Sequence[Dialogue]
+    test: Sequence[Dialogue]
+    values: Mapping[str, tuple[str, ...]]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every word that a tracker looks up: of the turns, the slots and the values."""
+        spoken = {
+            word
+            for part in (self.train, self.validate, self.test)
+            for dialogue in part
+            for turn in dialogue
+            for word in turn.tokens
+        }
+        named = [word for slot, values in self.values.items() for word in (slot, *values)]
+        return frozenset(spoken.union(*(phrase(name) for name in named)))
+
+
+def phrase(name: str) -> tuple[str, ...]:
+    """Return the words of a slot or a value; `dontcare` is two of them."""
+    return ("dont", "care") if name == DONTCARE else tokens(name)
+
+
+def load(
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: datasets.Bars | None = None,
+) -> Corpus:
+    """Return the corpus, fetching its files where need be."""
+    paths = {
+        part: datasets.fetch(name, data, offline=offline, progress=progress)
+        for part, name in FILES.items()
+    }
+    return Corpus(
+        read_dialogues(paths["train"]),
+        read_dialogues(paths["validate"]),
+        read_dialogues(paths["test"]),
+        read_ontology(paths["ontology"]),
+    )
+
+
+def read_ontology(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each slot, `dontcare` last."""
+    content = _json(path)
+    informable = content.get("informable") if isinstance(content, dict) else None
+    if not isinstance(informable, dict):
+        raise InvalidInputError(f"{path} is not an ontology: it has no 'informable' slots")
+    values: dict[str, tuple[str, ...]] = {}
+    for slot in SLOTS:
+        named = informable.get(slot)
+        if not named or not isinstance(named, list) or not all(isinstance(v, str) for v in named):
+            raise InvalidInputError(f"{path}: the slot {slot!r} has no list of values")
+        values[slot] = (*dict.fromkeys(v for v in named if v != DONTCARE), DONTCARE)
+    return values
+
+
+def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
+    """Return the dialogues of a file in WOZ 2.0's form.
+
+    Used of each turn are `transcript`, `system_acts` and `turn_label`; goals accumulate from the
+    latter (`belief_state` disagrees with it on a few turns).
+    """
+    content = _json(path)
+    if not isinstance(content, list) or not content:
+        raise InvalidInputError(f"{path} is not a list of dialogues")
+    dialogues = []
+    for number, entry in enumerate(content):
+        turns = entry.get("dialogue") if isinstance(entry, dict) else None
+        if not isinstance(turns, list) or not turns:
+            raise InvalidInputError(f"{path}: entry {number} has no turns under 'dialogue'")
+        dialogues.append(_dialogue(turns, f"{path}: dialogue {number}"))
+    return dialogues
+
+
+def _dialogue(entries: Sequence[object], where: str) -> Dialogue:
+    turns = []
+    goals: Mapping[str, str] = {}
+    for number, entry in enumerate(entries):
+        place = f"{where}, turn {number}"
+        acts = _field(entry, "system_acts", list, place)
+        requested, confirmed = system_acts(acts)
+        before = goals
+        goals = {**before, **dict(_informed(_field(entry, "turn_label", list, place), place))}
+        transcript = _field(entry, "transcript", str, place)
+        turns.append(Turn(transcript, requested, confirmed, before, goals))
+    return tuple(turns)
+
+
+def system_acts(acts: Sequence[object]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the slots that acts request and the pairs they confirm; other acts say nothing.
+
+    A string is a request for a slot, or, of something to be told (`address`), the pair
+    ("request", it); a list of two is a confirmation.
+    """
+    requested, confirmed = [], []
+    for act in acts:
+        match act:
+            case str() if act in SLOTS:
+                requested.append(act)
+            case str() if act in _REQUESTABLE:
+                confirmed.append(("request", act))
+            case [str() as slot, str() as value]:
+                confirmed.append((slot, value))
+    return tuple(requested), tuple(confirmed)
+
+
+def _informed(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
+    informed = []
+    for label in labels:
+        match label:
+            case [str() as slot, str() as value]:
+                if slot in SLOTS:
+                    informed.append((slot, value))
+            case _:
+                raise InvalidInputError(f"{place}: a turn_label is a pair of strings, not {label}")
+    return informed
+
+
+def _field(entry: object, name: str, kind: type, place: str) -> Any:  # noqa: ANN401
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(value, kind):
+        what = "text" if kind is str else "list"
+        raise InvalidInputError(f"{place} has no {what} {name!r}")
+    return value
+
+
+def _json(path: str | os.PathLike[str]) -> object:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidInputError(f"{path} is not JSON ({error})") from error

@@ -1,0 +1,342 @@
+"""Methods fitted to vectors: one pass for moments and wanted rows, then recipe by recipe.
+
+Every command goes through `fit_methods`, so what `compare` measures is what `postprocess` writes.
+Memory is set by the wanted rows and the dimension, not by the length of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import matmul
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
+
+from conceptor.algebra.methods import Recipe, Solution, parse_methods
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.base.threads import ordered_map, processors
+from conceptor.vectors.chunks import (
+    MappedVectors,
+    RowCollector,
+    as_vectors,
+    read_chunks,
+    vectors_name,
+)
+from conceptor.weights import SAMPLE, choose_weights
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Collection, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.methods import LexiconRecipe, Words
+    from conceptor.algebra.moments import Moments
+    from conceptor.base.progress import Progress
+    from conceptor.lexicon.files import Lexicon
+    from conceptor.lexicon.fitting import LexiconMethod
+    from conceptor.vectors.chunks import Chunks, Transform, Vectors
+    from conceptor.vectors.table import WordVectors
+    from conceptor.weights import Weights
+
+    Chain = tuple[Recipe | LexiconRecipe, ...]
+
+__all__ = [
+    "FitOptions",
+    "Fitted",
+    "FittedMethods",
+    "Gathered",
+    "first_words",
+    "fit_methods",
+    "gather",
+    "solve",
+]
+
+
+def first_words(vectors: object) -> list[str]:
+    """Return the first words, as many as tell whether the file is sorted by frequency."""
+    found: list[str] = []
+    for words, _ in read_chunks(vectors):
+        found.extend(words[:SAMPLE])
+        if len(found) >= SAMPLE:
+            break
+    return found[:SAMPLE]
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What one pass found: moments under each weighting, wanted rows, how many vectors."""
+
+    moments: dict[Weights, Moments]
+    rows: WordVectors
+    count: int
+
+
+def gather(
+    chunks: Chunks,
+    weights: Collection[Weights] = (),
+    wanted: Collection[str] = (),
+    *,
+    first: int = 0,
+    threads: int | None = None,
+) -> Gathered:
+    """Read a stream once: moments under each of some weights, and the rows of `wanted` words.
+
+    The first `first` rows are kept as well. Several chunks are worked on at a time; sums are in
+    the order of the stream, so the result does not depend on how many.
+    """
+    totals: dict[Weights, Moments] = {}
+    collector = RowCollector(wanted, first)
+    needs_words = bool(wanted) or first > 0 or any(each.by_word for each in weights)
+
+    def numbered() -> Iterator[tuple[int, Sequence[str], NDArray[Any]]]:
+        before = 0
+        for words, rows in chunks:
+            # Packed words become strings once here, not once for every weighting.
+            yield before, list(words) if needs_words else words, rows
+            before += len(words)
+
+    def moments_of(
+        part: tuple[int, Sequence[str], NDArray[Any]],
+    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None]]:
+        before, words, rows = part
+        return words, rows, [each.moments(words, rows, before) for each in weights]
+
+    # One BLAS thread in each of ours: small products do not split well, and it keeps the
+    # processors for whoever has something to do, be it parsing or multiplying.
+    with threadpool_limits(1):
+        for words, rows, found in ordered_map(moments_of, numbered(), threads or processors()):
+            collector.add(words, rows)
+            for each, more in zip(weights, found, strict=True):
+                if more is not None:
+                    totals[each] = totals[each] + more if each in totals else more
+    for each in weights:
+        if each not in totals:
+            raise InvalidInputError(
+                f"the vectors contain none of the words to fit on ({each.description}); does the "
+                "vocabulary or the counts file belong to them?"
+            )
+    return Gathered(totals, collector.table(), collector.count)
+
+
+def solve(recipe: Recipe, moments: Moments) -> Solution:
+    """Solve a recipe on one processor.
+
+    An eigendecomposition of this size is quicker so: several processors mostly wait for each
+    other, and on a busy machine for a second.
+    """
+    with threadpool_limits(1):
+        return recipe.solve(moments)
+
+
+@dataclass(frozen=True, eq=False)
+class FitOptions:
+    """What methods are fitted with; None leaves it to `conceptor.weights.choose_weights`.
+
+    Attributes
+    ----------
+    weights
+        How often words are used: `zipf`, `uniform`, `wordfreq:LANG`, a file of counts, a mapping,
+        or `Weights`; for the methods that weigh by usage.
+    vocabulary
+        Which words take part: `top:N`, a file, or words.
+    lexicon
+        Where synonyms and antonyms are; the paper's by default.
+    function_words
+        A file of them, or words, for half-sibling regression; by default English ones.
+    data
+        A directory in which known data files are looked for first.
+    """
+
+    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None
+    vocabulary: object = None
+    lexicon: Lexicon | None = None
+    function_words: object = None
+    data: str | os.PathLike[str] | None = None
+
+    def weights_for(self, words: Words, vectors: object) -> Weights:
+        """Return the weights that a method asks for, for some vectors."""
+        return choose_weights(
+            words,
+            lambda: first_words(vectors),
+            weights=self.weights,
+            vocabulary=self.vocabulary,
+            function_words=self.function_words,
+            data=self.data,
+            where=vectors_name(vectors),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A method, or several one after the other, fitted to vectors.
+
+    Attributes
+    ----------
+    name : str
+    steps : sequence of Solution or fitted lexicon methods
+    """
+
+    name: str
+    steps: tuple[Solution | LexiconMethod, ...] = ()
+
+    @property
+    def transforms(self) -> tuple[Transform, ...]:
+        """The steps as functions of words and rows."""
+        return tuple(
+            _mapping(step.map) if isinstance(step, Solution) else step.transform
+            for step in self.steps
+        )
+
+    def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+        """Take rows through all steps."""
+        for transform in self.transforms:
+            rows = transform(words, rows)
+        return rows
+
+    @property
+    def solution(self) -> Solution | None:
+        """The only step, where it is a spectral one."""
+        only = self.steps[0] if len(self.steps) == 1 else None
+        return only if isinstance(only, Solution) else None
+
+    @property
+    def n_out(self) -> int | None:
+        """The dimension of the result; None where it is the input's."""
+        sizes = [step.map.n_out for step in self.steps if isinstance(step, Solution)]
+        return sizes[-1] if sizes else None
+
+    @property
+    def map(self) -> AffineMap:
+        """All steps as one map; raises where one of them moves single words."""
+        maps = [step.map for step in self.steps if isinstance(step, Solution)]
+        if len(maps) < len(self.steps) or not maps:
+            raise InvalidInputError(f"{self.name} moves single words and is no map of all vectors")
+        return reduce(matmul, maps)
+
+
+def _mapping(map_: AffineMap) -> Transform:
+    return lambda _, rows: map_(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMethods:
+    """Methods fitted to the same vectors.
+
+    Attributes
+    ----------
+    methods : mapping of name to Fitted
+    rows : WordVectors
+        The wanted rows and the first ones, as they came.
+    count : int
+        How many vectors were read.
+    weights : mapping of name to Weights
+        What each method's first step was fitted on, for spectral ones.
+    """
+
+    methods: Mapping[str, Fitted]
+    rows: WordVectors
+    count: int
+    weights: Mapping[str, Weights]
+
+    def transformed(self, method: str) -> WordVectors:
+        """Return the rows as a method leaves them."""
+        return self.rows.with_vectors(self.methods[method](self.rows.words, self.rows.vectors))
+
+    @property
+    def cautions(self) -> list[str]:
+        """What users should know about how words were weighed."""
+        return list(dict.fromkeys(each.caution for each in self.weights.values() if each.caution))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the methods were fitted on."""
+        found = []
+        for weights in dict.fromkeys(self.weights.values()):
+            names = [name for name, each in self.weights.items() if each is weights]
+            step = self.methods[names[0]].steps[0]
+            of = f"{step.moments.count:,} of {self.count:,}" if isinstance(step, Solution) else ""
+            found.append(f"{', '.join(names)}: fitted on {weights.description} ({of} vectors)")
+        for name, fitted in self.methods.items():
+            if fitted.solution is not None and fitted.solution.aperture is not None:
+                found.append(f"{name}: aperture {fitted.solution.aperture:.4g}")
+        return found
+
+
+def fit_methods(
+    vectors: object,
+    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]],
+    options: FitOptions | None = None,
+    *,
+    wanted: Collection[str] = (),
+    first: int = 0,
+    progress: Progress = silent,
+) -> FittedMethods:
+    """Fit methods to vectors, in one pass; each further step of a chain takes passes of its own.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    methods : names, or recipes by name
+        `original`, names of `METHODS`, chains such as `cn+counterfit`.
+    options : FitOptions, optional
+        What words weigh, which take part, and the lexicon.
+    wanted, first
+        Words whose rows are kept on the way, and how many first rows besides.
+    progress
+        Told how far the reading is, and the fitting to a lexicon.
+    """
+    chains = dict(methods) if isinstance(methods, Mapping) else parse_methods(methods)
+    opened = as_vectors(vectors)
+    chosen_options = options or FitOptions()
+
+    @cache
+    def weights_for(words: Words) -> Weights:
+        return chosen_options.weights_for(words, opened)
+
+    heads = {chain[0] for chain in chains.values() if chain}
+    used = {recipe: weights_for(recipe.words) for recipe in heads if isinstance(recipe, Recipe)}
+    gathered = gather(
+        read_chunks(opened, progress), list(dict.fromkeys(used.values())), wanted, first=first
+    )
+    steps: dict[Chain, tuple[Solution | LexiconMethod, ...]] = {(): ()}
+
+    def steps_of(chain: Chain) -> tuple[Solution | LexiconMethod, ...]:
+        """Fit a chain on what its beginning leaves; what chains share is fitted once."""
+        if chain not in steps:
+            *beginning, last = chain
+            before = steps_of(tuple(beginning))
+            if isinstance(last, Recipe):
+                step = solve(last, moments_after(before, last))
+            else:
+                from conceptor.lexicon.files import Lexicon
+
+                known = chosen_options.lexicon or Lexicon(data=chosen_options.data)
+                step = known.method(last).fit(after(before), progress=_named(last.name, progress))
+            steps[chain] = (*before, step)
+        return steps[chain]
+
+    def moments_after(before: tuple[Solution | LexiconMethod, ...], recipe: Recipe) -> Moments:
+        if not before:
+            return gathered.moments[used[recipe]]
+        chosen = weights_for(recipe.words)
+        return gather(after(before).chunks(), [chosen]).moments[chosen]
+
+    def after(before: tuple[Solution | LexiconMethod, ...]) -> Vectors:
+        return MappedVectors(opened, Fitted("", before).transforms) if before else opened
+
+    fitted = {name: Fitted(name, steps_of(tuple(chain))) for name, chain in chains.items()}
+    fitted_on = {
+        name: used[chain[0]]
+        for name, chain in chains.items()
+        if chain and isinstance(chain[0], Recipe)
+    }
+    return FittedMethods(fitted, gathered.rows, gathered.count, fitted_on)
+
+
+def _named(name: str, progress: Progress) -> Progress:
+    return lambda label, fraction, words: progress(f"{name}: {label}", fraction, words)

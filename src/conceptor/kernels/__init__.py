@@ -1,0 +1,29 @@
+"""The compiled loops that the formats call."""
+
+from __future__ import annotations
+
+from conceptor.kernels.build import Kernel
+
+_WORDS = "conceptor.kernels.words"
+_PARSE = "conceptor.kernels.parse"
+_FORMAT = "conceptor.kernels.format"
+
+hash_words = Kernel(_WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:])")
+insert_hashes = Kernel(_WORDS, "insert_hashes", "int64(uint64[:], uint64[:], bool[:])")
+gather_words = Kernel(
+    _WORDS, "gather_words", "void(uint8[:], int64[:], int64[:], uint8[:], int64[:])"
+)
+first_beyond = Kernel(_WORDS, "first_beyond", "int64(float32[:,:], float32)")
+scan_binary = Kernel(
+    _WORDS, "scan_binary", "void(uint8[:], uint8[:,:], int64[:], int64[:], int64[:])"
+)
+join_binary = Kernel(_WORDS, "join_binary", "void(uint8[:], int64[:], uint8[:,:], uint8[:])")
+format_rows = Kernel(
+    _FORMAT, "format_rows", "int64(uint8*, int64[:], float32[:,:], int32[:,:], uint8*)"
+)
+parse_rows = Kernel(
+    _PARSE,
+    "parse_rows",
+    "void(uint8*, int64, int64, float32[:,:], int64[:], int64[:], int64[:], int64[:,:], "
+    "int64[:,:], int64[:])",
+)

@@ -1,0 +1,151 @@
+"""Compiled loops over packed words: hashing for duplicates, and word2vec's binary rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.kernels.compiled import compiled, inlined
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SPACE = 32
+NEWLINE = 10
+
+
+@compiled
+def hash_words(
+    blob: NDArray[np.uint8], offsets: NDArray[np.int64], hashes: NDArray[np.uint64]
+) -> None:
+    """Fill `hashes` with 64-bit FNV-1a of each word, finished by a multiply-xorshift mixer.
+
+    0 is never produced: the hash set keeps it for an empty place.
+    """
+    for row in range(hashes.size):
+        h = np.uint64(0xCBF29CE484222325)
+        for i in range(offsets[row], offsets[row + 1]):
+            h = (h ^ np.uint64(blob[i])) * np.uint64(0x100000001B3)
+        h ^= h >> np.uint64(33)
+        h *= np.uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> np.uint64(33)
+        h *= np.uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> np.uint64(33)
+        hashes[row] = max(h, np.uint64(1))
+
+
+@compiled
+def insert_hashes(
+    table: NDArray[np.uint64], hashes: NDArray[np.uint64], is_new: NDArray[np.bool_]
+) -> int:
+    """Put hashes into an open-addressing table (size a power of two); mark those not there before.
+
+    Returns how many were new. The caller keeps the table from filling up.
+    """
+    mask = np.uint64(table.size - 1)
+    inserted = 0
+    for row in range(hashes.size):
+        place = hashes[row] & mask
+        while table[place] != 0 and table[place] != hashes[row]:
+            place = (place + np.uint64(1)) & mask
+        is_new[row] = table[place] == 0
+        if is_new[row]:
+            table[place] = hashes[row]
+            inserted += 1
+    return inserted
+
+
+@inlined
+def _copy(
+    source: NDArray[np.uint8], start: int, target: NDArray[np.uint8], at: int, count: int
+) -> None:
+    """Copy bytes; unsigned places need no look at their sign, so the loop becomes wide moves."""
+    for i in range(count):
+        target[np.uint64(at) + np.uint64(i)] = source[np.uint64(start) + np.uint64(i)]
+
+
+@compiled
+def scan_binary(
+    buffer: NDArray[np.uint8],
+    vectors: NDArray[np.uint8],
+    word_starts: NDArray[np.int64],
+    word_ends: NDArray[np.int64],
+    taken: NDArray[np.int64],
+) -> None:
+    """Take whole `word SPACE floats [NEWLINE]` rows from the front of `buffer`.
+
+    Copies each row's bytes to `vectors` and notes where its word lies. Puts the rows taken and the
+    bytes they used into `taken`; what is left is the beginning of a row that the buffer cuts.
+    """
+    rows, width = vectors.shape
+    position = 0
+    for row in range(rows):
+        start = position
+        while start < buffer.size and buffer[start] == NEWLINE:
+            start += 1
+        end = start
+        while end < buffer.size and buffer[end] != SPACE:
+            end += 1
+        if end + 1 + width > buffer.size:
+            rows = row
+            break
+        word_starts[row] = start
+        word_ends[row] = end
+        _copy(buffer, end + 1, vectors[row], 0, width)
+        position = end + 1 + width
+    taken[0] = rows
+    taken[1] = position
+
+
+@compiled
+def join_binary(
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    vectors: NDArray[np.uint8],
+    buffer: NDArray[np.uint8],
+) -> None:
+    """Write `word SPACE floats NEWLINE` rows: the inverse of `scan_binary`."""
+    rows, width = vectors.shape
+    position = 0
+    for row in range(rows):
+        for i in range(offsets[row], offsets[row + 1]):
+            buffer[position] = blob[i]
+            position += 1
+        buffer[position] = SPACE
+        position += 1
+        _copy(vectors[row], 0, buffer, position, width)
+        position += width
+        buffer[position] = NEWLINE
+        position += 1
+
+
+@compiled
+def gather_words(
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+) -> None:
+    """Copy the words at `buffer[starts:ends]` one after another into `blob`; fill `offsets`."""
+    position = 0
+    for row in range(starts.size):
+        offsets[row] = position
+        for i in range(starts[row], ends[row]):
+            blob[position] = buffer[i]
+            position += 1
+    offsets[starts.size] = position
+
+
+@compiled
+def first_beyond(values: NDArray[np.float32], limit: np.float32) -> int:
+    """Return the first row with NaN or a magnitude above `limit`, or -1."""
+    rows, columns = values.shape
+    for row in range(rows):
+        within = True
+        for column in range(columns):  # no early exit, so that it vectorises
+            within &= abs(values[row, column]) <= limit
+        if not within:
+            return row
+    return -1

@@ -1,0 +1,254 @@
+"""From file to file in streaming passes: fit a method, then write the vectors through it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.fitting import FitOptions, fit_methods, gather, solve
+from conceptor.vectors.chunks import KeptChunks, read_chunks
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.source import VectorSource
+from conceptor.vectors.target import check_new_file, plan_target
+from conceptor.vectors.writing import files_of, write_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.methods import Solution
+    from conceptor.base.progress import Progress
+    from conceptor.vectors.target import Target
+
+    Source = VectorSource | str | os.PathLike[str]
+    Method = str | Recipe | LexiconRecipe
+
+# Of the variance: less than this is rounding.
+_NOTHING = 1e-12
+
+
+@dataclass
+class Report:
+    """What was done.
+
+    Attributes
+    ----------
+    words, dimension
+        How many vectors were written (or looked at, where only a map was made), of which length.
+    estimated_on
+        How many of them the map was estimated on.
+    variance_removed
+        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
+    quota
+        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    aperture
+        The α that was used, where there is one.
+    seconds, megabytes_per_second
+        Time taken, and the input's bytes on disk over it.
+    method, fitted_on
+        The method's name, and which words it was fitted on, with which weights.
+    remarks
+        What was odd about the input: duplicates, skipped rows, a header that lies.
+    """
+
+    words: int = 0
+    dimension: int = 0
+    estimated_on: int | None = None
+    variance_removed: float | None = None
+    quota: float | None = None
+    aperture: float | None = None
+    seconds: float = 0.0
+    megabytes_per_second: float = 0.0
+    method: str | None = None
+    fitted_on: str | None = None
+    remarks: list[str] = field(default_factory=list)
+
+
+def postprocess(
+    source: Source,
+    target: str | os.PathLike[str],
+    method: Method = "cn",
+    options: FitOptions | None = None,
+    *,
+    memory: int | None = None,
+    save_map: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    dtype: str = "float32",
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Fit a method to the vectors of a file and write them all, improved, to another.
+
+    Parameters
+    ----------
+    source
+        A file, `-`, or what `open_vectors` returned.
+    target
+        The file to write, by name in any format; `-` for text on standard output.
+    method
+        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe.
+    options : FitOptions, optional
+        What words weigh, which take part in the fit, and the lexicon; by default as the method
+        asks (`conceptor.weights.choose_weights`).
+    memory
+        Bytes within which decoded vectors are kept between the passes, where that saves decoding
+        them again; by default a quarter of the machine's memory.
+    save_map
+        Also save the map there.
+    format, dtype, force
+        As for `write_vectors`.
+    progress
+        Called as the passes go on.
+    """
+    started = time.perf_counter()
+    name, chain = _chain(method)
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
+    if save_map is not None:
+        check_new_file(save_map, opened.files(), force=force)
+        if goal.path is not None and Path(save_map).resolve() in files_of(goal.path, goal.format):
+            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+        if any(isinstance(step, LexiconRecipe) for step in chain):
+            raise InvalidInputError(f"{name} moves single words; there is no map to save")
+    kept = KeptChunks(opened, _default_memory() if memory is None else memory)
+    found = fit_methods(kept, {name: chain}, options, progress=progress)
+    fitted = found.methods[name]
+    words = write_chunks(
+        _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+    )
+    if save_map is not None:
+        fitted.map.save(save_map)
+    report = finish_report(opened, started, words, goal)
+    report.method = name
+    report.remarks += [f"{opened.path}: {caution}" for caution in found.cautions]
+    if name in found.weights:
+        report.fitted_on = found.weights[name].description
+    return report if fitted.solution is None else describe(report, fitted.solution)
+
+
+def fit(
+    source: Source,
+    method: Method = "cn",
+    options: FitOptions | None = None,
+    *,
+    progress: Progress = silent,
+) -> tuple[Solution, Report]:
+    """Fit a single spectral method to the vectors of a file, in one pass."""
+    started = time.perf_counter()
+    name, chain = _chain(method)
+    if len(chain) != 1 or not isinstance(chain[0], Recipe):
+        raise InvalidInputError(f"{name}: only a single spectral method makes a map")
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    chosen = (options or FitOptions()).weights_for(chain[0].words, opened)
+    chunks = _until(read_chunks(opened, progress), chosen.top)
+    moments = gather(chunks, [chosen]).moments[chosen]
+    solution = solve(chain[0], moments)
+    report = finish_report(opened, started, opened.count or moments.count)
+    report.method, report.fitted_on = name, chosen.description
+    if chosen.caution:
+        report.remarks.append(f"{opened.path}: {chosen.caution}")
+    return solution, describe(report, solution)
+
+
+def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:
+    if not isinstance(method, str):
+        return method.name, (method,)
+    chain = parse_method(method)
+    if not chain:
+        raise InvalidInputError(f"{method} changes nothing; name a method")
+    return method, chain
+
+
+def _last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+    words = 0
+    for chunk in kept.last_chunks():
+        words += len(chunk.words)
+        progress("writing", kept.fraction_read(), words)
+        yield chunk
+
+
+def _until(chunks: Iterator[tuple[Sequence[str], Any]], top: int | None) -> Iterator[Any]:
+    """Stop reading where no further word takes part."""
+    words = 0
+    for chunk in chunks:
+        yield chunk
+        words += len(chunk[0])
+        if top is not None and words >= top:
+            return
+
+
+def apply(
+    map_: AffineMap | None,
+    source: Source,
+    target: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    dtype: str = "float32",
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Write a file's vectors to another, through a map; without one this converts formats."""
+    started = time.perf_counter()
+    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    if map_ is not None and map_.n_in != opened.dimension:
+        raise InvalidInputError(
+            f"{opened.path}: vectors of {opened.dimension} numbers; "
+            f"the map is for {map_.n_in}-dimensional ones"
+        )
+    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
+    if goal.needs_count_first and opened.count is None:
+        for _ in read_chunks(opened, progress, "counting"):
+            pass
+    words = write_chunks(
+        read_chunks(opened, progress, "writing"),
+        goal,
+        opened.count,
+        None if map_ is None else lambda _, rows: map_(rows),
+        dimension=None if map_ is None else map_.n_out,
+    )
+    return finish_report(opened, started, words, goal)
+
+
+def finish_report(
+    source: VectorSource, started: float, words: int, target: Target | None = None
+) -> Report:
+    """Sum up what was done."""
+    seconds = time.perf_counter() - started
+    report = Report(words=words, dimension=source.dimension, seconds=seconds)
+    report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
+    report.remarks = source.findings.lines()
+    if target is not None and target.unnamed:
+        report.remarks.append(
+            f"{target.path}: unrecognised file extension; written as {target.format}"
+        )
+    return report
+
+
+def describe(report: Report, solution: Solution) -> Report:
+    """Add what a solved recipe does to the vectors."""
+    report.estimated_on = solution.moments.count
+    report.aperture = solution.aperture
+    gate, values = solution.gate, solution.spectrum.values
+    if not (gate**2 * values).sum() > _NOTHING * values.sum():
+        report.remarks.append("nothing is left of the vectors: all their variance was taken out")
+    report.variance_removed = solution.variance_removed
+    if report.variance_removed is not None:
+        report.quota = float((1 - gate).mean())
+    return report
+
+
+def _default_memory() -> int:
+    """Return a quarter of the memory this process may use."""
+    limits = [8 << 30]
+    with suppress(AttributeError, OSError, ValueError):  # not on Windows
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError, ValueError):  # no such limit here
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits) // 4

@@ -1,0 +1,89 @@
+"""Tables of dialogue studies: each run, means and spreads, and the paper's figures beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from conceptor.report.tables import Cell, Line, Table
+
+if TYPE_CHECKING:
+    from conceptor.dialogue.study import Study
+    from conceptor.evaluation.statistics import Interval
+
+__all__ = ["dialogue_tables", "verdict"]
+
+STRING_MATCH = "string match"
+
+
+def dialogue_tables(study: Study) -> list[Table]:
+    """Return mean and spread, differences from the first method, and every run."""
+    tables = [_means(study)]
+    if any(study.difference(method, study.goals[0]) for method in study.methods):
+        tables.append(_differences(study))
+    return [*tables, _runs(study)]
+
+
+def _means(study: Study) -> Table:
+    rows = {method: [study.mean(method, goal) for goal in study.goals] for method in study.methods}
+    best = [max(column) for column in zip(*rows.values(), strict=True)]
+    lines = [
+        Line(
+            f"{method} ({len(study.runs[method])})",
+            [
+                Cell(
+                    _spread(mean, study.deviation(method, goal)),
+                    best=len(rows) > 1 and f"{mean:.1f}" == f"{top:.1f}",
+                )
+                for mean, goal, top in zip(means, study.goals, best, strict=True)
+            ],
+        )
+        for method, means in rows.items()
+    ]
+    matched = [Cell(f"{study.string_match[goal].percent:.1f}") for goal in study.goals]
+    lines.append(Line(STRING_MATCH, matched, summary=True))
+    turns = [Cell(str(study.string_match[goal].total), faint=True) for goal in study.goals]
+    lines.append(Line("turns", turns, summary=True))
+    title = "Goal accuracy %, mean ± standard deviation (runs)"
+    return Table(title, study.goals, lines)
+
+
+def _differences(study: Study) -> Table:
+    first = study.methods[0]
+    lines = [
+        Line(method, [Cell(_interval(study.difference(method, goal))) for goal in study.goals])
+        for method in study.methods[1:]
+    ]
+    title = f"Difference from {first} over the same seeds, with 95% interval"
+    return Table(title, study.goals, lines)
+
+
+def _runs(study: Study) -> Table:
+    lines = []
+    for method, runs in study.runs.items():
+        for seed, run in runs.items():
+            cells = [Cell(f"{run.accuracies[goal].percent:.1f}") for goal in study.goals]
+            epochs = "/".join(map(str, run.kept.values()))
+            lines.append(Line(f"{method}, seed {seed}", [*cells, Cell(epochs, faint=True)]))
+    return Table("Every run", [*study.goals, "epochs"], lines)
+
+
+def verdict(study: Study, method: str, goal: str) -> str:
+    """Say whether a method's difference from the first is more than noise."""
+    found = study.difference(method, goal)
+    if found is None:
+        return "not compared"
+    if found.low <= 0 <= found.high:
+        return "within noise"
+    return "better" if found.low > 0 else "worse"
+
+
+def _spread(mean: float, deviation: float) -> str:
+    return f"{mean:.1f}" if math.isnan(deviation) else f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _interval(found: Interval | None) -> str:
+    if found is None:
+        return "—"
+    shown = f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})"
+    return shown.replace("-", "−")

@@ -1,0 +1,131 @@
+"""Figures: the paper's gating coefficients, spectra, learning curves (needs the `plots` extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import replacing
+from conceptor.dialogue.woz import SLOTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from conceptor.algebra.methods import Solution
+    from conceptor.base.arrays import Float64
+    from conceptor.dialogue.study import Study
+
+
+def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
+    """Draw how much of each direction fitted methods keep, side by side.
+
+    This is the paper's figure of variance gating coefficients, for any methods.
+
+    Parameters
+    ----------
+    fitted : fitted estimator or Solution, a sequence of them, or a mapping of labels to them
+    ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    """
+    ax = _axes(ax)
+    _draw(ax, {label: solution.gate for label, solution in _solutions(fitted).items()})
+    ax.set(xlabel="direction, strongest first", ylabel="gating coefficient")
+    ax.set_ylim(bottom=-0.03)
+    return ax
+
+
+def plot_spectrum(fitted: object, ax: Axes | None = None) -> Axes:
+    """Draw the eigenvalues that fitted methods found, on a logarithmic scale.
+
+    Each method looks at its own moment (covariance, second moment, ...), so two on the same
+    vectors need not agree. Eigenvalues of zero cannot be drawn and are left out.
+    """
+    ax = _axes(ax)
+    spectra = {label: solution.spectrum.values for label, solution in _solutions(fitted).items()}
+    _draw(ax, {label: np.where(values > 0, values, np.nan) for label, values in spectra.items()})
+    ax.set(xlabel="direction, strongest first", ylabel="eigenvalue", yscale="log")
+    return ax
+
+
+def _solutions(fitted: Any) -> dict[str, Solution]:  # noqa: ANN401
+    if isinstance(fitted, Mapping):
+        return {label: _solution(each) for label, each in fitted.items()}
+    several = fitted if isinstance(fitted, Sequence) else [fitted]
+    return {solution.recipe.name: solution for solution in map(_solution, several)}
+
+
+def _solution(fitted: Any) -> Solution:  # noqa: ANN401
+    solution: Solution = fitted.solution_ if hasattr(fitted, "solution_") else fitted
+    return solution
+
+
+def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
+    """Draw how the accuracy on the turns held out rises: the mean over seeds, and every run."""
+    ax = _axes(ax)
+    for number, (method, runs) in enumerate(study.runs.items()):
+        curves = [[100 * epoch["accuracy"] for epoch in run.curves[slot]] for run in runs.values()]
+        for curve in curves:
+            ax.plot(range(1, len(curve) + 1), curve, color=f"C{number}", alpha=0.25, linewidth=0.8)
+        shortest = min(map(len, curves))
+        mean = np.mean([curve[:shortest] for curve in curves], axis=0)
+        ax.plot(range(1, shortest + 1), mean, color=f"C{number}", label=method)
+    ax.set(title=slot, xlabel="epoch", ylabel="turns right, held out (%)")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def figure_format(path: Path) -> str:
+    """Return the format that a file's name asks for, before any work is done for it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("drawing", "plots") from None
+    form = path.suffix.removeprefix(".") or "svg"
+    if form not in Figure().canvas.get_supported_filetypes():
+        raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+    return form
+
+
+def draw_learning(study: Study, path: Path) -> None:
+    """Write the learning curves of every slot as an svg, pdf or png file."""
+    figure_format(path)
+    from matplotlib.figure import Figure
+
+    slots = [goal for goal in study.goals if goal in SLOTS]
+    figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
+    for number, slot in enumerate(slots, 1):
+        plot_learning(study, slot, figure.add_subplot(1, len(slots), number))
+    save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as its file's name says."""
+    form = figure_format(path)
+    with replacing(path) as beside:
+        figure.savefig(beside, format=form)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingExtraError("drawing", "plots") from error
+    return pyplot.figure(figsize=(6, 3.5), layout="constrained").add_subplot()
+
+
+def _draw(ax: Axes, lines: Mapping[str, Float64]) -> None:
+    if not lines:
+        raise InvalidInputError("nothing to draw: no fitted methods were given")
+    for label, values in lines.items():
+        ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)

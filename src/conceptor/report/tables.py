@@ -1,0 +1,214 @@
+"""Tables of scores: built once, shown in a terminal, as Markdown, as CSV or as a web page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from conceptor.evaluation.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rich.table import Table as RichTable
+
+    from conceptor.comparing.words import Comparison
+    from conceptor.evaluation import Evaluation, Row
+    from conceptor.evaluation.statistics import Interval
+
+__all__ = ["Cell", "Table", "comparison_tables", "evaluation_tables", "markdown", "rich_table"]
+
+TITLES = {
+    "similarity": "Word similarity (Spearman × 100)",
+    "sts": "Semantic textual similarity (Pearson × 100)",
+    "categorization": "Concept categorisation (purity × 100)",
+    "analogy": "Analogies (accuracy %)",
+    "sts-b": "STS benchmark (Pearson × 100)",
+}
+MEANS = {"sts": "mean 2012–2015"}
+
+
+_GAIN_LINES: tuple[tuple[str, Callable[[Interval], float]], ...] = (
+    ("gain", lambda interval: interval.difference),
+    (f"{CONFIDENCE:.0%} from", lambda interval: interval.low),
+    (f"{CONFIDENCE:.0%} to", lambda interval: interval.high),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One entry of a table."""
+
+    text: str
+    best: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a table; `summary` rows stand apart at its foot."""
+
+    label: str
+    cells: Sequence[Cell]
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, the names of the columns, and rows."""
+
+    title: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+
+
+def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
+    """Return a table for each task, with means and the intervals of the gains at its foot."""
+    tables = []
+    for family in comparison.families:
+        table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=True)
+        gains = comparison.gains(family)
+        intervals = [gains.get(method) for method in comparison.methods] if gains else []
+        foot = [
+            Line(
+                label,
+                [*(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals), Cell("")],
+                summary=True,
+            )
+            for label, pick in _GAIN_LINES
+            if intervals
+        ]
+        tables.append(Table(table.title, table.columns, [*table.lines, *foot]))
+    return tables
+
+
+def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
+    """Return the table of sentence vectors; its columns tell what each was fitted on."""
+    return [
+        Table("Sentence vectors on STS and SICK (Pearson × 100)", table.columns, table.lines)
+        for table in comparison_tables(comparison, by_task=by_task)
+    ]
+
+
+def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:
+    """Return a table for each task, a column for each set of vectors."""
+    by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
+    families = evaluations[0].families if evaluations else []
+    return [_family_table(family, by_name, by_task=by_task) for family in families]
+
+
+def _family_table(
+    family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool, one_file: bool = False
+) -> Table:
+    """Return scores by column; how many items were used in a column of its own, if it can be.
+
+    Columns made of one file differ only where unknown words are spelt, and the least and the most
+    say enough. Of several files each cell says it.
+    """
+    columns = [
+        _shown_rows(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
+    ]
+    apart = one_file or all(
+        len({(row.used, row.total) for row in across}) == 1 for across in zip(*columns, strict=True)
+    )
+    lines = []
+    for across in zip(*columns, strict=True):
+        cells = _score_cells([row.score for row in across])
+        if apart:
+            counts = sorted({row.used for row in across})
+            used = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+            cells = [*cells, Cell(f"{used}/{across[0].total}", faint=True)]
+        else:
+            cells = [
+                Cell(f"{cell.text} ({row.used}/{row.total})", best=cell.best)
+                for cell, row in zip(cells, across, strict=True)
+            ]
+        lines.append(Line(across[0].dataset, cells))
+    if len(lines) > 1:
+        means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
+        cells = _score_cells(means)
+        label = MEANS.get(family, "mean")
+        # A mean over fewer sets than there are, because a score is undefined, says over how many.
+        sets = len(next(iter(evaluations.values())).of_family(family))
+        defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
+        if len(set(defined)) > 1:
+            cells = [
+                cell if number in (0, sets) else replace(cell, text=f"{cell.text} of {number}")
+                for cell, number in zip(cells, defined, strict=True)
+            ]
+        elif defined[0] != sets:
+            label += f" of {defined[0]}"
+        lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
+    names = [*evaluations, "used"] if apart else list(evaluations)
+    return Table(TITLES.get(family, family), names, lines)
+
+
+def _shown_rows(evaluation: Evaluation, family: str, *, by_task: bool) -> list[Row]:
+    rows = [row for row in evaluation.rows(years=False) if row.task == family]
+    if family != "sts" or by_task:
+        return rows
+    return evaluation.years() + [row for row in rows if "/" not in row.dataset]
+
+
+def _score_cells(scores: Sequence[float]) -> list[Cell]:
+    """Format scores; those that print as the best are marked, unless all are the same."""
+    texts = ["—" if math.isnan(score) else f"{score:.2f}" for score in scores]
+    printed = [float(text) for text in texts if text != "—"]
+    best = f"{max(printed):.2f}" if len(set(printed)) > 1 else None
+    return [Cell(text, best=text == best) for text in texts]
+
+
+def _signed(number: float) -> str:
+    return "—" if math.isnan(number) else f"{number:+.2f}".replace("-", "−")
+
+
+def rich_table(table: Table) -> RichTable:
+    """Return the table for a terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(
+        title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE, pad_edge=False
+    )
+    shown.add_column("")
+    for column in table.columns:
+        shown.add_column(column, justify="right", overflow="fold")
+    for position, line in enumerate(table.lines):
+        if line.summary and position and not table.lines[position - 1].summary:
+            shown.add_section()
+        cells = [
+            Text(cell.text, style="bold green" if cell.best else "dim" if cell.faint else "")
+            for cell in line.cells
+        ]
+        shown.add_row(Text(line.label, style="dim" if line.summary else ""), *cells)
+    return shown
+
+
+def markdown(table: Table, level: int = 3) -> str:
+    """Return the table as Markdown, the best in bold."""
+    rows = [["", *table.columns]]
+    rows += [
+        [line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)]
+        for line in table.lines
+    ]
+    rows.insert(1, ["---"] + ["---:"] * len(table.columns))
+    body = "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
+    )
+    return f"{'#' * level} {table.title}\n\n{body}\n"
+
+
+def comma_separated(evaluations: Mapping[str, Evaluation]) -> str:
+    """Return one line for each method and dataset, at full precision."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["method", "task", "dataset", "metric", "score", "used", "total"])
+    for name, evaluation in evaluations.items():
+        for row in evaluation.rows():
+            score = "" if math.isnan(row.score) else repr(row.score)
+            writer.writerow([name, row.task, row.dataset, row.metric, score, row.used, row.total])
+    return stream.getvalue()

@@ -1,0 +1,374 @@
+"""Sentence vectors from word vectors: weighted averages, then what sentences share taken out.
+
+Three decisions again: what each word weighs (`average`, `sif`, `usif`), what becomes of words
+without a vector, and which map follows on the sentence vectors: none, removal of their first
+direction or of parts of the first five, or a sentence conceptor negation. The words may have been
+post-processed before; a usage-weighted conceptor negation is best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
+from conceptor.algebra.gates import drop_leading, drop_shares, negated_conceptor
+from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.tokens import tokenize
+from conceptor.sentences import saved as encoder_file
+from conceptor.sentences.frequencies import Frequencies, sif_weights, usif_a, usif_weights
+from conceptor.sentences.spelling import Spelling
+from conceptor.vectors.table import as_word_vectors
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.arrays import Float64
+    from conceptor.vectors.table import WordVectors
+
+_AT_ONCE = 10_000
+SIF_A = 1e-3
+_KEPT_OF_THE_FIRST = 0.2
+# Of whose strength uSIF's author takes off each direction's share.
+_PIECES = 5
+
+
+class _Choices(NamedTuple):
+    """The parameters as they were at the fit: changing them later waits for the next."""
+
+    weights: str
+    removal: str
+    unknown: str
+    aperture: float | Literal["auto"]
+    a: float
+
+
+class SentenceEncoder(TransformerMixin, BaseEstimator):
+    """Vectors of sentences: a weighted average of their words, then a map fitted on sentences.
+
+    Parameters
+    ----------
+    vectors : WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
+        The words' vectors, post-processed or not.
+    weights : {"average", "sif", "usif"}, default="sif"
+        Words weigh the same; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
+        sentences' length, after each dimension was brought to length 1 over a sentence's words,
+        as uSIF's author does.
+    removal : {"none", "first", "piecewise", "conceptor"}, default="conceptor"
+        What follows: nothing; the first direction of the sentences' second moment is taken off
+        (Arora et al. 2017), or of each of the first five its share of their strength (Ethayarajh
+        2018); or ``(I − C) x`` with the conceptor of the sentences.
+    unknown : {"spelling", "skip"}, default="spelling"
+        A word without a vector is given one from how it is written
+        (`conceptor.sentences.spelling`), or is left out, as SIF's authors do.
+    frequencies : str, path or mapping, default="zipf"
+        The words' use: `zipf` for `vectors` in order of falling frequency, a file of counts,
+        `wordfreq:LANG`, or a mapping; as in `conceptor.weights.parse_weights`. Words without a
+        frequency are taken to be as rare as the rarest with one.
+    aperture : float or "auto", default="auto"
+        Of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth of the
+        strongest direction (``α² λ_1 = 4``: the paper's α = 2, once λ_1 is 1).
+    a : float, default=1e-3
+        Of SIF.
+
+    Attributes
+    ----------
+    map_ : AffineMap
+        What follows the average.
+    moments_ : Moments
+        Of the sentences seen, as averages.
+    probabilities_, word_weights_ : ndarray
+        The words' share of running text, and what follows from it.
+    a_ : float
+        Of the weights: `a` with SIF, derived with uSIF.
+
+    Notes
+    -----
+    Fitting on the very sentences that are compared later, as SIF's authors do, sees the test
+    set (though never its scores); say which you did. A sentence without words, or without a known
+    one where unknown words are skipped, becomes 0. Fitted on a handful of sentences, a conceptor
+    takes out those sentences themselves; give it hundreds.
+
+    `fit` reads any iterable once and keeps n × n numbers; only uSIF, which needs the sentences'
+    mean length first, holds their words meanwhile. Parameters changed after a fit have no effect
+    until the next.
+
+    References
+    ----------
+    Arora, Liang & Ma (2017), A Simple but Tough-to-Beat Baseline for Sentence Embeddings, ICLR.
+    Ethayarajh (2018), Unsupervised Random Walk Sentence Embeddings, RepL4NLP.
+    """
+
+    moments_: Moments
+    a_: float
+    word_weights_: Float64
+
+    def __init__(
+        self,
+        vectors: object,
+        *,
+        weights: Literal["average", "sif", "usif"] = "sif",
+        removal: Literal["none", "first", "piecewise", "conceptor"] = "conceptor",
+        unknown: Literal["spelling", "skip"] = "spelling",
+        frequencies: str | os.PathLike[str] | Mapping[str, float] = "zipf",
+        aperture: float | Literal["auto"] = "auto",
+        a: float = SIF_A,
+    ) -> None:
+        self.vectors = vectors
+        self.weights = weights
+        self.removal = removal
+        self.unknown = unknown
+        self.frequencies = frequencies
+        self.aperture = aperture
+        self.a = a
+
+    def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
+        """Learn what sentences share, from texts or lists of tokens, in one streaming pass."""
+        self._start()
+        if self._choices.weights == "usif":
+            sentences = _tokenized(sentences)
+            self._set_weights(sentences)
+        stream = iter(_several(sentences))
+        chunks = iter(lambda: list(islice(stream, _AT_ONCE)), [])
+        return self.fit_moments(_summed(_moments(*self.averages(chunk)) for chunk in chunks))
+
+    def fit_transform(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Float64:
+        """Fit on sentences, which may be a stream, and return their vectors."""
+        self._start()
+        averages, known = self.averages(sentences)
+        self.fit_moments(_summed([_moments(averages, known)] if len(known) else []))
+        return self.finished(averages, known)
+
+    def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
+        """Learn from some more sentences; with uSIF the first call settles the words' weights."""
+        more = _moments(*self.averages(sentences))
+        return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
+
+    def fit_moments(self, moments: Moments) -> Self:
+        """Settle what is taken off, from moments of sentences' `averages`."""
+        if not hasattr(self, "_choices"):
+            self._start()
+        self.moments_ = moments
+        self.map_ = self._removal()
+        return self
+
+    def averages(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
+        """Return the weighted averages before anything is taken off, and which had a known word."""
+        if not hasattr(self, "_choices"):
+            self._start()
+        tokens = _tokenized(sentences)
+        if not hasattr(self, "word_weights_"):
+            self._set_weights(tokens)
+        return self._averages(tokens)
+
+    def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
+        """Return one vector per sentence."""
+        return self.encode(sentences)
+
+    def encode(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
+        """Return one vector per sentence; 0 for a sentence without a known word."""
+        check_is_fitted(self)
+        return self.finished(*self.averages(sentences))
+
+    def finished(self, averages: Float64, known: NDArray[np.bool_]) -> Float64:
+        """Return the sentences' vectors from what `averages` returned."""
+        check_is_fitted(self)
+        return np.where(known[:, None], self.map_(averages), 0.0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there is a map, which `averages` alone does not make."""
+        return hasattr(self, "map_")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters; of the vectors, which may be many, only the type."""
+        given = {name: getattr(self, name) for name in self._get_param_names()}
+        shown = (
+            f"{name}={type(value).__name__ if isinstance(value, Mapping) else repr(value)}"
+            for name, value in given.items()
+            if name != "vectors"
+        )
+        return f"SentenceEncoder({type(self.vectors).__name__}, {', '.join(shown)})"[:N_CHAR_MAX]
+
+    def _start(self) -> None:
+        self._choices = _Choices(
+            self._one_of("weights", "average", "sif", "usif"),
+            self._one_of("removal", "none", "first", "piecewise", "conceptor"),
+            self._one_of("unknown", "spelling", "skip"),
+            self._number("aperture") if self.aperture != "auto" else "auto",
+            self._number("a"),
+        )
+        for name in ("moments_", "map_", "word_weights_", "_spelling"):
+            self.__dict__.pop(name, None)
+        self._words: WordVectors = as_word_vectors(self.vectors)
+        self._frequencies = Frequencies(self._words.words, self.frequencies)
+        self.probabilities_ = self._frequencies.of_words
+
+    def _one_of(self, name: str, *known: str) -> str:
+        value: str = getattr(self, name)
+        if value not in known:
+            raise InvalidInputError(
+                f"SentenceEncoder: {name} is one of {', '.join(known)}, not {value!r}"
+            )
+        return value
+
+    def _number(self, name: str) -> float:
+        """Return a parameter as a plain number, which can be saved."""
+        value: Any = getattr(self, name)
+        number = float(value) if isinstance(value, Real) else -1.0
+        if not number > 0 and not (number == 0 and name == "aperture"):
+            raise InvalidInputError(f"SentenceEncoder: {name} is a positive number, not {value!r}")
+        return number
+
+    def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
+        self.a_ = self._choices.a
+        if self._choices.weights == "usif":
+            skip = self._choices.unknown == "skip"
+            lengths = [
+                sum(not skip or token in self._words for token in sentence) for sentence in tokens
+            ]
+            mean_length = float(np.mean(lengths)) if lengths else 0.0
+            self.a_ = usif_a(self._frequencies.of_all, max(mean_length, 1.0))
+        self.word_weights_ = self._weights(self.probabilities_)
+
+    def _weights(self, probabilities: Float64) -> Float64:
+        if self._choices.weights == "average":
+            return np.ones(len(probabilities))
+        weigh = sif_weights if self._choices.weights == "sif" else usif_weights
+        return weigh(probabilities, self.a_)
+
+    def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
+        """Return weighted averages of the tokens: one sparse product over distinct words."""
+        every = [token for sentence in tokens for token in sentence]
+        rows = self._words.rows(every)
+        strange: dict[str, int] = {}
+        if self._choices.unknown == "spelling":
+            for place in np.flatnonzero(rows < 0).tolist():
+                number = strange.setdefault(every[place], len(strange))
+                rows[place] = len(self._words) + number
+        starts = np.cumsum([0, *(len(sentence) for sentence in tokens)])
+        found = rows >= 0
+        distinct, columns = np.unique(rows[found], return_inverse=True)
+        known = distinct[: len(distinct) - len(strange)]
+        vectors = self._words.vectors[known].astype(np.float64)
+        weights = self.word_weights_[known]
+        if strange:
+            vectors = np.concatenate([vectors, self._spelt()(list(strange))])
+            weights = np.concatenate([weights, self._weights(self._frequencies.of(strange))])
+        ends = np.concatenate([[0], np.cumsum(found)])[starts]
+        counts = sparse.csr_array(
+            (weights[columns], columns, ends), shape=(len(tokens), len(distinct))
+        )
+        sums = np.asarray(counts @ vectors)
+        if self._choices.weights == "usif":
+            counts.data[:] = 1
+            sizes = np.sqrt(counts @ vectors**2)
+            np.divide(sums, sizes, out=sums, where=sizes > 0)
+        lengths = np.diff(ends)
+        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
+
+    def _spelt(self) -> Spelling:
+        """Return what gives unknown words their vectors; made when the first of them is met."""
+        if not hasattr(self, "_spelling"):
+            self._spelling = Spelling.from_frequent(
+                self._words.words, self._words.vectors, self.probabilities_
+            )
+        return self._spelling
+
+    def _removal(self) -> AffineMap:
+        n = self.moments_.dimension
+        provenance: dict[str, Any] = {
+            "method": "SentenceEncoder",
+            "weights": self._choices.weights,
+            "removal": self._choices.removal,
+            "sentences": self.moments_.count,
+        }
+        if self._choices.removal == "none" or not self.moments_.weight:
+            return AffineMap(np.eye(n), provenance=provenance)
+        spectrum = Spectrum.from_matrix(self.moments_.second_moment)
+        if self._choices.removal == "first":
+            gate = drop_leading(spectrum.values, 1)
+        elif self._choices.removal == "piecewise":
+            gate = drop_shares(spectrum.values, _PIECES)
+        else:
+            if self._choices.aperture == "auto":
+                aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
+            else:
+                aperture = scale_free_aperture(spectrum.values, self._choices.aperture)
+            gate = negated_conceptor(spectrum.values, aperture)
+            provenance["aperture"] = aperture
+        return AffineMap(spectrum.matrix(gate), provenance=provenance)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write words, vectors, frequencies and map as safetensors; whole or not at all."""
+        check_is_fitted(self)
+        encoder_file.write(
+            path,
+            encoder_file.Saved(
+                self._words.words,
+                self._words.vectors,
+                self._frequencies.counts or self._frequencies.name,
+                self._choices._asdict(),
+                self.a_,
+                self.moments_,
+                self.map_,
+            ),
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an encoder that `save` wrote; it can encode, and be fitted further."""
+        saved = encoder_file.read(path)
+        try:
+            encoder = cls(
+                (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
+            )
+            encoder._start()
+        except (TypeError, InvalidInputError) as error:
+            raise encoder_file.refused(path, error) from error
+        encoder.a_ = saved.a
+        encoder.word_weights_ = encoder._weights(encoder.probabilities_)
+        encoder.moments_, encoder.map_ = saved.moments, saved.map
+        return encoder
+
+
+def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:
+    return Moments.from_vectors(averages, known.astype(np.float64))
+
+
+def _summed(parts: Iterable[Moments]) -> Moments:
+    total = sum(parts, start=0)
+    if not isinstance(total, Moments):
+        raise InvalidInputError("no sentences to fit on")
+    return total
+
+
+def _several(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    if isinstance(sentences, str):
+        raise InvalidInputError("sentences are given as a list; put a single one into a list")
+    return sentences
+
+
+def _tokenized(sentences: Iterable[str | Sequence[str]]) -> list[Sequence[str]]:
+    return [_tokens(sentence) for sentence in _several(sentences)]
+
+
+def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
+    if isinstance(sentence, str):
+        return tokenize(sentence)
+    tokens = list(sentence) if isinstance(sentence, Iterable) else [None]
+    if all(isinstance(token, str) for token in tokens):
+        return tokens
+    raise InvalidInputError(f"a sentence is text or a list of words, not {sentence!r:.60}")

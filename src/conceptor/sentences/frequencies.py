@@ -1,0 +1,97 @@
+"""How frequent words are in running text, and what they weigh in a sentence for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.weights import parse_weights, unsorted
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conceptor.base.arrays import Float64
+
+__all__ = ["Frequencies", "sif_weights", "usif_a", "usif_weights"]
+
+
+class Frequencies:
+    """Shares of running text, for words that have a vector and for others.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Those that have a vector.
+    source : str, path or mapping
+        As in `conceptor.weights.parse_weights`: ranks, a file of counts, `wordfreq:LANG`, or a
+        mapping.
+
+    Attributes
+    ----------
+    name : str
+        `zipf`, `uniform` or `counts`.
+    of_words, of_all : ndarray
+        The shares of `words`, and of all words that the source knows.
+    counts : dict
+        What the source counts, words without a vector included; empty for ranks.
+    """
+
+    def __init__(
+        self, words: Sequence[str], source: str | os.PathLike[str] | Mapping[str, float]
+    ) -> None:
+        chosen = parse_weights(source)
+        if chosen.kind == "zipf" and (reason := unsorted(words)):
+            raise InvalidInputError(
+                f"ranks say nothing of these vectors' frequencies: {reason}; "
+                'give frequencies="wordfreq:en", a file of counts, or a mapping'
+            )
+        self.name = chosen.kind
+        self.counts = {word: n for word, n in (chosen.counts or {}).items() if n > 0}
+        if chosen.counts is None:
+            weights = chosen.shares(words, 0).weights
+            every: Float64 = np.ones(len(words)) if weights is None else weights
+        else:
+            every = np.fromiter(self.counts.values(), dtype=np.float64)
+        if not len(every):
+            raise InvalidInputError("no word has a frequency above zero")
+        if not np.isfinite(every).all():
+            raise InvalidInputError("a word's frequency is infinite")
+        if self.counts and not any(word in self.counts for word in words):
+            raise InvalidInputError(
+                "none of the words that have a vector has a frequency; do they belong together?"
+            )
+        self._total, self._rarest = float(every.sum()), float(every.min())
+        self.of_all: Float64 = every / self._total
+        self.of_words = self.of(words) if self.counts else self.of_all
+
+    def of(self, words: Iterable[str]) -> Float64:
+        """Return the shares of any words: without a count, that of the rarest one."""
+        counts = [self.counts.get(word, self._rarest) for word in words]
+        return np.array(counts, dtype=np.float64) / self._total
+
+
+def sif_weights(probabilities: Float64, a: float) -> Float64:
+    """Return ``a / (a + p)``, smooth inverse frequency (Arora, Liang & Ma 2017)."""
+    return a / (a + probabilities)
+
+
+def usif_weights(probabilities: Float64, a: float) -> Float64:
+    """Return ``a / (a/2 + p)``, the weights of uSIF (Ethayarajh 2018)."""
+    return a / (a / 2 + probabilities)
+
+
+def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
+    """Return the a of uSIF's ``a / (a/2 + p)`` as Ethayarajh (2018) derives it; nothing is tuned.
+
+    With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
+    walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``.
+    """
+    count = len(probabilities)
+    threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
+    # At least one word above the threshold and one below, so that a is neither ∞ nor 0.
+    above = min(max(int((probabilities > threshold).sum()), 1), max(count - 1, 1))
+    alpha = above / (count if count > 1 else 2)
+    return float((1 - alpha) / (alpha * count / 2))

@@ -1,0 +1,130 @@
+"""Sentence encoders on disk: one safetensors file, read from whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.moments import Moments
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import replacing
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_FORMAT = "conceptor.SentenceEncoder/2"
+
+
+class Saved(NamedTuple):
+    """A fitted encoder: its words, what they weigh, its parameters, and what it learnt.
+
+    `frequencies` are counts, or `uniform` or `zipf`; `a` is that of the weights.
+    """
+
+    words: Sequence[str]
+    vectors: NDArray[Any]
+    frequencies: Mapping[str, float] | str
+    parameters: dict[str, Any]
+    a: float
+    moments: Moments
+    map: AffineMap
+
+
+def write(path: str | os.PathLike[str], saved: Saved) -> None:
+    """Write the file, whole or not at all."""
+    from safetensors.numpy import save
+
+    counts = {} if isinstance(saved.frequencies, str) else saved.frequencies
+    moments = saved.moments
+    metadata = {
+        "format": _FORMAT,
+        "parameters": json.dumps(
+            saved.parameters | ({} if counts else {"frequencies": saved.frequencies})
+        ),
+        "provenance": json.dumps(saved.map.provenance),
+    }
+    parts = {
+        "words": _packed(saved.words),
+        "vectors": np.ascontiguousarray(saved.vectors),
+        "counted_words": _packed(list(counts)),
+        "counts": np.fromiter(counts.values(), dtype=np.float64),
+        "matrix": np.ascontiguousarray(saved.map.matrix),
+        "mean": moments.mean,
+        "scatter": np.ascontiguousarray(moments.scatter),
+        "totals": np.array([moments.weight, moments.count, moments.squared_weight, saved.a]),
+    }
+    with replacing(path) as beside:
+        beside.write_bytes(save(parts, metadata=metadata))
+
+
+def read(path: str | os.PathLike[str]) -> Saved:
+    """Read what `write` wrote, and nothing else."""
+    from safetensors import SafetensorError, safe_open
+
+    if Path(path).is_dir():
+        raise InvalidInputError(f"{path} is a directory, not a saved encoder")
+    if not Path(path).exists():
+        raise InvalidInputError(f"{path}: no such file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") == _FORMAT:
+                parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                return _checked(parts, metadata)
+    except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        raise refused(path, error) from error
+    raise InvalidInputError(f"{path} is not a saved sentence encoder of this version")
+
+
+def refused(path: str | os.PathLike[str], why: Exception) -> InvalidInputError:
+    """Return the error for a file that is no encoder's."""
+    return InvalidInputError(f"{path} is not a saved sentence encoder, or is cut short ({why})")
+
+
+def _checked(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Saved:
+    vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
+    mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
+    weight, count, squared_weight, a = totals.tolist()
+    n = vectors.shape[1]
+    if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
+        raise InvalidInputError(f"its parts do not fit vectors of {n} numbers")
+    finite = all(np.isfinite(each).all() for each in (mean, scatter, counts, totals))
+    if not finite or min(weight, count) < 0 or a <= 0:
+        raise InvalidInputError("a number in it cannot be")
+    parameters = json.loads(metadata["parameters"])
+    frequencies: Mapping[str, float] | str = parameters.pop("frequencies", "")
+    if len(counts):
+        known = _unpacked(parts["counted_words"], len(counts))
+        frequencies = dict(zip(known, counts.tolist(), strict=True))
+    elif frequencies not in ("uniform", "zipf"):  # the name of a file would be read
+        raise InvalidInputError("it lacks the words' frequencies")
+    return Saved(
+        _unpacked(parts["words"], len(vectors)),
+        vectors,
+        frequencies,
+        parameters,
+        a,
+        Moments(weight, mean, scatter, int(count), squared_weight),
+        AffineMap(matrix, provenance=json.loads(metadata["provenance"])),
+    )
+
+
+def _packed(words: Sequence[str]) -> NDArray[np.uint8]:
+    text = "\n".join(words)
+    if text.count("\n") != max(len(words) - 1, 0):
+        raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
+    try:
+        return np.frombuffer(text.encode(), dtype=np.uint8)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"a word cannot be written as UTF-8 ({error.reason})") from None
+
+
+def _unpacked(text: NDArray[np.uint8], count: int) -> list[str]:
+    return text.tobytes().decode().split("\n") if count else []

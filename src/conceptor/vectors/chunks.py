@@ -1,0 +1,197 @@
+"""The one way to read vectors, wherever they are: words and rows in chunks, in order.
+
+A file, an open source, a table in memory and vectors on their way through a map are all read by
+`read_chunks`; `collect_rows` keeps some rows of a stream, `KeptChunks` keeps chunks for a second
+pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.vectors.table import WordVectors, as_word_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.progress import Progress
+    from conceptor.vectors.source import Chunk, VectorSource
+
+    Chunks = Iterable[tuple[Sequence[str], NDArray[Any]]]
+
+__all__ = [
+    "KeptChunks",
+    "MappedVectors",
+    "RowCollector",
+    "Vectors",
+    "as_vectors",
+    "collect_rows",
+    "read_chunks",
+    "vectors_name",
+]
+
+Transform = Callable[[Sequence[str], Any], Any]
+
+
+class Vectors(Protocol):
+    """Words and rows that can be read again and again."""
+
+    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+        """Yield words and rows in order."""
+
+
+def as_vectors(vectors: object) -> Vectors:
+    """Return something with `chunks()`: a path is opened, a matrix with words is wrapped."""
+    if isinstance(vectors, (str, os.PathLike)):
+        from conceptor.vectors.files import open_vectors
+
+        return open_vectors(vectors)
+    if hasattr(vectors, "chunks"):
+        chunked: Vectors = vectors
+        return chunked
+    return as_word_vectors(vectors)
+
+
+def vectors_name(vectors: object) -> str:
+    """Return how results call some vectors: by their path, if they have one."""
+    vectors = getattr(vectors, "path", vectors)
+    return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
+
+
+def read_chunks(
+    vectors: object, progress: Progress = silent, label: str = "reading"
+) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield words and rows of a path, an open source, or vectors in memory; tell how far it is."""
+    opened = as_vectors(vectors)
+    fraction_read = getattr(opened, "fraction_read", lambda: None)
+    seen = 0
+    for chunk in opened.chunks():
+        seen += len(chunk[0])
+        progress(label, fraction_read(), seen)
+        yield chunk
+
+
+@dataclass(frozen=True, eq=False)
+class MappedVectors:
+    """Vectors as some steps leave them.
+
+    Attributes
+    ----------
+    vectors : path, open source, (words, array), ...
+    steps : functions of words and rows
+        Applied in order to each chunk.
+    """
+
+    vectors: object
+    steps: tuple[Transform, ...]
+
+    def chunks(self) -> Iterator[tuple[Sequence[str], Any]]:
+        """Yield words and transformed rows."""
+        for words, rows in read_chunks(self.vectors):
+            for step in self.steps:
+                rows = step(words, rows)
+            yield words, rows
+
+
+class KeptChunks:
+    """A file's chunks, kept for later passes as long as they fit a number of bytes.
+
+    Worth it where decoding costs more than reading the bytes again; otherwise each pass reads
+    the file.
+    """
+
+    def __init__(self, source: VectorSource, limit: int) -> None:
+        self.source = source
+        self._limit = limit if source.worth_keeping else 0
+        self._kept: list[Chunk] = []
+        self._complete = False
+        self._done = 0.0
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.source.path
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks: from memory once all of them are there, else from the file."""
+        if self._complete:
+            for number, chunk in enumerate(self._kept, start=1):
+                self._done = number / len(self._kept)
+                yield chunk
+            return
+        self._kept, size = [], 0
+        for chunk in self.source.chunks():
+            size += chunk.vectors.nbytes + chunk.words.nbytes
+            if size <= self._limit:
+                self._kept.append(chunk)
+            elif self._kept:
+                self._kept = []
+            yield chunk
+        self._complete = 0 < size <= self._limit
+
+    def last_chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks for the last time, freeing each as it goes."""
+        if not self._complete:
+            yield from self.chunks()
+            return
+        total = len(self._kept)
+        self._kept.reverse()
+        while self._kept:
+            chunk = self._kept.pop()
+            self._done = 1 - len(self._kept) / total
+            yield chunk
+
+    def fraction_read(self) -> float | None:
+        """Return how far the running pass is."""
+        return self._done if self._complete else self.source.fraction_read()
+
+
+class RowCollector:
+    """Keeps the rows of wanted words, and the first ones, from a stream of chunks.
+
+    A benchmark needs some ten thousand rows; a file may have millions.
+    """
+
+    def __init__(self, wanted: Collection[str], first: int = 0) -> None:
+        self.count = 0
+        self._wanted = wanted
+        self._first = first
+        self._words: list[str] = []
+        self._parts: list[NDArray[Any]] = []
+
+    def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
+        """Take the next chunk."""
+        more = self._first - self.count
+        self.count += len(words)
+        if not self._wanted and more <= 0:
+            return
+        keep = [i for i, word in enumerate(words) if i < more or word in self._wanted]
+        self._words.extend(words[i] for i in keep)
+        self._parts.append(vectors[keep])
+
+    def table(self) -> WordVectors:
+        """Return what was kept, in the order of the stream."""
+        if not self.count:
+            raise InvalidInputError("there are no vectors to read")
+        rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), dtype=np.float32)
+        return WordVectors(self._words, rows)
+
+
+def collect_rows(
+    vectors: object, wanted: Collection[str], first: int = 0, progress: Progress = silent
+) -> WordVectors:
+    """Return the rows of `wanted` words and the `first` ones, in one pass."""
+    collector = RowCollector(wanted, first)
+    for words, rows in read_chunks(vectors, progress):
+        collector.add(list(words), rows)
+    return collector.table()

@@ -1,0 +1,119 @@
+"""Word vectors in memory: a matrix with a word for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["MISSING", "WordVectors", "as_word_vectors"]
+
+MISSING = -1
+_CHUNK_ROWS = 8192
+
+
+class WordVectors:
+    """A matrix with a word for each row.
+
+    Keys keep their case, and where a word occurs twice the first row (in files sorted by
+    frequency, the more frequent one) is the word's vector.
+
+    Parameters
+    ----------
+    words : sequence of str
+    vectors : array of shape (len(words), n)
+        Kept as it is (no copy) in half, single or double precision.
+    """
+
+    def __init__(self, words: Iterable[str], vectors: NDArray[Any]) -> None:
+        # A list, because a column of a data frame counts by its index.
+        words = list(words)
+        matrix = np.asarray(vectors)
+        if matrix.ndim != 2:
+            raise InvalidInputError(f"vectors must form a matrix, not {matrix.ndim} dimension(s)")
+        if len(words) != matrix.shape[0]:
+            raise InvalidInputError(f"{len(words)} words but {matrix.shape[0]} vectors")
+        if matrix.dtype not in (np.float16, np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        with np.errstate(all="ignore"):
+            # A finite sum has finite terms, and needs no second matrix to find out.
+            suspect = not np.isfinite(matrix.sum(dtype=np.float64))
+        if suspect and not np.isfinite(matrix).all():
+            raise InvalidInputError(
+                "the vectors contain NaN or infinity; drop or repair them first"
+            )
+        self.words: Sequence[str] = words
+        self.vectors: NDArray[Any] = matrix
+        # Filled backwards, so that the first of two equal words stays.
+        last = len(words) - 1
+        self._rows = {word: last - i for i, word in enumerate(reversed(words))}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
+
+    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+        """Yield words and rows in order, as an open file does."""
+        for start in range(0, len(self), _CHUNK_ROWS):
+            part = slice(start, start + _CHUNK_ROWS)
+            yield self.words[part], self.vectors[part]
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __repr__(self) -> str:
+        count, dimension = self.vectors.shape
+        return f"WordVectors({count} words × {dimension})"
+
+    def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
+        """Return the row of each word, `MISSING` where there is none.
+
+        With `lowercase`, a word that is not found is looked up again in lower case.
+        """
+        find = self._rows.get
+        if lowercase:
+            found = [find(word, find(word.lower(), MISSING)) for word in words]
+        else:
+            found = [find(word, MISSING) for word in words]
+        return np.array(found, dtype=np.intp)
+
+    def with_vectors(self, vectors: NDArray[Any]) -> WordVectors:
+        """Return the same words with other vectors, sharing the index."""
+        if len(vectors) != len(self.words):
+            raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
+        other = object.__new__(WordVectors)
+        other.words, other.vectors, other._rows = self.words, vectors, self._rows
+        return other
+
+
+def as_word_vectors(vectors: object) -> WordVectors:
+    """Accept `WordVectors`, `(words, array)`, a mapping of words to vectors, KeyedVectors."""
+    match vectors:
+        case WordVectors():
+            return vectors
+        case (words, matrix):
+            return _from_parts(words, matrix)
+        case Mapping() if vectors:
+            return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
+        case object(index_to_key=words, vectors=matrix):
+            return _from_parts(words, matrix)
+    raise InvalidInputError(
+        f"vectors cannot be read from a {type(vectors).__name__}; give a file, (words, array), a "
+        "mapping of words to vectors, or gensim KeyedVectors"
+    )
+
+
+def _from_parts(words: Any, matrix: Any) -> WordVectors:  # noqa: ANN401
+    return WordVectors(words, matrix)

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import contextlib
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from conceptor import AffineMap, ConceptorNegation, InvalidInputError
+from tests.strategies import dimensions, seeds
+
+
+@st.composite
+def linear_maps(draw: st.DrawFn, n_in: int, n_out: int) -> AffineMap:
+    rng = np.random.default_rng(draw(seeds))
+    offset = rng.standard_normal(n_in) if draw(st.booleans()) else None
+    bias = rng.standard_normal(n_out) if draw(st.booleans()) else None
+    return AffineMap(rng.standard_normal((n_in, n_out)), offset, bias)
+
+
+shapes = st.tuples(dimensions, dimensions)
+
+
+@given(map_=shapes.flatmap(lambda s: linear_maps(*s)), seed=seeds)
+def test_it_is_the_formula_row_by_row(map_, seed) -> None:
+    X = np.random.default_rng(seed).standard_normal((5, map_.n_in))
+    expected = [map_.matrix.T @ (x - map_.offset) + map_.bias for x in X]
+    assert np.allclose(map_(X), expected, atol=1e-12)
+
+
+@given(
+    maps=st.tuples(dimensions, dimensions, dimensions).flatmap(
+        lambda s: st.tuples(linear_maps(s[0], s[1]), linear_maps(s[1], s[2]))
+    ),
+    seed=seeds,
+)
+def test_composition_is_one_after_the_other(maps, seed) -> None:
+    f, g = maps
+    X = np.random.default_rng(seed).standard_normal((5, f.n_in))
+    assert np.allclose((f @ g)(X), g(f(X)), atol=1e-10)
+
+
+def test_inverse_undoes_and_composes_to_the_identity(vectors) -> None:
+    f = ConceptorNegation(2.0).fit(vectors).map_ @ AffineMap(np.eye(12), np.arange(12.0))
+    assert np.allclose(f.inverse()(f(vectors)), vectors, atol=1e-9)
+    assert np.allclose((f @ f.inverse()).matrix, np.eye(12), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [(np.diag([1.0, 0.0, 2.0]), "drops 1 of 3"), (np.ones((3, 2)), "from 3 to 2")],
+)
+def test_what_is_lost_stays_lost(matrix, message) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        AffineMap(matrix).inverse()
+
+
+@pytest.mark.parametrize(
+    ("given_type", "result_type"),
+    [
+        (np.float16, np.float32),
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (np.int8, np.float64),
+        (np.uint64, np.float64),
+        (np.bool_, np.float64),
+        (np.longdouble, np.float64),
+    ],
+)
+@pytest.mark.parametrize("offset", [None, np.ones(3)])
+def test_types(given_type, result_type, offset) -> None:
+    X = np.arange(12).reshape(4, 3).astype(given_type)
+    map_ = AffineMap(np.diag([1.0, 2.0, 3.0]), offset)
+    assert map_(X).dtype == result_type
+    assert np.allclose(map_(X), map_(X.astype(float)))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_output_in_place_and_in_any_layout(rng, offset) -> None:
+    X = rng.standard_normal((5000, 40), dtype=np.float32)  # several blocks
+    map_ = AffineMap(rng.standard_normal((40, 40)), np.full(40, offset))
+    expected = ((X.astype(float) - offset) @ map_.matrix).astype(np.float32)
+    for source in (X, np.asfortranarray(X), X[:, ::-1][:, ::-1]):
+        assert np.allclose(map_(source), expected, atol=1e-4)
+    out = np.empty_like(X)
+    assert map_(X, out=out) is out
+    assert np.allclose(out, expected, atol=1e-4)
+    map_(X, out=X)
+    assert np.allclose(X, expected, atol=1e-4)
+
+
+def test_the_offset_comes_off_first(rng) -> None:
+    """Far from the origin, ``x A − m A`` in float32 keeps no correct digit of the result."""
+    X = (rng.standard_normal((100, 8)) + 1e5).astype(np.float32)
+    A = rng.standard_normal((8, 8))
+    mean = X.mean(axis=0, dtype=float)
+    expected = (X - mean) @ A
+    assert np.abs(AffineMap(A, mean)(X) - expected).max() < 0.02
+    assert np.abs((X @ A.astype(np.float32)) - (mean @ A) - expected).max() > 0.02
+
+
+def test_saved_maps_come_back_to_the_last_bit(tmp_path, vectors) -> None:
+    map_ = ConceptorNegation(3.0).fit(vectors).map_ @ AffineMap(np.eye(12), bias=np.ones(12))
+    map_.save(tmp_path / "cn.safetensors")
+    loaded = AffineMap.load(tmp_path / "cn.safetensors")
+    for part in ("matrix", "offset", "bias"):
+        assert (getattr(loaded, part) == getattr(map_, part)).all()
+    assert loaded.provenance == map_.provenance
+    assert (loaded(vectors) == map_(vectors)).all()
+
+
+def test_provenance_says_where_a_map_comes_from(tmp_path, vectors) -> None:
+    ConceptorNegation(aperture=np.float32(2)).fit(vectors).map_.save(tmp_path / "m")
+    map_ = AffineMap.load(tmp_path / "m")
+    assert map_.provenance["method"] == "cn"
+    assert map_.provenance["parameters"] == {"aperture": 2.0}
+    assert (map_.provenance["count"], map_.provenance["dimension"]) == (500, 12)
+    assert map_.provenance["library"].startswith("conceptor ")
+    assert repr(map_) == "AffineMap(12 -> 12, method=cn)"
+
+
+def saved(tmp_path, **changes) -> str:
+    parts = {"matrix": np.eye(3), "offset": np.zeros(3), "bias": np.zeros(3)}
+    metadata = {"format": "conceptor.LinearMap/1", "provenance": "{}"}
+    for name, value in changes.items():
+        target = metadata if name in metadata else parts
+        if value is None:
+            del target[name]
+        else:
+            target[name] = value
+    save_file(parts, tmp_path / "map", metadata=metadata)
+    return str(tmp_path / "map")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "something"}, "not a map saved by this library"),
+        ({"format": None}, "not a map saved by this library"),
+        ({"provenance": None}, "not a saved map"),
+        ({"provenance": "{"}, "not a saved map"),
+        ({"provenance": "[1]"}, "not a saved map"),
+        ({"bias": None}, "not a saved map"),
+        ({"offset": np.zeros(4)}, "is damaged: a 3 x 3 map takes"),
+        ({"matrix": np.full((3, 3), np.nan)}, "is damaged: .* NaN"),
+        ({"matrix": np.zeros(3)}, "is damaged"),
+    ],
+)
+def test_files_that_are_not_maps_are_refused(tmp_path, changes, message) -> None:
+    AffineMap.load(saved(tmp_path))  # the untouched one is fine
+    with pytest.raises(InvalidInputError, match=message):
+        AffineMap.load(saved(tmp_path, **changes))
+
+
+@given(data=st.data())
+def test_any_cut_or_flipped_file_is_an_invalid_input(tmp_path_factory, data) -> None:
+    path = tmp_path_factory.mktemp("maps") / "map"
+    AffineMap(np.eye(2), provenance={"method": "x"}).save(path)
+    content = bytearray(path.read_bytes())
+    cut = data.draw(st.integers(0, len(content) - 1))
+    path.write_bytes(content[:cut])
+    with pytest.raises(InvalidInputError):
+        AffineMap.load(path)
+    content[cut] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    # A flip in the numbers cannot be told from other numbers; any other is refused.
+    with contextlib.suppress(InvalidInputError):
+        AffineMap.load(path)
+
+
+def test_directories_and_missing_files(tmp_path) -> None:
+    with pytest.raises(InvalidInputError, match="is a directory"):
+        AffineMap.load(tmp_path)
+    with pytest.raises(InvalidInputError, match="nowhere: no such file"):
+        AffineMap.load(tmp_path / "nowhere")
+
+
+def test_another_dimension_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="3-dimensional vectors; these have 4"):
+        AffineMap(np.eye(3))(np.zeros((2, 4)))
+    with pytest.raises(InvalidInputError, match="to 3 dimensions cannot be followed by one from 4"):
+        AffineMap(np.eye(3)) @ AffineMap(np.eye(4))
+    with pytest.raises(TypeError):
+        AffineMap(np.eye(3)) @ np.eye(3)
+
+
+def test_a_failed_save_leaves_what_was_there(tmp_path) -> None:
+    path = tmp_path / "map"
+    AffineMap(np.eye(2)).save(path)
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        AffineMap(np.eye(2), provenance={"not": object()}).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["map"]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+
+import pytest
+
+from conceptor.base import files as atomic
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import replacing
+
+
+def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
+    target = tmp_path / "out"
+    with replacing(target) as beside:
+        beside.write_text("whole")
+        assert not target.exists()
+        assert beside.parent == tmp_path
+    assert target.read_text() == "whole"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
+    target = tmp_path / "out"
+    target.write_text("before")
+
+    def fail_half_way() -> None:
+        with replacing(target) as beside:
+            beside.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        fail_half_way()
+    assert target.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_permissions_follow_the_umask(tmp_path, umask) -> None:
+    before = os.umask(umask)
+    try:
+        with replacing(tmp_path / "out") as beside:
+            beside.write_text("x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
+
+
+def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for target, said in (
+        (tmp_path / "nowhere" / "out", "nowhere does not exist"),
+        (tmp_path, "is a directory"),
+        (pipe, "not a regular file"),
+        (tmp_path / "link", "not a regular file"),
+    ):
+        with pytest.raises(InvalidInputError, match=said), replacing(target) as beside:
+            beside.write_text("x")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "link", pipe]
+    assert pipe.is_fifo()
+
+
+def test_links_are_followed(tmp_path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real / "file")
+    with replacing(tmp_path / "link") as beside:
+        beside.write_text("x")
+    assert (tmp_path / "link").is_symlink()
+    assert (real / "file").read_text() == "x"
+
+
+def test_bytes_that_did_not_reach_the_disk_on_the_way_are_not_published(tmp_path, monkeypatch):
+    """The system tells of such bytes once; the last sync would know nothing of them."""
+    told = threading.Event()
+    sync = atomic._sync
+
+    def once(path):
+        if not told.is_set():
+            told.set()
+            raise OSError(errno.EIO, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(atomic, "_FLUSH_SECONDS", 0.001)
+    monkeypatch.setattr(atomic, "_sync", once)
+
+    def write():
+        with replacing(tmp_path / "x") as beside:
+            beside.write_text("new")
+            assert told.wait(60)
+
+    with pytest.raises(OSError, match="Input/output"):
+        write()
+    assert list(tmp_path.iterdir()) == []

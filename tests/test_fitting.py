@@ -1,0 +1,105 @@
+"""Methods one after the other give what doing so by hand gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError
+from conceptor.algebra.methods import parse_methods
+from conceptor.comparing.words import compare
+from conceptor.evaluation import Battery
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.lexicon import CounterFitting
+from conceptor.lexicon.files import Lexicon
+from conceptor.vectors.chunks import MappedVectors
+
+CN, ABTT = "cn-paper:aperture=0.7", "abtt:n_directions=1"
+PAIRS = ["w1 w2", "w3 w4", "w5 w60"]
+
+
+@pytest.fixture
+def space(rng):
+    X = rng.standard_normal((200, 6)) * [3, 2, 1, 1, 0.5, 0.5] + 1
+    return [f"w{i}" for i in range(200)], X.astype(np.float32)
+
+
+@pytest.fixture
+def options(tmp_path):
+    (tmp_path / "syn.txt").write_text("\n".join(PAIRS[:2]))
+    (tmp_path / "ant.txt").write_text("\n".join(PAIRS[2:]))
+    lexicon = Lexicon((tmp_path / "syn.txt",), (tmp_path / "ant.txt",))
+    return FitOptions(vocabulary="top:150", lexicon=lexicon)
+
+
+class Keeping:
+    """A benchmark that only remembers the rows it was given."""
+
+    dataset = "kept"
+    words = frozenset(f"w{i}" for i in range(0, 200, 7))
+
+    def __init__(self):
+        self.seen = []
+
+    def score(self, vectors, missing):
+        self.seen.append((list(vectors.words), np.array(vectors.vectors)))
+
+
+def rows_of(space, options, *methods):
+    task = Keeping()
+    compare(space, list(methods), Battery([task]), options, resamples=0)
+    return dict(zip(methods, task.seen, strict=True))
+
+
+def by_hand(space, options, *steps):
+    words, X = space
+    for step in steps:
+        if step == "counterfit":
+            lexicon = options.lexicon
+            method = CounterFitting(lexicon.synonyms, lexicon.antonyms)
+            X = method.fit((words, X)).transform(words, X)
+        else:
+            kinds = {CN: ConceptorNegation(0.7), ABTT: AllButTheTop(1)}
+            X = kinds[step].fit(X[:150]).transform(X)
+    return X
+
+
+def test_chains_are_fitted_on_what_came_before(space, options):
+    chains = ["original", CN, "counterfit", f"{CN}+counterfit", f"counterfit+{CN}"]
+    chains.append(f"{ABTT}+{CN}")
+    found = rows_of(space, options, *chains)
+    for chain in chains:
+        words, rows = found[chain]
+        assert words == [w for w in space[0] if w in Keeping.words]
+        steps = () if chain == "original" else chain.split("+")
+        expected = by_hand(space, options, *steps)[::7]
+        np.testing.assert_allclose(rows, expected, atol=1e-5)
+    assert not np.allclose(found[chains[3]][1], found[chains[4]][1], atol=1e-3)
+
+
+def test_a_stream_can_be_read_again(space):
+    fitted = fit_methods(space, [CN], FitOptions(vocabulary="top:200")).methods[CN]
+    stream = MappedVectors(space, fitted.transforms)
+    first, second = (np.concatenate([rows for _, rows in stream.chunks()]) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, ConceptorNegation(0.7).fit_transform(space[1]), atol=1e-5)
+
+
+def test_every_step_of_a_chain_must_be_known():
+    assert list(parse_methods(["cn+counterfit", "cn", "cn"])) == ["cn+counterfit", "cn"]
+    for wrong in ("cn+original", "cn+", "+", "counterfitting", "cn+nothing"):
+        with pytest.raises(InvalidInputError, match="unknown method"):
+            parse_methods([wrong])
+
+
+def test_progress_names_the_method_that_is_fitted_to_a_lexicon(space, options):
+    told = {}
+    compare(
+        space,
+        ["counterfit", "cn+retrofit"],
+        Battery([Keeping()]),
+        options,
+        resamples=0,
+        progress=lambda label, fraction, words: told.update({label: fraction}),
+    )
+    assert told["counterfit: fitting"] == told["retrofit: fitting"] == 1

@@ -1,0 +1,202 @@
+"""File to file: the same result whatever the format, the chunks, the memory or the compression."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from conceptor import AffineMap
+from conceptor.base.errors import InvalidInputError
+from conceptor.fitting import FitOptions, gather
+from conceptor.pipeline import apply, fit, postprocess
+from conceptor.vectors import open_vectors, write_vectors
+from conceptor.weights import parse_weights
+
+PAPER, EVERY = "cn-paper", FitOptions(vocabulary="top:1000000")
+WORDS = [f"w{i}" for i in range(3000)]
+VECTORS = (np.random.default_rng(3).standard_normal((3000, 24)) @ np.diag(np.linspace(2, 0.1, 24))
+           + 0.3).astype(np.float32)  # fmt: skip
+NAMES = ["x.bin", "x.vec", "x.txt", "x.npy", "x.parquet", "x.feather", "x.safetensors",
+         "x.txt.gz", "x.bin.gz", "x.vec.zst", "x.txt.zip", "x.bin.xz"]  # fmt: skip
+
+
+def conceptor_negation(vectors, weights, aperture=2.0):
+    """The paper's closed form, in float64, independent of the library."""
+    X = vectors.astype(np.float64)
+    p = weights / weights.sum()
+    R = (X * p[:, None]).T @ X
+    identity = np.eye(len(R))
+    C = R @ np.linalg.inv(R + aperture**-2 * identity)
+    return X @ (identity - C)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.bin"
+    write_vectors(path, [(WORDS, VECTORS)])
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("memory", [0, None])
+def test_the_same_result_in_every_format_and_memory(name, memory, tmp_path, monkeypatch):
+    for module in ("text", "npy", "arrow"):  # many chunks from a small file
+        monkeypatch.setattr(f"conceptor.vectors.{module}.BLOCK_BYTES", 20_000)
+    write_vectors(tmp_path / name, [(WORDS, VECTORS)], count=len(WORDS))
+    report = postprocess(tmp_path / name, tmp_path / f"out-{name}", PAPER, EVERY, memory=memory)
+    words, got = open_vectors(tmp_path / f"out-{name}").read()
+    assert words == WORDS
+    np.testing.assert_allclose(got, conceptor_negation(VECTORS, np.ones(3000)), atol=1e-6)
+    assert report.words == report.estimated_on == 3000
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000, 5000])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_same_moments_in_any_chunks(rows, threads, source):
+    zipf = parse_weights("zipf")
+    whole = gather(open_vectors(source).chunks(), [zipf]).moments[zipf]
+    parts = gather(open_vectors(source).chunks(rows), [zipf], threads=threads).moments[zipf]
+    np.testing.assert_allclose(parts.second_moment, whole.second_moment, rtol=1e-12, atol=1e-12)
+    assert parts.count == whole.count == 3000
+
+
+def test_weights_and_vocabulary_decide_where_the_map_comes_from_not_what_it_maps(source, tmp_path):
+    chosen = np.arange(10, 500)
+    words = [WORDS[i] for i in chosen]
+    options = FitOptions(weights="zipf", vocabulary=words)
+    postprocess(source, tmp_path / "o.bin", "cn:aperture=2", options)
+    weights = np.zeros(3000)
+    weights[chosen] = 1 / (chosen + 2.7)
+    got_words, got = open_vectors(tmp_path / "o.bin").read()
+    assert got_words == WORDS
+    np.testing.assert_allclose(got, conceptor_negation(VECTORS, weights), atol=1e-6)
+
+
+def test_top_words_only(source, tmp_path):
+    report = postprocess(source, tmp_path / "o.bin", PAPER, FitOptions(vocabulary="top:100"))
+    weights = (np.arange(3000) < 100).astype(float)
+    got = open_vectors(tmp_path / "o.bin").to_array()
+    np.testing.assert_allclose(got, conceptor_negation(VECTORS, weights), atol=1e-6)
+    assert (report.words, report.estimated_on) == (3000, 100)
+
+
+def test_half_sibling_regression_on_function_words(source, tmp_path):
+    words = WORDS[:50]
+    postprocess(source, tmp_path / "o.bin", "hsr", FitOptions(function_words=words))
+    S = VECTORS[:50].astype(np.float64)
+    G = S.T @ S
+    expected = VECTORS @ (np.eye(24) - G @ np.linalg.inv(G + 50 * np.eye(24)))
+    np.testing.assert_allclose(open_vectors(tmp_path / "o.bin").to_array(), expected, atol=1e-5)
+
+
+def test_fit_then_apply_is_postprocess(source, tmp_path):
+    method = "abtt:n_directions=3"
+    postprocess(source, tmp_path / "one.bin", method, save_map=tmp_path / "map.safetensors")
+    saved = AffineMap.load(tmp_path / "map.safetensors")
+    solution, _ = fit(source, method)
+    np.testing.assert_allclose(solution.map.matrix, saved.matrix, atol=1e-12)
+    apply(saved, source, tmp_path / "two.bin")
+    one, two = (open_vectors(tmp_path / name).read() for name in ("one.bin", "two.bin"))
+    assert one[0] == two[0]
+    assert (one[1] == two[1]).all()
+
+
+def test_fit_reads_no_further_than_the_top_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("conceptor.vectors.text.BLOCK_BYTES", 2_000)
+    lines = [f"w{i} {i} {i % 7}" for i in range(20_000)]
+    (tmp_path / "x.txt").write_text("\n".join([*lines, "bad row"]))
+    solution, _ = fit(tmp_path / "x.txt", PAPER, FitOptions(vocabulary="top:10"))
+    assert solution.moments.count == 10
+    with pytest.raises(InvalidInputError, match="line 20001"):
+        fit(tmp_path / "x.txt", PAPER, EVERY)
+
+
+def test_figures_follow_from_spectrum_and_gate(source, tmp_path):
+    report = postprocess(source, tmp_path / "o.bin", PAPER, EVERY)
+    before = (VECTORS.astype(np.float64) ** 2).sum()
+    after = (open_vectors(tmp_path / "o.bin").to_array().astype(np.float64) ** 2).sum()
+    assert report.variance_removed == pytest.approx(1 - after / before, abs=1e-6)
+    R = VECTORS.astype(np.float64).T @ VECTORS / 3000
+    C = R @ np.linalg.inv(R + np.eye(24) / 4)
+    assert report.quota == pytest.approx(np.trace(C) / 24)
+    whitened = postprocess(source, tmp_path / "w.bin", "whitening")
+    assert whitened.variance_removed is None
+
+
+def test_duplicates_count_once(tmp_path):
+    (tmp_path / "x.txt").write_text("a 1 0\nb 0 1\na 9 9\n")
+    report = postprocess(tmp_path / "x.txt", tmp_path / "o.txt", PAPER, EVERY)
+    expected = conceptor_negation(np.eye(2), np.ones(2))
+    np.testing.assert_allclose(open_vectors(tmp_path / "o.txt").to_array(), expected, atol=1e-7)
+    assert report.remarks == ["1 duplicate words dropped, the first of each kept"]
+
+
+def test_nothing_is_written_over_the_input(source, tmp_path):
+    before = source.read_bytes()
+    (tmp_path / "link.bin").symlink_to(source)
+    (tmp_path / "hard.bin").hardlink_to(source)
+    for target in (source, tmp_path / "link.bin", tmp_path / "hard.bin", tmp_path / "." / "in.bin"):
+        with pytest.raises(InvalidInputError, match="is the input"):
+            postprocess(source, target, PAPER, force=True)
+    with pytest.raises(InvalidInputError, match="is the input"):
+        postprocess(source, tmp_path / "o.bin", PAPER, save_map=source, force=True)
+    write_vectors(tmp_path / "y.npy", [(WORDS, VECTORS)])
+    with pytest.raises(InvalidInputError, match="is the input"):
+        apply(None, tmp_path / "y.npy", tmp_path / "y.safetensors", force=True)
+    assert source.read_bytes() == before
+
+
+def test_a_map_for_another_dimension_is_refused(source, tmp_path):
+    with pytest.raises(InvalidInputError, match=r"24 numbers.*2-dimensional"):
+        apply(AffineMap(np.eye(2)), source, tmp_path / "o.bin")
+
+
+def test_a_vocabulary_that_does_not_meet_the_file(source, tmp_path):
+    with pytest.raises(InvalidInputError, match="none of the words to fit on"):
+        postprocess(source, tmp_path / "o.bin", "cn", FitOptions(weights={"x": 1}))
+    assert not (tmp_path / "o.bin").exists()
+
+
+MEMORY_PROBE = """
+    import sys
+    from conceptor.pipeline import postprocess
+    postprocess(sys.argv[1], sys.argv[2], memory=100_000_000, force=True)
+    status = open("/proc/self/status").read()
+    print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
+def test_memory_does_not_grow_with_the_vocabulary(tmp_path):
+    def peak(rows: int, name: str) -> float:
+        def chunks():
+            rng = np.random.default_rng(0)
+            for start in range(0, rows, 50_000):
+                count = min(50_000, rows - start)
+                words = [f"w{i}" for i in range(start, start + count)]
+                yield words, rng.standard_normal((count, 100), dtype=np.float32)
+
+        write_vectors(tmp_path / name, chunks(), force=True)
+        run = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(MEMORY_PROBE),
+                tmp_path / name,
+                tmp_path / "o.bin",
+            ],
+            capture_output=True,
+            check=True,
+        )
+        return float(run.stdout)
+
+    for name in ("x.bin", "x.vec"):
+        # 160 MB of vectors, more than the budget, beside a file well within it.
+        small, large = peak(50_000, name), peak(400_000, name)
+        assert large < 600, (small, large)
+        assert large < small + 125, (small, large)
+        (tmp_path / name).unlink()
