@@ -238,7 +238,7 @@ def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
     assert "0.00 0.00 0.00 1.00" in shown.stdout
     cells = re.findall(
-        r"^.* (?:original|abtt|cn|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
+        r"^.* (?:original|abtt|cn-paper|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
     )
     assert len(cells) == 3 * (7 + 5 + 20 + 3 + 4) + 4
     assert re.search(r"Food +original +48\.60 +— +— +0/0", shown.stdout)
