@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 
@@ -15,6 +14,8 @@ from conceptor.fitting import FitOptions, gather
 from conceptor.pipeline import apply, fit, postprocess
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.weights import parse_weights
+from tests.platforms import linux_only
+from tests.processes import execute
 
 PAPER, EVERY = "cn-paper", FitOptions(vocabulary="top:1000000")
 WORDS = [f"w{i}" for i in range(3000)]
@@ -170,9 +171,10 @@ MEMORY_PROBE = """
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
-def test_memory_does_not_grow_with_the_vocabulary(tmp_path):
-    def peak(rows: int, name: str) -> float:
+@linux_only("reads /proc/self/status")
+@pytest.mark.parametrize("name", ["x.bin", "x.vec"])
+def test_memory_does_not_grow_with_the_vocabulary(name, tmp_path):
+    def peak(rows: int) -> float:
         def chunks():
             rng = np.random.default_rng(0)
             for start in range(0, rows, 50_000):
@@ -181,22 +183,14 @@ def test_memory_does_not_grow_with_the_vocabulary(tmp_path):
                 yield words, rng.standard_normal((count, 100), dtype=np.float32)
 
         write_vectors(tmp_path / name, chunks(), force=True)
-        run = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                textwrap.dedent(MEMORY_PROBE),
-                tmp_path / name,
-                tmp_path / "o.bin",
-            ],
-            capture_output=True,
-            check=True,
-        )
+        code = textwrap.dedent(MEMORY_PROBE)
+        run = execute([sys.executable, "-c", code, tmp_path / name, tmp_path / "o.bin"])
+        assert run.returncode == 0, run.stderr
         return float(run.stdout)
 
-    for name in ("x.bin", "x.vec"):
-        # 160 MB of vectors, more than the budget, beside a file well within it.
-        small, large = peak(50_000, name), peak(400_000, name)
-        assert large < 600, (small, large)
-        assert large < small + 125, (small, large)
-        (tmp_path / name).unlink()
+    # 160 MB of vectors, more than the budget, beside a file well within it.
+    small, large = peak(50_000), peak(400_000)
+    assert large < 600, (small, large)
+    assert large < small + 125, (small, large)
+    for path in tmp_path.iterdir():
+        path.unlink()

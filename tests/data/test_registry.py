@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,6 +18,10 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.data import download as downloads
 from conceptor.data import registry as datasets
 from conceptor.data.registry import DataFile, MissingDataError, Origin, Packaged
+from tests.processes import WAIT, start, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONTENT = b"old\tnew\t1.58\n" * 20_000
 FILE = DataFile(
@@ -53,7 +57,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.misbehaviour: list[str] = []
         self.requests: list[str] = []
-        self.pause = 0.0
+        self.wait_midway: Callable[[], object] = lambda: None
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -83,9 +87,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             self.connection.close()
             return
-        for start in range(0, len(body), 65536):
-            self.wfile.write(body[start : start + 65536])
-            time.sleep(self.server.pause)
+        self.wfile.write(body[: len(body) // 2])
+        self.server.wait_midway()
+        self.wfile.write(body[len(body) // 2 :])
 
 
 @contextmanager
@@ -107,6 +111,8 @@ def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(downloads, "_reached", set())
     monkeypatch.setattr(downloads, "_unreachable_since", {})
+    monkeypatch.setattr(downloads, "CONNECT_SECONDS", 100.0)  # the machine may be busy
+    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 10_000.0)
     return datasets.cache_directory()
 
 
@@ -265,17 +271,22 @@ def test_a_package_is_searched_without_importing_it(cache, tmp_path, monkeypatch
     assert datasets.find(other) is None
 
 
+def fetching(name: str) -> subprocess.Popen[str]:
+    """Start `conceptor data fetch`, with time to connect also on a busy machine."""
+    code = (
+        "from conceptor.__main__ import main; from conceptor.data import download;"
+        "download.CONNECT_SECONDS = download.READ_SECONDS = 100.0; main()"
+    )
+    command = [sys.executable, "-c", code, "data", "fetch", name]
+    return start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def test_two_processes_that_fetch_one_file_at_once_both_succeed(server, cache, data_directory):
     name = "vocabulary/enwiki_vocab_min200.txt"
     serve_real_files(server, data_directory)
-    server.pause = 0.01
-    command = [sys.executable, "-m", "conceptor", "data", "fetch", name]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    for process in both:
-        out, error = process.communicate(timeout=60)
+    server.wait_midway = lambda: until(lambda: len(server.requests) == 2)
+    for process in [fetching(name) for _ in range(2)]:
+        out, error = process.communicate()
         assert process.returncode == 0, error
         assert str(cache / name) in out
     assert (cache / name).read_bytes() == Path(data_directory, name).read_bytes()
@@ -286,15 +297,14 @@ def test_two_processes_that_fetch_one_file_at_once_both_succeed(server, cache, d
 def test_a_killed_download_harms_nobody(server, cache, data_directory):
     name = "vocabulary/enwiki_vocab_min200.txt"
     serve_real_files(server, data_directory)
-    server.pause = 0.2
-    process = subprocess.Popen([sys.executable, "-m", "conceptor", "data", "fetch", name])
-    while not server.requests:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    process.kill()
-    process.wait()
+    half_sent, killed = threading.Event(), threading.Event()
+    server.wait_midway = lambda: (half_sent.set(), killed.wait(WAIT))
+    with fetching(name) as process:
+        assert half_sent.wait(WAIT)
+        process.kill()
+    killed.set()
     assert not (cache / name).exists()
-    server.pause = 0.0
+    server.wait_midway = lambda: None
     assert datasets.fetch(name).stat().st_size == datasets.data_file(name).bytes
 
 

@@ -11,7 +11,8 @@ import pytest
 from distributed import Client
 
 from conceptor import ConceptorNegation
-from tests.distributed.shards import WAIT, until, vectors, write_parquet
+from tests.distributed.shards import vectors, write_parquet
+from tests.processes import WAIT, start, until
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +53,7 @@ def scheduler(tmp_path_factory):
             ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"],
             ["worker", "--nworkers", "2", "--nthreads", "1", "--dashboard-address", ":0"],
         ):
-            process = subprocess.Popen([*dask, *arguments, "--scheduler-file", file], **shared)
+            process = start([*dask, *arguments, "--scheduler-file", file], **shared)
             stack.callback(process.wait, WAIT)
             stack.callback(process.terminate)
             until(file.exists)

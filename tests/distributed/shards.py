@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DIMENSION = 24
-WAIT = 300  # seconds until a condition counts as never met, also on a busy machine
 
 
 def vectors(rows: int, dimension: int = DIMENSION) -> np.ndarray:
@@ -68,24 +64,6 @@ def states(folder: Path) -> dict[str, tuple[int, int]]:
     return {
         path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.glob("part-*")
     }
-
-
-def until(condition):
-    """Wait until a condition holds; return what it gave."""
-    end = time.monotonic() + WAIT
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.01)
-    raise TimeoutError
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "conceptor", *map(str, arguments)]
-
-
-def conceptor(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
 
 
 def assert_close(found, expected) -> None:

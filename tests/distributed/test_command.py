@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -11,10 +10,13 @@ import pytest
 
 from conceptor import AffineMap, ConceptorError
 from conceptor.distributed import cluster, connected
-from tests.distributed.shards import command, conceptor, names
+from tests.distributed.shards import names
+from tests.platforms import posix_only
+from tests.processes import call, command, conceptor, execute
 from tests.terminal import on_a_terminal
 
 
+@posix_only("needs a terminal of its own")
 def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler):
     folder = tmp_path / "in"
     folder.mkdir()
@@ -59,13 +61,7 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler
 )
 def test_what_is_refused_before_any_cluster_is_started(arguments, said, tmp_path):
     (tmp_path / "in").mkdir()
-    run = subprocess.run(
-        command("postprocess", *arguments),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = call("postprocess", *arguments, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert said in run.stderr
     assert len(run.stderr.splitlines()) == 1
@@ -98,9 +94,7 @@ from conceptor.cli import main
 assert "dask" not in sys.modules
 main()
 """
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    run = execute([sys.executable, "-c", code], cwd=tmp_path)
     assert run.returncode == status
     assert run.stderr == (
         f"conceptor: {said} a cluster needs an optional dependency; install it with: "

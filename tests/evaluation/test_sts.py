@@ -153,12 +153,12 @@ def test_tokens_agree_with_nltk(tasks):
     tokenizer = pytest.importorskip("nltk.tokenize", reason="needs nltk").NLTKWordTokenizer()
     same = total = 0
     for task in tasks.values():
-        for pair in task.pairs:
+        for pair in task.pairs[::3]:
             for sentence in pair[:2]:
                 # Single sentences only: NLTK splits text into sentences by a trained model first.
                 if sentence.count(". ") == 0:
                     theirs = [t.lower() for t in tokenizer.tokenize(sentence.replace("’", "'"))]
                     same += [t for t in theirs if t.islower()] == tokenize(sentence)
                     total += 1
-    assert total > 30_000
+    assert total > 10_000
     assert same / total > 0.98
