@@ -14,7 +14,7 @@ from conceptor.fitting import FitOptions, gather
 from conceptor.pipeline import apply, fit, postprocess
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.weights import parse_weights
-from tests.platforms import linux_only
+from tests.platforms import linux_only, posix_only
 from tests.processes import execute
 
 PAPER, EVERY = "cn-paper", FitOptions(vocabulary="top:1000000")
@@ -136,6 +136,7 @@ def test_duplicates_count_once(tmp_path):
     assert report.remarks == ["1 duplicate words dropped, the first of each kept"]
 
 
+@posix_only("makes a symbolic link")
 def test_nothing_is_written_over_the_input(source, tmp_path):
     before = source.read_bytes()
     (tmp_path / "link.bin").symlink_to(source)

@@ -10,6 +10,7 @@ import pytest
 from conceptor.base import files as atomic
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replacing
+from tests.platforms import posix_only
 
 
 def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
@@ -38,6 +39,7 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
+@posix_only("has a umask")
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_permissions_follow_the_umask(tmp_path, umask) -> None:
     before = os.umask(umask)
@@ -49,6 +51,7 @@ def test_permissions_follow_the_umask(tmp_path, umask) -> None:
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
 
 
+@posix_only("makes a named pipe")
 def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -65,6 +68,7 @@ def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
     assert pipe.is_fifo()
 
 
+@posix_only("makes a symbolic link")
 def test_links_are_followed(tmp_path) -> None:
     real = tmp_path / "real"
     real.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import resource
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from conceptor.base import files as atomic
 from conceptor.vectors import write_vectors
+from tests.platforms import posix_only
 
 NAMES = [
     "x.bin", "x.vec", "x.txt", "x.txt.gz", "x.txt.bz2", "x.txt.xz", "x.txt.zst", "x.txt.zip",
@@ -23,6 +23,8 @@ VECTORS = np.random.default_rng(0).standard_normal((2000, 20), dtype=np.float32)
 @contextmanager
 def largest_file(size):
     """Let writing fail at this size, as it fails on a full disk."""
+    import resource
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -31,6 +33,7 @@ def largest_file(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@posix_only("limits the size of files")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_write_that_fails_names_the_target(name, tmp_path):
     target = tmp_path / name

@@ -12,6 +12,7 @@ import pytest
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors import source as source_module
+from tests.platforms import posix_only
 
 
 def read(path, content: bytes, **options):
@@ -207,6 +208,7 @@ def test_rows_longer_than_what_a_header_is_compared_with(tmp_path):
     assert (source.dimension, words) == (150_000, ["a", "b", "c"])
 
 
+@posix_only("makes a named pipe")
 def test_things_that_are_no_files(tmp_path):
     with pytest.raises(InvalidInputError, match="no such file"):
         open_vectors(tmp_path / "nowhere.txt")
