@@ -74,10 +74,10 @@ def test_compiling_without_a_place_for_the_cache(monkeypatch):
     """As Numba does where neither the package nor the user's cache can be written."""
     real = numba.njit
 
-    def no_cache(**options: bool):
+    def no_cache(*functions, **options):  # as Numba calls it too, in what it imports late
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
-        return real(**options)
+        return real(*functions, **options)
 
     monkeypatch.setattr(numba, "njit", no_cache)
 
