@@ -16,7 +16,7 @@ from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
 from conceptor.fitting import FitOptions, gather
-from conceptor.vectors.chunks import as_vectors, read_chunks, vectors_name
+from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
 from conceptor.weights import Weights
 
 if TYPE_CHECKING:
@@ -168,13 +168,11 @@ def inspect(
             _View(types, np.eye(types.dimension), values),
             _View(types, solution.map.matrix, gate**2 * values),
         )
-    seen = 0
-    for words, rows in read_chunks(opened):
-        share = usage.shares(list(words) if usage.by_word else words, seen)
+    for before, words, rows in number_chunks(read_chunks(opened)):
+        share = usage.shares(list(words) if usage.by_word else words, before)
         for view in views:
             view.add(rows, share)
-        seen += len(words)
-    before, after = (view.side() for view in views)
+    side_before, side_after = (view.side() for view in views)
     return Inspection(
         vectors=name or vectors_name(vectors),
         count=gathered.count,
@@ -183,9 +181,9 @@ def inspect(
         fitted_on=usage.description,
         aperture=solution.aperture or 0.0,
         quota=float((1 - gate).mean()),
-        before=before,
-        after=after,
-        advice=_advice(before, solution, usage),
+        before=side_before,
+        after=side_after,
+        advice=_advice(side_before, solution, usage),
         spectrum=values,
         gate=gate,
     )

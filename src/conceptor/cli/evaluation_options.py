@@ -136,8 +136,7 @@ def opened(path: Path | None, on_error: Literal["raise", "skip"] = "raise") -> o
     What is wrong with it is said before anything is downloaded.
     """
     from conceptor.data.registry import demo_vectors
-    from conceptor.evaluation import WordVectors
-    from conceptor.vectors import open_vectors
+    from conceptor.vectors import WordVectors, open_vectors
 
     if path is not None:
         return open_vectors(path, on_error=on_error)

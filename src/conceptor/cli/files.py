@@ -47,8 +47,8 @@ from conceptor.cli.scale import (
 )
 
 if TYPE_CHECKING:
-    from conceptor.pipeline import Report
     from conceptor.vectors import VectorSource
+    from conceptor.vectors.conversion import Report
 
 
 @app.command()
@@ -245,13 +245,13 @@ def _transfer(
 ) -> None:
     _refuse_json_into_pipe(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
-    from conceptor.pipeline import apply as run
+    from conceptor.vectors.conversion import convert as run
 
     with on_terminal() as progress:
         report = run(
-            map_,
             _opened(source, on_error, replace_spaces),
             target,
+            map_,
             format=format,
             dtype=dtype.value,
             force=force,
@@ -261,7 +261,7 @@ def _transfer(
 
 
 def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> VectorSource:
-    from conceptor.vectors import open_vectors
+    from conceptor.vectors.files import open_vectors
 
     return open_vectors(
         source,

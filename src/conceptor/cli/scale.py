@@ -14,7 +14,7 @@ from conceptor.cli.file_options import Dtype, OnError
 
 if TYPE_CHECKING:
     from conceptor.algebra.methods import LexiconRecipe, Recipe
-    from conceptor.pipeline import Report
+    from conceptor.vectors.conversion import Report
 
 Scheduler = Annotated[
     str | None,

@@ -105,8 +105,7 @@ def prepare(
     fitted = [method for method in checked_methods(methods) if method != RANDOM] or [ORIGINAL]
     found = fit_methods(vectors, fitted, fitting, wanted=corpus.words, progress=progress)
     embeddings = {
-        method: Embedding.from_vectors(found.transformed(method), corpus.words)
-        for method in found.methods
+        method: Embedding.from_vectors(found.rows[method], corpus.words) for method in found.methods
     }
     first = next(iter(embeddings.values()))
     coverage = first.coverage(corpus)

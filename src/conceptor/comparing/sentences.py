@@ -22,7 +22,7 @@ from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.sentences.encoder import SentenceEncoder
 from conceptor.sentences.spelling import REFERENCES, Spelling
-from conceptor.vectors.chunks import as_vectors, read_chunks
+from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
@@ -172,15 +172,13 @@ def _gathered(
     frequencies = dict(usage.counts or {})
 
     def noted() -> Chunks:
-        before = 0
-        for packed, rows in read_chunks(opened, progress):
+        for before, packed, rows in number_chunks(read_chunks(opened, progress)):
             names = list(packed)
             taken, weights = usage.shares(names, before)
             if usage.counts is None and weights is not None:
                 of = names if taken is None else [names[i] for i in taken]
                 for word, weight in zip(of, weights.tolist(), strict=True):
                     frequencies.setdefault(word, weight)
-            before += len(names)
             yield names, rows
 
     # The most frequent words are what unknown ones are spelt from: by rank the first.

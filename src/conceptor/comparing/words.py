@@ -190,7 +190,7 @@ def compare(
         vectors, methods, options, wanted=battery.words, first=battery.first, progress=progress
     )
     evaluations = {
-        method: battery.run(found.transformed(method), f"{title} ({method})", Missing(missing))
+        method: battery.run(found.rows[method], f"{title} ({method})", Missing(missing))
         for method in found.methods
     }
     solutions = {

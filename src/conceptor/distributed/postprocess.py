@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.progress import Progress
     from conceptor.distributed.shards import Paths, Shard
-    from conceptor.pipeline import Report
+    from conceptor.vectors.conversion import Report
 
 MAP_NAME = "map.safetensors"
 

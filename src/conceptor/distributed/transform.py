@@ -20,7 +20,7 @@ from conceptor.distributed.output import bind, check_output
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.storage import Place, publishing, tidy
 from conceptor.distributed.survey import Failure, attempted, complaint, packed, rows_in, survey
-from conceptor.pipeline import Report
+from conceptor.vectors.conversion import Report
 
 if TYPE_CHECKING:
     import os

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows
-from conceptor.pipeline import apply
+from conceptor.vectors.conversion import convert
 from conceptor.vectors.detect import STREAMED
 from conceptor.vectors.files import open_vectors
 
@@ -68,4 +68,4 @@ class WordFileContent:
             told(words)
 
         with self._opened() as source:
-            return apply(map_, source, path, format=source.format, progress=heard).words
+            return convert(source, path, map_, format=source.format, progress=heard).words

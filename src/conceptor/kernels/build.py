@@ -13,7 +13,6 @@ import threading
 from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -193,13 +192,19 @@ def _fingerprint(module: str) -> str:
         Path(str(loops and loops.origin)).read_bytes(),
         Path(__file__).read_bytes(),
         Path(__file__).with_name("compiled.py").read_bytes(),
-        version("numba").encode(),
-        version("llvmlite").encode(),
+        _version_file("numba"),
+        _version_file("llvmlite"),
         llvm.get_default_triple().encode(),
         llvm.get_host_cpu_name().encode(),
         llvm.get_host_cpu_features().flatten().encode(),
     )
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
+
+
+def _version_file(package: str) -> bytes:
+    """Return what tells a package's version, without importing it or looking through metadata."""
+    spec = find_spec(package)
+    return Path(str(spec and spec.origin)).with_name("_version.py").read_bytes()
 
 
 def _places() -> list[Path]:

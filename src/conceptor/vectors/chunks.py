@@ -81,6 +81,14 @@ def read_chunks(
         yield chunk
 
 
+def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
+    """Yield how many rows came before, words and rows of each chunk."""
+    before = 0
+    for words, rows in chunks:
+        yield before, words, rows
+        before += len(words)
+
+
 @dataclass(frozen=True, eq=False)
 class MappedVectors:
     """Vectors as some steps leave them.
@@ -98,9 +106,14 @@ class MappedVectors:
     def chunks(self) -> Iterator[tuple[Sequence[str], Any]]:
         """Yield words and transformed rows."""
         for words, rows in read_chunks(self.vectors):
-            for step in self.steps:
-                rows = step(words, rows)
-            yield words, rows
+            yield words, through(words, rows, self.steps)
+
+
+def through(words: Sequence[str], rows: Any, steps: Iterable[Transform]) -> Any:  # noqa: ANN401
+    """Take rows through some steps."""
+    for step in steps:
+        rows = step(words, rows)
+    return rows
 
 
 class KeptChunks:
@@ -156,6 +169,13 @@ class KeptChunks:
         return self._done if self._complete else self.source.fraction_read()
 
 
+def rows_to_keep(words: Sequence[str], wanted: Collection[str], first: int = 0) -> list[int]:
+    """Return the rows of wanted words, and the first ones."""
+    if not wanted and first <= 0:
+        return []
+    return [i for i, word in enumerate(words) if i < first or word in wanted]
+
+
 class RowCollector:
     """Keeps the rows of wanted words, and the first ones, from a stream of chunks.
 
@@ -171,13 +191,11 @@ class RowCollector:
 
     def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
         """Take the next chunk."""
-        more = self._first - self.count
+        keep = rows_to_keep(words, self._wanted, self._first - self.count)
         self.count += len(words)
-        if not self._wanted and more <= 0:
-            return
-        keep = [i for i, word in enumerate(words) if i < more or word in self._wanted]
-        self._words.extend(words[i] for i in keep)
-        self._parts.append(vectors[keep])
+        if keep:
+            self._words.extend(words[i] for i in keep)
+            self._parts.append(vectors[keep])
 
     def table(self) -> WordVectors:
         """Return what was kept, in the order of the stream."""
