@@ -16,8 +16,7 @@ import argparse
 import json
 from pathlib import Path
 
-from conceptor.methods import DEFAULT_METHODS, settings_for
-
+from conceptor.algebra.methods import DEFAULT_METHODS
 from conceptor.base.files import replacing
 from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
 from conceptor.comparing.paper import paper_tables
@@ -53,8 +52,7 @@ def main() -> None:
 
 
 def prepared(corpus: Corpus) -> Prepared:
-    vectors = demo_vectors()
-    return prepare(vectors, corpus, METHODS, settings_for(vectors))
+    return prepare(demo_vectors(), corpus, METHODS)
 
 
 def read(path: Path) -> list[Trial]:
@@ -116,8 +114,12 @@ def verdicts(study: Study) -> str:
 def paper(study: Study) -> list[str]:
     """Return the paper's table for 300 dimensions, beside the means of this study."""
     rows = paper_tables()["dialogue"]["rows"]
-    methods = ("original", "abtt", "cn")
-    columns = [f"{vectors}/{method}" for vectors in ("word2vec", "glove") for method in methods]
+    methods = ("original", "abtt", "cn-paper")
+    columns = [
+        f"{vectors}/{method}"
+        for vectors in ("word2vec", "glove")
+        for method in ("original", "abtt", "cn")
+    ]
     heads = [column.replace("/", ", ") for column in columns]
     lines = [
         "### Beside the paper's Table 5 (300 dimensions)\n",

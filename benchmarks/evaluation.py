@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from conceptor.methods import settings_for
 
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
@@ -52,7 +51,7 @@ def main() -> None:
         battery.run(vectors)
         seconds(f"score 400,000 × 50 on {len(battery.tasks)} datasets", started)
     started = time.perf_counter()
-    comparison = compare((words, matrix), load(), settings=settings_for((words, matrix)))
+    comparison = compare((words, matrix), tasks=load())
     seconds(f"fit and score {len(comparison.methods)} methods", started)
     started = time.perf_counter()
     for family in comparison.families:

@@ -36,9 +36,10 @@ from threadpoolctl import threadpool_limits
 from conceptor import AffineMap, ConceptorNegation, Moments
 from conceptor.distributed import connected, moments, transform
 from conceptor.distributed.survey import TASK_BYTES
-from conceptor.pipeline import apply, moments_of
+from conceptor.fitting import gather
 from conceptor.vectors import open_vectors
-from conceptor.weights import Usage
+from conceptor.vectors.conversion import convert
+from conceptor.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,13 +120,14 @@ def write_shards(folder: Path, rows: int, dimension: int = DIMENSION) -> list[Pa
 
 def one_process_moments(paths: list[Path], threads: int) -> Moments:
     chunks = (chunk for path in paths for chunk in open_vectors(path).chunks())
-    return moments_of(chunks, Usage(), threads)
+    every = Weights()
+    return gather(chunks, [every], threads=threads).moments[every]
 
 
 def one_process_transform(map_: AffineMap, paths: list[Path], target: Path) -> None:
     target.mkdir()
     for path in paths:
-        apply(map_, path, target / path.name)
+        convert(path, target / path.name, map_)
 
 
 class Taken(NamedTuple):

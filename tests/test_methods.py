@@ -93,6 +93,9 @@ def test_every_front_names_every_method():
             assert re.search(rf"\b{name}\b", text), name
     for name in spectral_methods():
         assert f"`{name}`" in readme, name
+    page = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    for name, recipe in METHODS.items():
+        assert f"| `{name}` | {recipe.description} |" in page, name
 
 
 def test_recipes_are_frozen_and_parameters_checked():
