@@ -2,7 +2,7 @@
 
     python benchmarks/startup.py
 
-Each is run in turn, many times, and the least time counts: what a quiet moment of the machine gives.
+Each is run in turn, many times, and the least time counts: what a quiet moment gives.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ _MODULES = {
     "files": ("postprocess", "fit", "apply", "convert"),
     "inspection": ("inspect",),
     "evaluation": ("compare", "evaluate"),
+    "neighbours": ("neighbors",),
     "reproduction": ("reproduce",),
     "corpus": ("train-ppmi",),
     "data": ("data",),

@@ -14,7 +14,17 @@ from typer.core import TyperGroup
 from conceptor.base.errors import ConceptorError, InvalidInputError
 
 # The main job first, then what goes with it; what is not named here comes last.
-_ORDER = ("postprocess", "inspect", "compare", "fit", "apply", "convert", "evaluate", "reproduce")
+_ORDER = (
+    "postprocess",
+    "inspect",
+    "compare",
+    "neighbors",
+    "fit",
+    "apply",
+    "convert",
+    "evaluate",
+    "reproduce",
+)
 
 
 class _InOrder(TyperGroup):
