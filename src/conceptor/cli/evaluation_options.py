@@ -135,11 +135,12 @@ def opened(path: Path | None, on_error: Literal["raise", "skip"] = "raise") -> o
 
     What is wrong with it is said before anything is downloaded.
     """
-    from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors, open_vectors
 
     if path is not None:
         return open_vectors(path, on_error=on_error)
+    from conceptor.data.registry import demo_vectors
+
     try:
         return WordVectors(*demo_vectors())  # indexed once, for all passes
     except MissingExtraError:

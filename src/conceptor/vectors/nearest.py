@@ -104,8 +104,7 @@ class Nearest:
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     single = np.asarray(rows, dtype=np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", single, single))
-    unit: NDArray[np.float32] = single / np.where(norms > 0, norms, 1.0)[:, None]
-    return unit
+    return single / np.where(norms > 0, norms, np.float32(1.0))[:, None]
 
 
 def search(
