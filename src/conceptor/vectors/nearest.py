@@ -104,7 +104,8 @@ class Nearest:
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     single = np.asarray(rows, dtype=np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", single, single))
-    return single / np.where(norms > 0, norms, np.float32(1.0))[:, None]
+    norms[norms == 0] = 1.0
+    return np.asarray(single / norms[:, None], dtype=np.float32)
 
 
 def search(
