@@ -251,6 +251,31 @@ def test_npy_that_cannot_be_read(array, words, said, tmp_path):
         open_vectors(tmp_path / "x.npy").read()
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, %s), }" % ("9" * 4000),
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, %s), }" % ("9" * 6000),
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 0x%s), }" % ("f" * 6000),
+        "{'descr': (), 'fortran_order': False, 'shape': (1, 2), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1, 2), }",
+        "__import__('os').abort()",
+        "(" * 9000,
+        "\n 'x\n",
+        "",
+    ],
+    ids=len,
+)
+@pytest.mark.parametrize("longer", [0, 2**32 - 10_000])
+def test_hostile_npy_headers_are_refused_in_one_line(header, longer, tmp_path):
+    length = (len(header) + longer).to_bytes(4, "little")
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY\x02\x00" + length + header.encode() + b"\0" * 100)
+    with pytest.raises(InvalidInputError, match=r"not a two-dimensional array.*\Z"):
+        open_vectors(path)
+
+
 def test_truncated_arrays_say_how_much_is_missing(tmp_path):
     for name in ("x.npy", "x.safetensors"):
         write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))], force=True)

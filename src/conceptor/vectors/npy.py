@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 FORMAT = "npy"
 MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 128
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|=]f[248])', 'fortran_order': (True|False), 'shape': \((\d+), (\d+)\),? ?\}"
-)
+_LONGEST_HEADER = 10_000  # NumPy's own limit
+_LARGEST_SIZE = np.iinfo(np.int64).max
 
 
 class ArraySource(VectorSource):
@@ -117,7 +117,7 @@ def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
 
 
 class Header(NamedTuple):
-    """What the beginning of a `.npy` file says of the rest."""
+    """What the beginning of a `.npy` file says about the rest."""
 
     rows: int
     columns: int
@@ -127,22 +127,21 @@ class Header(NamedTuple):
 
 
 def read_header(file: BinaryIO, where: object) -> Header:
-    """Read a header, which is matched and never evaluated, so nothing in it can run."""
-    fixed = file.read(12)
-    version = fixed[6:7]
-    size = 2 if version == b"\x01" else 4
-    length = int.from_bytes(fixed[8 : 8 + size], "little")
-    start = 8 + size + length
-    file.seek(8 + size)
-    header = file.read(length if length <= 1 << 16 else 0)
-    match = _HEADER.match(header)
-    if not fixed.startswith(MAGIC) or not match:
-        shown = header[:100].decode("latin-1").strip()
+    """Read a header; refuse anything but a matrix of floats. Nothing is unpickled or executed."""
+    # A damaged length may be gigabytes, so NumPy gets no more than the longest header.
+    head = BytesIO(file.read(_LONGEST_HEADER))
+    try:
+        read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
+        shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
+        rows, columns = shape
+        if dtype.kind != "f" or dtype.itemsize > 8 or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
+            raise ValueError
+    except Exception:  # about the content only: nothing is read from disk here
+        shown = head.getvalue()[10:110].decode("latin-1").strip()
         raise InvalidInputError(
             f"{where}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
-        )
-    descr, order, rows, columns = match.groups()
-    return Header(int(rows), int(columns), np.dtype(descr.decode()), start, order == b"True")
+        ) from None
+    return Header(rows, columns, dtype, head.tell(), fortran)
 
 
 def open_npy(path: Path) -> ArraySource:
