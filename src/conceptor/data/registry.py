@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.data.download import DownloadError, download
+from conceptor.data.download import ConnectionFailedError, DownloadError, download
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -263,17 +263,22 @@ def gather(
     offline: bool = False,
     progress: Bars | None = None,
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """Fetch what can be had: the paths, and for each missing file the reason.
+    """Fetch what is available; return the paths, and the reason for each missing file.
 
-    The network is tried once: where no connection can be made, the other files are not waited for.
+    After the first failed connection nothing more is downloaded: all files have the same host.
     """
     paths: dict[str, Path] = {}
     missing: dict[str, str] = {}
+    no_connection = ""
     for name in names:
         try:
-            paths[name] = fetch(name, data, offline=offline, progress=progress)
+            paths[name] = fetch(
+                name, data, offline=offline or no_connection != "", progress=progress
+            )
         except MissingDataError as error:
-            missing[name] = error.reason
+            if isinstance(error.__cause__, ConnectionFailedError):
+                no_connection = error.reason
+            missing[name] = no_connection if no_connection and data_file(name).url else error.reason
     return paths, missing
 
 
