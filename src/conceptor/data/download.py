@@ -69,7 +69,7 @@ def download(
                 downloader=downloader,
             )
         except requests.HTTPError as error:
-            status = error.response.status_code
+            status = getattr(error.response, "status_code", 0)
             if status < 500 or attempt == ATTEMPTS:
                 raise DownloadError(f"{url} answered HTTP {status}") from error
         except requests.ConnectionError as error:
