@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from conceptor.base.threads import ahead
+from conceptor.base.threads import prefetch
 from conceptor.corpus.text import blocks
 from conceptor.vectors.words import PackedWords
 
@@ -58,7 +58,7 @@ def numbered(
     numbers = WordNumbers()
     state = np.array([True, False])
     seen = 0
-    for block in ahead(blocks(corpus)):
+    for block in prefetch(blocks(corpus)):
         text = block.text
         if lowercase:
             text = text.lower()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -220,6 +220,6 @@ def _keep(name: str, code: bytes) -> None:
     for place in _places():
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
-            with replacing(place / name) as beside:
+            with replace_atomically(place / name) as beside:
                 beside.write_bytes(code)
             return

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import check_place
+from conceptor.base.files import check_writable
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, names_format, target_format
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
@@ -65,7 +65,7 @@ def plan_target(
         if chosen not in TEXT_FORMATS:
             raise InvalidInputError(f"only text formats go to standard output, not {chosen}")
         return Target(None, chosen, None, dtype)
-    check_place(target)  # before links are followed: those of a pipe lead nowhere
+    check_writable(target)  # before links are followed: those of a pipe lead nowhere
     path = Path(target).resolve()
     chosen, compression = target_format(path, like, format)
     for file in files_of(path, chosen):
@@ -78,6 +78,6 @@ def check_new_file(
     path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, force: bool
 ) -> None:
     """Raise where a file cannot or should not be written."""
-    check_place(path, inputs)
+    check_writable(path, inputs)
     if not force and Path(path).exists():
         raise InvalidInputError(f"{path}: exists; use force=True to replace it")

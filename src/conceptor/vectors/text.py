@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.threads import ahead, ordered_map, processors
+from conceptor.base.threads import ordered_map, prefetch, processors
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
 from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.word2vec_binary import check_header_count
@@ -55,7 +55,7 @@ class TextSource(VectorSource):
         line = 2 if has_header else 1
         with (
             ByteReader(self.path) as self._reader,
-            closing(ahead(_line_blocks(self._reader, skip_first=has_header))) as blocks,
+            closing(prefetch(_line_blocks(self._reader, skip_first=has_header))) as blocks,
             closing(ordered_map(self._parse, blocks, processors())) as parsed,
         ):
             for part in parsed:

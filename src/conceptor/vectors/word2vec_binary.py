@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.threads import ahead
+from conceptor.base.threads import prefetch
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
 from conceptor.vectors.streams import ByteReader, compression_of
 from conceptor.vectors.words import PackedWords
@@ -47,7 +47,7 @@ class Word2VecBinarySource(VectorSource):
         row = 0
         with (
             ByteReader(self.path) as self._reader,
-            closing(ahead(self._rows(self._reader))) as chunks,
+            closing(prefetch(self._rows(self._reader))) as chunks,
         ):
             for chunk in chunks:
                 rows = len(chunk.words)

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.base.threads import ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
@@ -274,7 +274,7 @@ def _file_writer(
     dtype: np.dtype[Any],
 ) -> Iterator[Writer]:
     with ExitStack() as stack:
-        path = stack.enter_context(replacing(target))
+        path = stack.enter_context(replace_atomically(target))
         if file_format in STREAMED:
             member = target.name.removesuffix(".zip")
             stream = stack.enter_context(byte_writer(path, compression, member))
@@ -285,7 +285,7 @@ def _file_writer(
             yield table
         else:
             module = npy if file_format == npy.FORMAT else safetensors
-            beside = stack.enter_context(replacing(words_path(target)))
+            beside = stack.enter_context(replace_atomically(words_path(target)))
             stream = stack.enter_context(byte_writer(path, None, ""))
             words = stack.enter_context(byte_writer(beside, None, ""))
             yield ArrayWriter(
