@@ -17,7 +17,7 @@ from conceptor.vectors.chunks import KeptChunks, read_chunks
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target
-from conceptor.vectors.writing import files_of, write_chunks
+from conceptor.vectors.writing import output_files, write_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,7 +113,8 @@ def postprocess(
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(save_map, opened.files(), force=force)
-        if goal.path is not None and Path(save_map).resolve() in files_of(goal.path, goal.format):
+        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+        if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
         if any(isinstance(step, LexiconRecipe) for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
@@ -224,7 +225,7 @@ def finish_report(
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
     report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
     report.remarks = source.findings.lines()
-    if target is not None and target.unnamed:
+    if target is not None and target.has_unknown_suffix:
         report.remarks.append(
             f"{target.path}: unrecognised file extension; written as {target.format}"
         )

@@ -25,9 +25,7 @@ def check_writable(
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory; name a file in it")
     if path.exists() and not path.is_file():
-        raise InvalidInputError(
-            f"{path}: not a regular file; name one, or use standard output"
-        )
+        raise InvalidInputError(f"{path}: not a regular file; name one, or use standard output")
     if not path.resolve().parent.is_dir():
         raise InvalidInputError(f"{path}: the directory {path.resolve().parent} does not exist")
     if path.exists() and any(os.path.exists(file) and path.samefile(file) for file in inputs):
