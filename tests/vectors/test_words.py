@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor.kernels.compiled import compiled
+from conceptor.kernels.jit import jit
 from conceptor.vectors.words import PackedWords, SeenWords
 
 
@@ -79,7 +79,7 @@ def test_compiling_without_a_place_for_the_cache(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", no_cache)
 
-    @compiled
+    @jit
     def twice(values):
         return values * 2
 
