@@ -235,7 +235,7 @@ def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(
 
 
 def test_offline_never_asks(server, cache):
-    with pytest.raises(MissingDataError, match="fetching is switched off"):
+    with pytest.raises(MissingDataError, match="downloads are switched off"):
         datasets.fetch_file(FILE, offline=True)
     assert server.requests == []
 
@@ -248,7 +248,7 @@ def test_the_named_directory_comes_first_and_must_be_right(server, cache, tmp_pa
     monkeypatch.setenv("CONCEPTOR_DATA", str(tmp_path / "data"))
     assert datasets.fetch_file(FILE) == place
     place.write_bytes(b"edited")
-    with pytest.raises(InvalidInputError, match=r"pairs\.txt is not the file this version knows"):
+    with pytest.raises(InvalidInputError, match=r"pairs\.txt: not the file this version expects"):
         datasets.fetch_file(FILE)
     with pytest.raises(InvalidInputError, match="not a directory"):
         datasets.fetch_file(FILE, tmp_path / "nowhere")
