@@ -23,7 +23,7 @@ from conceptor.algebra import aperture
 from conceptor.algebra.gates import negated_conceptor
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, Evaluation, WordVectors, load
 from conceptor.fitting import gather
@@ -223,7 +223,7 @@ def main(target: str, more: list[str]) -> None:
                 row.append(f"{chosen[name] / case.unit:.2f}: {_pair(now - best)}{'!' * worse}")
             lines[part].append("| " + " | ".join(row) + " |")
         print(case.name, flush=True)
-    with replacing(target) as beside:
+    with replace_atomically(target) as beside:
         beside.write_text(_page(lines, summary), encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ import json
 from pathlib import Path
 
 from conceptor.algebra.methods import DEFAULT_METHODS
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
 from conceptor.comparing.paper import paper_tables
 from conceptor.data.registry import demo_vectors
@@ -81,7 +81,7 @@ def summarise(path: Path) -> None:
     corpus = load()
     trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
     study = Study.from_trials("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
-    with replacing(SUMMARY) as beside:
+    with replace_atomically(SUMMARY) as beside:
         beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
 
 

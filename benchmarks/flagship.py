@@ -25,7 +25,7 @@ from conceptor.algebra.aperture import suggested_aperture
 from conceptor.algebra.gates import negated_conceptor
 from conceptor.algebra.methods import ORIGINAL, Words, spectral_methods
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.comparing.sentences import compare_sentences
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
@@ -90,7 +90,7 @@ def write(page: Path, found: list[str]) -> None:
     """Replace what stands between the markers of a page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    with replacing(page) as beside:
+    with replace_atomically(page) as beside:
         beside.write_text("\n".join([before + BEGIN, *found, END]) + after, encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ import dialogue
 import table2
 
 from conceptor.algebra.methods import ORIGINAL, spectral_methods
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
 from conceptor.evaluation import FAMILIES, load
@@ -59,7 +59,7 @@ def main(target: str) -> None:
     parts.append("\n".join([TABLE_2, *table2.table(datasets.demo_vectors()), ""]))
     parts.append("\n".join([DIALOGUE, *dialogue.section()]))
     introduction = INTRODUCTION.format(resamples=comparison.resamples)
-    with replacing(target) as beside:
+    with replace_atomically(target) as beside:
         beside.write_text("\n".join([introduction, *parts]), encoding="utf-8")
 
 

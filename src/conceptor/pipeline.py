@@ -17,7 +17,7 @@ from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target
-from conceptor.vectors.writing import files_of, write_chunks
+from conceptor.vectors.writing import output_files, write_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +74,8 @@ def postprocess(
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(save_map, opened.files(), force=force)
-        if goal.path is not None and Path(save_map).resolve() in files_of(goal.path, goal.format):
+        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+        if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
         if any(isinstance(step, LexiconRecipe) for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")

@@ -9,12 +9,12 @@ import pytest
 
 from conceptor.base import files as atomic
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 
 
 def test_the_target_appears_with_the_block_s_success(tmp_path) -> None:
     target = tmp_path / "out"
-    with replacing(target) as beside:
+    with replace_atomically(target) as beside:
         beside.write_text("whole")
         assert not target.exists()
         assert beside.parent == tmp_path
@@ -28,7 +28,7 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
     target.write_text("before")
 
     def fail_half_way() -> None:
-        with replacing(target) as beside:
+        with replace_atomically(target) as beside:
             beside.write_text("half")
             raise failure
 
@@ -42,7 +42,7 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
 def test_permissions_follow_the_umask(tmp_path, umask) -> None:
     before = os.umask(umask)
     try:
-        with replacing(tmp_path / "out") as beside:
+        with replace_atomically(tmp_path / "out") as beside:
             beside.write_text("x")
     finally:
         os.umask(before)
@@ -59,7 +59,7 @@ def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
         (pipe, "not a regular file"),
         (tmp_path / "link", "not a regular file"),
     ):
-        with pytest.raises(InvalidInputError, match=said), replacing(target) as beside:
+        with pytest.raises(InvalidInputError, match=said), replace_atomically(target) as beside:
             beside.write_text("x")
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link", pipe]
     assert pipe.is_fifo()
@@ -69,7 +69,7 @@ def test_links_are_followed(tmp_path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "link").symlink_to(real / "file")
-    with replacing(tmp_path / "link") as beside:
+    with replace_atomically(tmp_path / "link") as beside:
         beside.write_text("x")
     assert (tmp_path / "link").is_symlink()
     assert (real / "file").read_text() == "x"
@@ -90,7 +90,7 @@ def test_bytes_that_did_not_reach_the_disk_on_the_way_are_not_published(tmp_path
     monkeypatch.setattr(atomic, "_sync", once)
 
     def write():
-        with replacing(tmp_path / "x") as beside:
+        with replace_atomically(tmp_path / "x") as beside:
             beside.write_text("new")
             assert told.wait(60)
 

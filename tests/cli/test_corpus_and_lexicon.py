@@ -68,7 +68,7 @@ def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
     (tmp_path / "few.txt").write_text("one two three\n" * 20)
     for arguments, message in [
         (("latin1.txt", "v.bin"), "latin1.txt, byte 6: 0xe9 is not UTF-8"),
-        (("few.txt", "v.bin"), "dimension 300 need a vocabulary of more words; there are 3"),
+        (("few.txt", "v.bin"), "a vocabulary of more than 300 words; there are 3"),
         (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
         (("few.txt", "v.bin", "--counts", "v.bin"), "would be written twice"),
     ]:

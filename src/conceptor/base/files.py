@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _FLUSH_SECONDS = 0.5
 
 
-def check_place(
+def check_writable(
     target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> None:
-    """Raise where no file can be written, or where it would replace something that is read."""
+    """Raise if no file can be written there, or if writing it would replace an input."""
     path = Path(target)
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory; name a file in it")
@@ -33,18 +33,18 @@ def check_place(
 
 
 @contextmanager
-def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
-    nor a power cut leaves half a file under the target's name. What was there stays until then;
+    nor a power cut leaves half a file under the target's name. An existing file stays until then;
     links are followed. The caller opens the path itself, so permissions follow the umask.
     """
-    check_place(target)
+    check_writable(target)
     target = Path(target).resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with flushing(beside):
+        with sync_in_background(beside):
             yield beside
         publish(beside, target)
     finally:
@@ -52,7 +52,7 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def publish(path: Path, target: str | os.PathLike[str]) -> None:
-    """Rename a finished file on the same disk onto `target`, its bytes first."""
+    """Sync a finished file, then rename it onto `target`, which is on the same disk."""
     target = Path(target)
     _sync(path)
     path.replace(target)
@@ -60,8 +60,8 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def flushing(path: Path) -> Iterator[None]:
-    """Bring what is written to the disk all the while, so that little is left for the end."""
+def sync_in_background(path: Path) -> Iterator[None]:
+    """Sync the file all along while it is written, so that little is left for the end."""
     done = threading.Event()
     failed: list[OSError] = []
 
@@ -81,12 +81,15 @@ def flushing(path: Path) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
-    if failed:  # the system tells of bytes it could not write once, so a later sync would succeed
+    if failed:  # the system reports a failed write once, so a later sync would succeed
         raise failed[0]
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():  # Windows cannot open directories
+        return
+    # Windows syncs only what is open for writing; directories open only for reading.
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

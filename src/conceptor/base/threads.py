@@ -1,4 +1,4 @@
-"""Work on several blocks at once, results in order, never more than a few blocks in memory."""
+"""Process several blocks at once: results in order, only a few blocks in memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ordered_map(
                 future.cancel()
 
 
-def ahead(items: Iterable[Item]) -> Generator[Item, Any, None]:
+def prefetch(items: Iterable[Item]) -> Generator[Item, Any, None]:
     """Fetch the next item in a thread while the caller works on this one."""
     iterator = iter(items)
     end = object()

@@ -137,7 +137,7 @@ def train_ppmi(
 
 
 def _write_counts(path: Path, counts: Mapping[str, int]) -> None:
-    from conceptor.base.files import replacing
+    from conceptor.base.files import replace_atomically
 
-    with replacing(path) as beside, beside.open("w", encoding="utf-8") as file:
+    with replace_atomically(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.writelines(f"{word} {count}\n" for word, count in counts.items())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import check_place, replacing
+from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ def check_outputs(
     for output in (*outputs, figure):
         if output is None or str(output) == "-":
             continue
-        check_place(output, read)
+        check_writable(output, read)
         if Path(output).resolve() in taken:
             raise InvalidInputError(f"{output}: would be written twice; name two files")
         taken.add(Path(output).resolve())
@@ -81,7 +81,7 @@ def write(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    with replacing(output) as beside:
+    with replace_atomically(output) as beside:
         beside.write_text(text, encoding="utf-8")
 
 

@@ -73,11 +73,11 @@ def refuse_file_options(
     replace_spaces: str | None,
 ) -> None:
     """Raise for options that have no meaning for shards, which are written as they were read."""
-    from conceptor.vectors.detect import names_format
+    from conceptor.vectors.detect import has_known_suffix
 
     if target == "-":
         raise InvalidInputError("shards go to a directory, not to standard output")
-    if names_format(Path(target)):
+    if has_known_suffix(Path(target)):
         raise InvalidInputError(f"{target}: shards go to a directory, and this is a file's name")
     given = {
         "--format": format is not None,

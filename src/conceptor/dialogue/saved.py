@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.dialogue.embedding import Embedding
 from conceptor.dialogue.examples import Examples, WordTable
 from conceptor.dialogue.options import Confirm, Options, Start, Update
@@ -122,9 +122,9 @@ class BeliefTracker:
         }
         # The description comes last: without it a directory is no saved tracker.
         (target / _DESCRIPTION).unlink(missing_ok=True)
-        with replacing(target / _TENSORS) as beside:
+        with replace_atomically(target / _TENSORS) as beside:
             beside.write_bytes(save({**tensors, _UNITS: self.embedding.units}))
-        with replacing(target / _DESCRIPTION) as beside:
+        with replace_atomically(target / _DESCRIPTION) as beside:
             text = json.dumps(description, ensure_ascii=False, indent=1)
             beside.write_text(text + "\n", encoding="utf-8")
 

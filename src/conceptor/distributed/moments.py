@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.base.threads import ahead
+from conceptor.base.threads import prefetch
 from conceptor.distributed.arrays import moments_of_array
 from conceptor.distributed.cluster import Tally, delayed
 from conceptor.distributed.content import check_finite
@@ -151,7 +151,7 @@ def _of_pieces(pack: Sequence[Piece], weighting: RowWeights, teller: Teller) -> 
 def _of_piece(shard: Shard, piece: Piece, weighting: RowWeights, teller: Teller) -> Moments | None:
     sum_ = PartialSum()
     done = 0
-    with closing(ahead(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
+    with closing(prefetch(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
         for rows in batches:
             with _placed(rows, shard, piece.start + done):
                 part = weighting.moments_of(rows, piece.before + done)

@@ -9,7 +9,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
-from conceptor.vectors.npy import fill, header, read_header
+from conceptor.vectors.npy import make_header, read_exactly, read_header
 from conceptor.vectors.words_file import words_path
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class NpyContent:
             file.seek(found.start + start * width)
             for first in range(start, stop, step):
                 rows = np.empty((min(step, stop - first), found.columns), dtype=found.dtype)
-                fill(file.readinto, rows.reshape(-1), self._place)  # type: ignore[attr-defined]
+                read_exactly(file.readinto, rows.reshape(-1), self._place)  # type: ignore[attr-defined]
                 native = rows.astype(found.dtype.newbyteorder("="), copy=False)
                 yield Rows(native, wordless(len(rows)))
 
@@ -76,7 +76,7 @@ class NpyContent:
         found = self._header()
         done = 0
         with path.open("wb") as file:
-            file.write(header(found.rows, map_.n_out, found.dtype))
+            file.write(make_header(found.rows, map_.n_out, found.dtype))
             for rows in self.read(0, None, Need()):
                 image = mapped(map_, rows.vectors, self._place, done)
                 file.write(image.astype(found.dtype.newbyteorder("<"), copy=False).data)

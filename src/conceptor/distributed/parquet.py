@@ -17,11 +17,11 @@ import pyarrow.parquet
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
 from conceptor.vectors.arrow import (
-    damage_reported,
+    check_no_nulls,
     float_columns,
-    matrix_of,
-    no_nulls,
-    opened_parquet,
+    open_parquet,
+    report_damage,
+    to_matrix,
     word_columns,
 )
 
@@ -53,9 +53,9 @@ class ParquetContent:
     def _opened(self) -> Iterator[Any]:
         local = nullcontext(self._place.path) if self._place.is_local else None
         with (
-            damage_reported(self._place),
+            report_damage(self._place),
             local or self._place.opened() as file,
-            opened_parquet(file) as table,
+            open_parquet(file) as table,
         ):
             yield table
 
@@ -85,7 +85,7 @@ class ParquetContent:
                     weights = self._weights(batch.column(need.weights), start)
                 text: Any = wordless(len(vectors))
                 if words is not None:
-                    no_nulls(batch.column(words), self._place, start, "word")
+                    check_no_nulls(batch.column(words), self._place, start, "word")
                     text = batch.column(words).to_pylist()
                 yield Rows(vectors, text, weights)
                 start += len(vectors)
@@ -107,10 +107,10 @@ class ParquetContent:
 
     def _matrix(self, batch: Any, found: _Vectors, start: int) -> Array:  # noqa: ANN401
         columns = [batch.column(name) for name in found.columns]
-        return matrix_of(columns, found.dimension or 0, self._place, start)
+        return to_matrix(columns, found.dimension or 0, self._place, start)
 
     def _weights(self, column: Any, start: int) -> Array:  # noqa: ANN401
-        no_nulls(column, self._place, start, "weight")
+        check_no_nulls(column, self._place, start, "weight")
         weights: Array = column.to_numpy(zero_copy_only=False).astype(np.float64)
         wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(wrong):

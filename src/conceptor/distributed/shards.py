@@ -14,7 +14,7 @@ from conceptor.distributed.parquet import ParquetContent
 from conceptor.distributed.storage import Place, state_of
 from conceptor.distributed.word_files import WordFileContent
 from conceptor.vectors import npy
-from conceptor.vectors.detect import target_format
+from conceptor.vectors.detect import choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def _listed(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
         root = place.path
         found = place.fs.find(place.path, detail=True)
         files = {path: info for path, info in found.items() if _is_shard(path, root)}
-        formats = {target_format(Path(path))[0] for path in files}
+        formats = {choose_format(Path(path))[0] for path in files}
         if not files:
             raise InvalidInputError(f"{place}: no vectors files in this directory")
         if len(formats) > 1:
@@ -132,7 +132,7 @@ def _is_shard(path: str, root: str) -> bool:
     if any(part[0] in "._" for part in PurePosixPath(path).relative_to(root).parts):
         return False
     try:
-        target_format(Path(path))
+        choose_format(Path(path))
     except InvalidInputError:
         return False
     return True

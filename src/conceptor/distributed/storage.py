@@ -15,7 +15,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import flushing, publish
+from conceptor.base.files import publish, sync_in_background
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -126,7 +126,7 @@ def publishing(place: Place, confirm: Callable[[], None] = nothing_more) -> Iter
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
         path = Path(name) / place.name
-        with flushing(path) if place.is_local else nullcontext():
+        with sync_in_background(path) if place.is_local else nullcontext():
             yield path
         confirm()
         if place.is_local:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def draw_learning(study: Study, path: Path) -> None:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as its file's name says."""
     form = figure_format(path)
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         figure.savefig(beside, format=form)
 
 

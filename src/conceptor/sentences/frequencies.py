@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.weights import parse_weights, unsorted
+from conceptor.weights import parse_weights, why_unsorted
 
 if TYPE_CHECKING:
     import os
@@ -43,7 +43,7 @@ class Frequencies:
         self, words: Sequence[str], source: str | os.PathLike[str] | Mapping[str, float]
     ) -> None:
         chosen = parse_weights(source)
-        if chosen.kind == "zipf" and (reason := unsorted(words)):
+        if chosen.kind == "zipf" and (reason := why_unsorted(words)):
             raise InvalidInputError(
                 f"ranks say nothing of these vectors' frequencies: {reason}; "
                 'give frequencies="wordfreq:en", a file of counts, or a mapping'

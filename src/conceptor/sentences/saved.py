@@ -11,7 +11,7 @@ import numpy as np
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +60,7 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
         "scatter": np.ascontiguousarray(moments.scatter),
         "totals": np.array([moments.weight, moments.count, moments.squared_weight, saved.a]),
     }
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         beside.write_bytes(save(parts, metadata=metadata))
 
 

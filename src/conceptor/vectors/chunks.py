@@ -1,8 +1,7 @@
 """The one way to read vectors, wherever they are: words and rows in chunks, in order.
 
-A file, an open source, a table in memory and vectors on their way through a map are all read by
-`read_chunks`; `collect_rows` keeps some rows of a stream, `KeptChunks` keeps chunks for a second
-pass.
+`read_chunks` reads a file, an open source, a table in memory or vectors with a map applied.
+`collect_rows` keeps some rows of a stream; `KeptChunks` keeps chunks for a second pass.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Transform = Callable[[Sequence[str], Any], Any]
 
 
 class Vectors(Protocol):
-    """Words and rows that can be read again and again."""
+    """Words and rows that can be read any number of times."""
 
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order."""
@@ -63,7 +62,7 @@ def as_vectors(vectors: object) -> Vectors:
 
 
 def vectors_name(vectors: object) -> str:
-    """Return how results call some vectors: by their path, if they have one."""
+    """Return the name of some vectors in results: their path, if they have one."""
     vectors = getattr(vectors, "path", vectors)
     return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
 
@@ -71,7 +70,7 @@ def vectors_name(vectors: object) -> str:
 def read_chunks(
     vectors: object, progress: Progress = silent, label: str = "reading"
 ) -> Iterator[tuple[Sequence[str], Any]]:
-    """Yield words and rows of a path, an open source, or vectors in memory; tell how far it is."""
+    """Yield words and rows of a path, an open source or vectors in memory, reporting progress."""
     opened = as_vectors(vectors)
     fraction_read = getattr(opened, "fraction_read", lambda: None)
     seen = 0
@@ -91,7 +90,7 @@ def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
 
 @dataclass(frozen=True, eq=False)
 class MappedVectors:
-    """Vectors as some steps leave them.
+    """Vectors with some steps applied.
 
     Attributes
     ----------
@@ -117,10 +116,9 @@ def through(words: Sequence[str], rows: Any, steps: Iterable[Transform]) -> Any:
 
 
 class KeptChunks:
-    """A file's chunks, kept for later passes as long as they fit a number of bytes.
+    """A file's chunks, kept in memory for later passes if they fit into `limit` bytes.
 
-    Worth it where decoding costs more than reading the bytes again; otherwise each pass reads
-    the file.
+    They are kept only where decoding costs more than reading the bytes again.
     """
 
     def __init__(self, source: VectorSource, limit: int) -> None:
@@ -136,7 +134,7 @@ class KeptChunks:
         return self.source.path
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks: from memory once all of them are there, else from the file."""
+        """Yield the chunks: from memory if all of them were kept, else from the file."""
         if self._complete:
             for number, chunk in enumerate(self._kept, start=1):
                 self._done = number / len(self._kept)
@@ -153,7 +151,7 @@ class KeptChunks:
         self._complete = 0 < size <= self._limit
 
     def last_chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks for the last time, freeing each as it goes."""
+        """Yield the chunks for the last time, freeing memory on the way."""
         if not self._complete:
             yield from self.chunks()
             return
@@ -165,7 +163,7 @@ class KeptChunks:
             yield chunk
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._done if self._complete else self.source.fraction_read()
 
 
@@ -179,7 +177,7 @@ def rows_to_keep(words: Sequence[str], wanted: Collection[str], first: int = 0) 
 class RowCollector:
     """Keeps the rows of wanted words, and the first ones, from a stream of chunks.
 
-    A benchmark needs some ten thousand rows; a file may have millions.
+    A benchmark needs about ten thousand rows; a file may have millions.
     """
 
     def __init__(self, wanted: Collection[str], first: int = 0) -> None:

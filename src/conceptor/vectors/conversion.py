@@ -99,7 +99,7 @@ def finish_report(
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
     report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
     report.remarks = source.findings.lines()
-    if target is not None and target.unnamed:
+    if target is not None and target.has_unknown_suffix:
         report.remarks.append(
             f"{target.path}: unrecognised file extension; written as {target.format}"
         )
