@@ -94,5 +94,5 @@ def test_the_compared_encoder_is_the_one_users_get():
     )
     task = next(task for task in battery.tasks if task.dataset == "2012/MSRvid")
     averages, known = encoder.fit(task.tokens).averages(task.tokens)
-    score = task.score_sentences(encoder.finished(averages, known), known).score
+    score = task.score_sentences(encoder.transform_averages(averages, known), known).score
     assert found.evaluations["conceptor (own)"]["2012/MSRvid"].score == pytest.approx(score)
