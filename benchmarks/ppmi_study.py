@@ -18,7 +18,7 @@ from conceptor.methods import ORIGINAL, Settings
 
 from conceptor.comparing.words import compare
 from conceptor.corpus import PPMIVectors, cooccurrence
-from conceptor.evaluation import WordVectors, load
+from conceptor.evaluation import WordVectors, load_battery
 from conceptor.fitting import Weighting
 from conceptor.report.tables import comparison_tables, markdown
 from conceptor.weights import Usage, usage
@@ -48,7 +48,7 @@ def main() -> None:
         f"singular values {values[0]:.1f} … {values[-1]:.1f}; eigenvalues of R = EᵀE/|V| "
         f"{values[0] ** 2 / len(trained.words):.3g} … {values[-1] ** 2 / len(trained.words):.3g}\n"
     )
-    battery = load()
+    battery = load_battery()
     settings = Settings(
         aperture=options.aperture,
         usage_aperture=options.aperture,

@@ -17,7 +17,7 @@ from conceptor.methods import METHODS, ORIGINAL, settings_for
 
 from conceptor.comparing.words import compare
 from conceptor.data.registry import demo_vectors
-from conceptor.evaluation import load
+from conceptor.evaluation import load_battery
 from conceptor.fitting import gather
 from conceptor.lexicon import CounterFitting
 from conceptor.vectors import open_vectors
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def simlex_only() -> Battery:
-    everything = load(["similarity"])
+    everything = load_battery(["similarity"])
     simlex = [task for task in everything.tasks if task.dataset == "SimLex"]
     return dataclasses.replace(everything, tasks=simlex)
 
