@@ -25,7 +25,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.files import replace_atomically
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, Evaluation, WordVectors, load
+from conceptor.evaluation import Battery, Evaluation, WordVectors, load_battery
 from conceptor.fitting import gather
 from conceptor.vectors import open_vectors
 from conceptor.vectors.chunks import read_chunks
@@ -195,7 +195,7 @@ def means(evaluation: Evaluation, part: Callable[[str], bool]) -> np.ndarray:
 
 
 def main(target: str, more: list[str]) -> None:
-    battery = load(("similarity", "sts"))
+    battery = load_battery(("similarity", "sts"))
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     lines: dict[str, list[str]] = {part: [] for part in PARTS}

@@ -29,7 +29,7 @@ from conceptor.base.files import replace_atomically
 from conceptor.comparing.sentences import compare_sentences
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, load
+from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.statistics import Differences, Interval
 from conceptor.fitting import FitOptions, gather
 from conceptor.vectors import open_vectors
@@ -60,7 +60,7 @@ FAMILIES = {"similarity": "similarity", "sts": "STS 2012–2015", "categorizatio
 
 
 def main(docs: str, more: list[str]) -> None:
-    battery = load()
+    battery = load_battery()
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     news = open_vectors(datasets.fetch("googlenews-13k.bin"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from conceptor.algebra.methods import ORIGINAL, parse_method
 from conceptor.comparing.words import compare
 from conceptor.corpus import PPMIVectors, cooccurrence
-from conceptor.evaluation import WordVectors, load
+from conceptor.evaluation import WordVectors, load_battery
 from conceptor.fitting import FitOptions
 from conceptor.report.tables import comparison_tables, markdown
 
@@ -46,7 +46,7 @@ def main() -> None:
         f"singular values {values[0]:.1f} … {values[-1]:.1f}; eigenvalues of R = EᵀE/|V| "
         f"{values[0] ** 2 / len(trained.words):.3g} … {values[-1] ** 2 / len(trained.words):.3g}\n"
     )
-    battery = load()
+    battery = load_battery()
     methods = {
         ORIGINAL: (),
         "abtt": parse_method(f"abtt:n_directions={options.directions}"),

@@ -17,7 +17,7 @@ from conceptor.algebra.methods import ORIGINAL, spectral_methods
 from conceptor.base.files import replace_atomically
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import FAMILIES, load
+from conceptor.evaluation import FAMILIES, load_battery
 from conceptor.report.tables import comparison_tables, markdown
 
 INTRODUCTION = """# Results
@@ -45,7 +45,7 @@ that `python benchmarks/dialogue.py run` made. Model, training, reading of the f
 
 
 def main(target: str) -> None:
-    battery = load(FAMILIES)
+    battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     news = datasets.fetch("vectors/googlenews-13k.bin")

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 from conceptor import AffineMap, ConceptorNegation, Moments
-from conceptor.distributed import connected, moments, transform
+from conceptor.distributed import connect, moments, transform
 from conceptor.distributed.survey import TASK_BYTES
 from conceptor.fitting import gather
 from conceptor.vectors import open_vectors
@@ -77,7 +77,7 @@ def lazy_array(rows: int) -> da.Array:
 
 def lazy(rows: int, workers: int, memory: int) -> None:
     array = lazy_array(rows)
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
         start = time.perf_counter()
         found = moments(array)
@@ -158,7 +158,7 @@ def shards(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> N
     size = sum(path.stat().st_size for path in paths)
     map_ = ConceptorNegation(aperture=2.0).fit_moments(one_process_moments(paths, workers)).map_
     print(f"{rows:,} × {DIMENSION} in {len(paths)} Parquet shards, {size / 1e9:.2f} GB")
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
 
         def fresh(function: Callable[[], object]) -> Taken:
@@ -217,7 +217,7 @@ def estimate(folder: Path, rows: int, workers: int, memory: int) -> None:
     )
     (folder / "in").mkdir()
     paths = write_shards(folder / "in", rows, n)
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
         # On all workers at once: processors share caches, memory and, as threads, arithmetic.
         each = client.run(primitive_rates, paths[0], folder, n).values()

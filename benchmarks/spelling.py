@@ -76,7 +76,8 @@ def split(source: object) -> Sample:
 
 def share_told(sample: Sample, ngrams: tuple[int, int], power: float) -> float:
     """Return R²: the share of the squared distance from the mean that the spelling takes off."""
-    told = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power).told(sample.hidden)
+    spelling = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power)
+    told = spelling.average_known(sample.hidden)
     mean = sample.vectors.mean(axis=0)
     return 1 - ((sample.truth - told) ** 2).sum() / ((sample.truth - mean) ** 2).sum()
 

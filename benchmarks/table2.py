@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from conceptor.algebra.methods import ORIGINAL
 from conceptor.comparing.words import compare
 from conceptor.data.registry import demo_vectors
-from conceptor.evaluation import load
+from conceptor.evaluation import load_battery
 from conceptor.fitting import fit_methods
 from conceptor.lexicon import CounterFitting
 from conceptor.lexicon.files import Lexicon
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def simlex_only() -> Battery:
-    everything = load(["similarity"])
+    everything = load_battery(["similarity"])
     simlex = [task for task in everything.tasks if task.dataset == "SimLex"]
     return dataclasses.replace(everything, tasks=simlex)
 

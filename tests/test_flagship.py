@@ -12,7 +12,7 @@ from conceptor.algebra.methods import Words
 from conceptor.comparing.sentences import compare_sentences
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import load
+from conceptor.evaluation import load_battery
 from conceptor.fitting import FitOptions
 from conceptor.vectors import open_vectors
 from conceptor.vectors.table import as_word_vectors
@@ -30,7 +30,7 @@ def glove():
 
 
 def test_usage_weighted_conceptors_on_glove(glove):
-    battery = load(["similarity", "sts"], offline=True)
+    battery = load_battery(["similarity", "sts"], offline=True)
     methods = ["original", "abtt", "cn-paper", "cn"]
     found = compare(glove, methods, battery, resamples=100)
     means = {name: evaluation.means() for name, evaluation in found.evaluations.items()}
@@ -55,14 +55,14 @@ def test_auto_does_not_know_the_unit_of_the_vectors(glove):
 
 def test_auto_is_never_worse_than_the_original_on_google_news():
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
-    battery = load(["similarity", "sts"], offline=True)
+    battery = load_battery(["similarity", "sts"], offline=True)
     found = compare(source, ["original", "cn"], battery, resamples=0)
     before, after = (found.evaluations[name].means() for name in ("original", "cn"))
     assert all(after[family] > before[family] for family in before)
 
 
 def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
-    battery = load(["sts"], offline=True)
+    battery = load_battery(["sts"], offline=True)
     found = compare_sentences(glove, battery, ("sif", "conceptor"), resamples=0)
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
     assert means["conceptor (own)"] > means["sif (own)"] + 3
@@ -72,7 +72,7 @@ def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
 def test_sentences_with_unknown_words_on_google_news():
     """A third of the tokens has no vector there: spelling is most of the gain, and not all."""
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
-    battery = load(["sts"], offline=True)
+    battery = load_battery(["sts"], offline=True)
     encoders = ("sif", "sif-spelling", "conceptor-known", "conceptor")
     found = compare_sentences(source, battery, encoders, resamples=0)
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
@@ -84,7 +84,7 @@ def test_sentences_with_unknown_words_on_google_news():
 
 def test_the_compared_encoder_is_the_one_users_get():
     source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
-    battery = load(["sts"], offline=True)
+    battery = load_battery(["sts"], offline=True)
     found = compare_sentences(source, battery, ["conceptor"], resamples=0)
     words = as_word_vectors(source.read())
     usage = FitOptions().weights_for(Words.USAGE, source)
@@ -94,5 +94,5 @@ def test_the_compared_encoder_is_the_one_users_get():
     )
     task = next(task for task in battery.tasks if task.dataset == "2012/MSRvid")
     averages, known = encoder.fit(task.tokens).averages(task.tokens)
-    score = task.score_sentences(encoder.finished(averages, known), known).score
+    score = task.score_sentences(encoder.transform_averages(averages, known), known).score
     assert found.evaluations["conceptor (own)"]["2012/MSRvid"].score == pytest.approx(score)

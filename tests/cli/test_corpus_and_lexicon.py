@@ -141,4 +141,4 @@ def test_table_two_is_filled_by_compare(tmp_path, run):
     assert simlex["counterfit"] > simlex["original"] + 10
     assert simlex["cn+counterfit"] > simlex["original"] + 10
     wrong = run(*asked, "--methods", "counterfit-syn", "--synonyms", "other.txt")
-    assert_refused(wrong, "none of the lexicon's pairs has both words among the vectors")
+    assert_refused(wrong, "no pair of the lexicon has non-zero vectors for both words")

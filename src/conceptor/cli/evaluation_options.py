@@ -72,16 +72,16 @@ def chosen_battery(
     extras: bool = True,
 ) -> Battery:
     """Load the benchmarks and say what is missing; an error if nothing is left."""
-    from conceptor.evaluation import PAPER_FAMILIES, Battery, load
-    from conceptor.evaluation.categorization import Start
+    from conceptor.evaluation import PAPER_FAMILIES, Battery, load_battery
+    from conceptor.evaluation.categorization import KMeansStart
 
-    start = choice(Start, kmeans, "--kmeans")
+    start = choice(KMeansStart, kmeans, "--kmeans")
     families = PAPER_FAMILIES if tasks is None else split(tasks)
     with download_progress() as progress:
-        battery = load(families, data, start=start, offline=offline, progress=progress)
+        battery = load_battery(families, data, start=start, offline=offline, progress=progress)
         if battery.missing and tasks is None and extras:
             # Analogies come with the demo extra, so that there is more to see without a network.
-            more = load(["analogy"], data, offline=True)
+            more = load_battery(["analogy"], data, offline=True)
             battery = Battery([*battery.tasks, *more.tasks], battery.missing)
     if battery.missing:
         why = next(iter(battery.missing.values()))

@@ -101,7 +101,7 @@ def postprocess_shards(
     from conceptor.base.progress import on_terminal
 
     try:
-        from conceptor.distributed import connected, postprocess
+        from conceptor.distributed import connect, postprocess
     except MissingExtraError as error:
         if os.path.isdir(source):
             raise InvalidInputError(
@@ -112,7 +112,7 @@ def postprocess_shards(
     # When a scheduler is lost, Dask's client logs tracebacks; our error says it in a line.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     scheduler, workers, memory = cluster
-    with connected(scheduler, workers=workers, memory=memory) as client:
+    with connect(scheduler, workers=workers, memory=memory) as client:
         typer.echo(f"conceptor: dashboard at {client.dashboard_link}", err=True)
         with on_terminal("vectors") as progress:
             return postprocess(source, target, method, **options._asdict(), progress=progress)

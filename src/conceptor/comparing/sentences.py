@@ -239,7 +239,7 @@ def _scored(
                         if j != i
                     ),
                 )
-            vectors = encoder.fit_moments(fitted_on).finished(*made[i])
+            vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
             found.append(task.score_sentences(vectors, made[i][1]))
     return outcomes
 
@@ -274,5 +274,5 @@ def _one_by_one(
             fitted_on = [sentence for sentence in others if sentence not in seen]
         encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
         averages, known = encoder.averages(task.tokens)
-        outcomes.append(task.score_sentences(encoder.finished(averages, known), known))
+        outcomes.append(task.score_sentences(encoder.transform_averages(averages, known), known))
     return outcomes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
-from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load
+from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors.chunks import vectors_name
@@ -184,7 +184,7 @@ def compare(
     >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
     """
     options = options or FitOptions()
-    battery = tasks if isinstance(tasks, Battery) else load(tasks, options.data)
+    battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)
     title = name or vectors_name(vectors)
     found = fit_methods(
         vectors, methods, options, wanted=battery.words, first=battery.first, progress=progress
