@@ -66,7 +66,7 @@ def test_where_this_way_is_closed_numba_runs_the_loops(places, monkeypatch):
 def test_other_sources_compilers_and_processors_have_other_code(monkeypatch):
     before = native._fingerprint.__wrapped__(LOOPS)
     assert native._fingerprint.__wrapped__("conceptor.kernels.parse") != before
-    monkeypatch.setattr(native, "version", lambda name: "another")
+    monkeypatch.setattr(native, "_version_file", lambda name: b"another")
     assert native._fingerprint.__wrapped__(LOOPS) != before
 
 

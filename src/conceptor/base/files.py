@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +11,6 @@ from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-_FLUSH_SECONDS = 0.5
 
 
 def check_writable(
@@ -42,10 +38,9 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     check_writable(target)
     target = Path(target).resolve()
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.partial")
     try:
-        with sync_in_background(beside):
-            yield beside
+        yield beside
         publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
@@ -57,32 +52,6 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
     _sync(path)
     path.replace(target)
     _sync(target.parent)
-
-
-@contextmanager
-def sync_in_background(path: Path) -> Iterator[None]:
-    """Sync the file all along while it is written, so that little is left for the end."""
-    done = threading.Event()
-    failed: list[OSError] = []
-
-    def flush() -> None:
-        while not failed and not done.wait(_FLUSH_SECONDS):
-            try:
-                _sync(path)
-            except FileNotFoundError:  # not yet
-                pass
-            except OSError as error:
-                failed.append(error)
-
-    thread = threading.Thread(target=flush, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    if failed:  # the system reports a failed write once, so a later sync would succeed
-        raise failed[0]
 
 
 def _sync(path: Path) -> None:

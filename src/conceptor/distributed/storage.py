@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import publish, sync_in_background
+from conceptor.base.files import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -122,8 +122,7 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
         path = Path(name) / place.name
-        with sync_in_background(path) if place.is_local else nullcontext():
-            yield path
+        yield path
         if check is not None:
             check()
         if place.is_local:
