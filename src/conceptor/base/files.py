@@ -61,7 +61,7 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def sync_in_background(path: Path) -> Iterator[None]:
-    """Sync the file all along while it is written, so that little is left for the end."""
+    """Keep syncing the file while it is written, so that little is left for the end."""
     done = threading.Event()
     failed: list[OSError] = []
 
