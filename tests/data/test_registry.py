@@ -117,11 +117,11 @@ def leftovers(cache: Path) -> list[Path]:
 
 
 def test_a_download_is_verified_kept_and_not_repeated(server, cache):
-    path = datasets.fetch_file(FILE)
+    path = datasets.fetch(FILE)
     assert path == cache / "toys/pairs.txt"
     assert path.read_bytes() == CONTENT
     assert datasets.find(FILE) == (path, Origin.CACHE)
-    assert datasets.fetch_file(FILE) == path
+    assert datasets.fetch(FILE) == path
     assert len(server.requests) == 1
     assert leftovers(cache) == [path]
 
@@ -129,21 +129,21 @@ def test_a_download_is_verified_kept_and_not_repeated(server, cache):
 def test_wrong_bytes_are_refused_and_leave_nothing(server, cache):
     server.misbehaviour = ["wrong"]
     with pytest.raises(MissingDataError, match="wrong SHA-256"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
 
 
 def test_a_cut_connection_starts_again(server, cache):
     server.misbehaviour = ["cut"]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 2
 
 
 def test_a_connection_that_keeps_breaking_is_an_error_that_leaves_nothing(server, cache):
     server.misbehaviour = ["cut"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match=r"connection to 127\.0\.0\.1:\d+ broke"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
 
 
@@ -169,30 +169,30 @@ def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(MissingDataError, match=r"pairs\.txt cannot be written"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
 
 
 def test_404_is_final_and_500_is_tried_again(server, cache):
     server.misbehaviour = ["404"]
     with pytest.raises(MissingDataError, match="HTTP 404"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert len(server.requests) == 1
     server.misbehaviour = ["500"]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 3
     (cache / FILE.name).unlink()
     server.misbehaviour = ["503"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match="HTTP 503"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
 
 
 def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
-    path = datasets.fetch_file(FILE)
+    path = datasets.fetch(FILE)
     path.write_bytes(CONTENT[:-1] + b"!")
     assert datasets.find(FILE) is None
     assert datasets.verify(FILE) == [(path, False)]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert datasets.verify(FILE) == [(path, True)]
 
 
@@ -213,7 +213,7 @@ def test_progress_counts_the_bytes(server, cache):
             self.closed += 1
 
     bar = Bar()
-    datasets.fetch_file(FILE, progress=lambda file: bar)
+    datasets.fetch(FILE, progress=lambda file: bar)
     assert bar.seen == FILE.bytes
     assert bar.closed == 1
 
@@ -236,7 +236,7 @@ def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(
 
 def test_offline_never_asks(server, cache):
     with pytest.raises(MissingDataError, match="downloads are switched off"):
-        datasets.fetch_file(FILE, offline=True)
+        datasets.fetch(FILE, offline=True)
     assert server.requests == []
 
 
@@ -246,12 +246,12 @@ def test_the_named_directory_comes_first_and_must_be_right(server, cache, tmp_pa
     place.write_bytes(CONTENT)
     assert datasets.find(FILE, tmp_path / "data") == (place, Origin.DIRECTORY)
     monkeypatch.setenv("CONCEPTOR_DATA", str(tmp_path / "data"))
-    assert datasets.fetch_file(FILE) == place
+    assert datasets.fetch(FILE) == place
     place.write_bytes(b"edited")
     with pytest.raises(InvalidInputError, match=r"pairs\.txt: not the file this version expects"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     with pytest.raises(InvalidInputError, match="not a directory"):
-        datasets.fetch_file(FILE, tmp_path / "nowhere")
+        datasets.fetch(FILE, tmp_path / "nowhere")
     assert server.requests == []
 
 

@@ -16,10 +16,9 @@ Result = TypeVar("Result")
 
 def processors() -> int:
     """Return how many processors this process may use."""
-    try:
+    if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
+    return os.cpu_count() or 1
 
 
 def ordered_map(

@@ -215,7 +215,7 @@ def _package_file(copy: Packaged) -> Path | None:
 
 
 def fetch(
-    name: str,
+    file: str | DataFile,
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
@@ -229,24 +229,14 @@ def fetch(
         It was not found, and there is no network, the server failed or the bytes are wrong.
         Nothing is left in the cache then.
     """
-    return fetch_file(data_file(name), data, offline=offline, progress=progress)
-
-
-def fetch_file(
-    file: DataFile,
-    data: str | os.PathLike[str] | None = None,
-    *,
-    offline: bool = False,
-    progress: Bars | None = None,
-) -> Path:
-    """Do what `fetch` does, for a file that need not be in the registry."""
+    file = data_file(file) if isinstance(file, str) else file
     found = find(file, data)
     if found is not None:
         return found[0]
     if file.url is None:
-        raise MissingDataError(file, how_to_get(file))
+        raise MissingDataError(file, _how_to_get(file))
     if offline:
-        raise MissingDataError(file, f"downloads are switched off; {how_to_get(file)}")
+        raise MissingDataError(file, f"downloads are switched off; {_how_to_get(file)}")
     target = cache_directory() / file.name
     try:
         bar = functools.partial(progress, file) if progress else None
@@ -282,7 +272,7 @@ def gather(
     return paths, missing
 
 
-def how_to_get(file: DataFile) -> str:
+def _how_to_get(file: DataFile) -> str:
     """Return a clause that says how to get a file."""
     if file.url is not None:
         return "run: conceptor data fetch"

@@ -1,4 +1,4 @@
-"""Open and write vector files: the entry points of this package."""
+"""Open and write vectors files: the entry points of this package."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def open_vectors(
         len(replace_spaces) == 1 and "!" <= replace_spaces <= "~"
     ):
         raise InvalidInputError(
-            f"replace_spaces must be one visible ASCII character, not {replace_spaces!r}"
+            f'expected one visible ASCII character (replace_spaces="_"), not {replace_spaces!r}'
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
     check_readable_file(path)

@@ -142,7 +142,7 @@ def is_utf8(word: bytes) -> bool:
 class SeenWords:
     """The words seen so far as a set of 64-bit hashes, 11 to 21 bytes per word.
 
-    The probability that two words of n collide is n²/2⁶⁵: 2·10⁻⁷ for three million words.
+    The probability that any two of n words collide is n²/2⁶⁵: 2·10⁻⁷ for three million words.
     """
 
     def __init__(self) -> None:
