@@ -22,7 +22,7 @@ from conceptor.base.files import replacing
 from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
 from conceptor.comparing.paper import paper_tables
 from conceptor.data.registry import demo_vectors
-from conceptor.dialogue import SLOTS, Corpus, Options, load
+from conceptor.dialogue import SLOTS, Corpus, TrackerOptions, load_corpus
 from conceptor.dialogue.study import Study
 from conceptor.dialogue.trials import Trial, run_trial
 from conceptor.report.dialogue import dialogue_tables, verdict
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Trial]:
 
 
 def run(path: Path, shard: int, shards: int) -> None:
-    corpus = load()
+    corpus = load_corpus()
     # Seeds first, so that a study cut short has fewer seeds and not fewer methods.
     jobs = prepared(corpus).jobs(METHODS, SEEDS, SLOTS)
     by_slot = [[job for job in jobs if job.slot == slot] for slot in SLOTS]
@@ -73,14 +73,14 @@ def run(path: Path, shard: int, shards: int) -> None:
     for job in mine:
         if (job.method, job.seed, job.slot) in {(t.method, t.seed, t.slot) for t in read(path)}:
             continue
-        trial, _ = run_trial(corpus, job, Options())
+        trial, _ = run_trial(corpus, job, TrackerOptions())
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(trial.to_dict()) + "\n")
         print(f"{job}: epoch {trial.kept} of {len(trial.curve)}, {trial.seconds:.0f} s", flush=True)
 
 
 def summarise(path: Path) -> None:
-    corpus = load()
+    corpus = load_corpus()
     trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
     study = Study.from_trials("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
     with replacing(SUMMARY) as beside:

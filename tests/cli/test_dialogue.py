@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.dialogue.saved import BeliefTracker
 from conceptor.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
@@ -84,7 +84,7 @@ def test_json_saved_trackers_and_curves(run, vectors, tmp_path) -> None:
 
 def test_a_conversation(run, tmp_path) -> None:
     embedding = Embedding.random(10, 1)
-    options = Options(epochs=12, batch=64, batches=20, rate=0.01)
+    options = TrackerOptions(epochs=12, batch=64, batches=20, rate=0.01)
     weights = {
         slot: run_trial(MADE_CORPUS, Job("x", 0, slot, embedding), options)[1]
         for slot in ("price range", "area")
@@ -122,10 +122,10 @@ def test_a_conversation(run, tmp_path) -> None:
         (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
         (["--confirm", "no"], "--confirm is one of working, inert"),
         (["--start", "zero"], "--start is one of scaled, original"),
-        (["--rate", "2"], "learning rate"),
+        (["--rate", "2"], "rate is 2.0; it must be"),
         (["--json", "--markdown"], "one output format"),
         (["--load", "."], "--load is for --interactive"),
-        (["--interactive", "--load", "."], "holds no saved tracker"),
+        (["--interactive", "--load", "."], "no saved tracker"),
         (["--interactive", "--methods", "cn,abtt"], "one method"),
         (["--plot", "curves.gif3"], "svg, pdf or png"),
         (["missing.bin"], "missing.bin"),

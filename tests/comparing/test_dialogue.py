@@ -15,11 +15,11 @@ from conceptor.comparing.dialogue import (
     compare_dialogue,
     prepare,
 )
-from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.evaluation import WordVectors
 from tests.dialogues import MADE_CORPUS
 
-QUICK = Options(epochs=2, batch=16, batches=4)
+QUICK = TrackerOptions(epochs=2, batch=16, batches=4)
 
 
 @pytest.fixture

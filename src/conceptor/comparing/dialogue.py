@@ -12,7 +12,7 @@ from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL, parse_method
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import Progress, silent
 from conceptor.dialogue.embedding import Embedding
-from conceptor.dialogue.options import Options
+from conceptor.dialogue.options import TrackerOptions
 from conceptor.dialogue.woz import SLOTS
 from conceptor.fitting import fit_methods
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from conceptor.dialogue.study import Study
-    from conceptor.dialogue.trials import Job, Trial, Watch, Weights
+    from conceptor.dialogue.trials import Job, TrackerWeights, Trial, Watch
     from conceptor.dialogue.woz import Corpus
     from conceptor.fitting import FitOptions
 
@@ -127,12 +127,12 @@ def compare_dialogue(
     *,
     slots: Sequence[str] = SLOTS,
     seeds: int | Sequence[int] = 5,
-    options: Options | None = None,
+    options: TrackerOptions | None = None,
     workers: int | None = None,
     name: str = "vectors",
     progress: Progress = silent,
     watch: Watch | None = None,
-    keep: Callable[[Job, Weights], None] | None = None,
+    keep: Callable[[Job, TrackerWeights], None] | None = None,
 ) -> Study:
     """Train trackers on each method's vectors, several times, and compare their goals.
 
@@ -140,7 +140,7 @@ def compare_dialogue(
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
     corpus : Corpus
-        From `conceptor.dialogue.load`.
+        From `conceptor.dialogue.load_corpus`.
     methods : names
         As in `conceptor.comparing.words.compare`, and `random` for random vectors.
     fitting : FitOptions, optional
@@ -149,7 +149,7 @@ def compare_dialogue(
         Out of food, price range, area; all three give the joint goal as well.
     seeds : int or sequence of int
         How many runs, or their seeds.
-    options : Options, optional
+    options : TrackerOptions, optional
         The model and its training.
     workers : int, optional
         Processes; by default one for each processor. The result does not depend on it.
@@ -177,7 +177,7 @@ def compare_dialogue(
     for job, trial, weights in run_trials(
         corpus,
         jobs,
-        options or Options(),
+        options or TrackerOptions(),
         workers=workers or os.cpu_count() or 1,
         watch=watch or ignore,
     ):

@@ -20,8 +20,7 @@ from conceptor.base.progress import Progress, silent
 from conceptor.comparing.dialogue import compare_dialogue, need_torch
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.dialogue.woz import SLOTS
-from conceptor.dialogue.woz import load as load_dialogues
+from conceptor.dialogue.woz import SLOTS, load_corpus
 from conceptor.fitting import FitOptions
 from conceptor.lexicon.files import Lexicon
 from conceptor.weights import PAPER_VOCABULARY
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.comparing.words import Comparison
-    from conceptor.dialogue import Options
+    from conceptor.dialogue import TrackerOptions
     from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import Watch
     from conceptor.evaluation import Battery
@@ -128,7 +127,7 @@ def reproduce(
     battery: Battery,
     *,
     dialogue: int = 1,
-    options: Options | None = None,
+    options: TrackerOptions | None = None,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
     progress: Progress = silent,
@@ -144,7 +143,7 @@ def reproduce(
         The paper's three tasks.
     dialogue : int
         How often a dialogue state tracker is trained on each method's vectors; 0 for never.
-    options : Options, optional
+    options : TrackerOptions, optional
         How it is trained.
     data, offline
         Where the estimation vocabulary is looked for, without which there is no protocol; the
@@ -177,7 +176,7 @@ def reproduce(
     corpus = None
     try:
         need_torch()
-        corpus = load_dialogues(data, offline=offline) if dialogue else None
+        corpus = load_corpus(data, offline=offline) if dialogue else None
     except (datasets.MissingDataError, MissingExtraError) as error:
         missing["dialogue"] = str(error)
     studies = {
