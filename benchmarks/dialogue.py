@@ -19,7 +19,7 @@ from pathlib import Path
 from conceptor.methods import DEFAULT_METHODS, settings_for
 
 from conceptor.base.files import replacing
-from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
+from conceptor.comparing.dialogue import RANDOM, MethodEmbeddings, embed_corpus
 from conceptor.comparing.paper import paper_tables
 from conceptor.data.registry import demo_vectors
 from conceptor.dialogue import SLOTS, Corpus, TrackerOptions, load_corpus
@@ -52,9 +52,9 @@ def main() -> None:
             print("\n".join(section()))
 
 
-def prepared(corpus: Corpus) -> Prepared:
+def prepared(corpus: Corpus) -> MethodEmbeddings:
     vectors = demo_vectors()
-    return prepare(vectors, corpus, METHODS, settings_for(vectors))
+    return embed_corpus(vectors, corpus, METHODS, settings_for(vectors))
 
 
 def read(path: Path) -> list[Trial]:

@@ -117,7 +117,7 @@ def test_a_conversation(run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--slots", "wine"], "no slot is called 'wine'; there are food, price range, area"),
+        (["--slots", "wine"], "unknown slot 'wine'; choose from food, price range, area"),
         (["--methods", "magic"], "unknown method 'magic'"),
         (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
         (["--confirm", "no"], "--confirm is one of working, inert"),
@@ -145,7 +145,9 @@ def test_vectors_without_a_word_of_the_dialogues(run, tmp_path) -> None:
     write_vectors(tmp_path / "v.bin", [(["zzz", "yyy"], np.eye(2, dtype=np.float32))])
     shown = run("v.bin", "--methods", "original", *SHORT)
     assert shown.returncode == 2
-    assert shown.stderr == "conceptor: the vectors hold none of the dialogues' words\n"
+    assert shown.stderr == (
+        "conceptor: the vectors contain none of the dialogues' words; check that they are English\n"
+    )
 
 
 def test_help_shows_how(run) -> None:

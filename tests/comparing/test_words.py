@@ -23,7 +23,7 @@ from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.report.page import page
 from conceptor.report.paper import gates_text
-from conceptor.report.tables import comma_separated, comparison_tables, evaluation_tables, markdown
+from conceptor.report.tables import comparison_tables, csv_text, evaluation_tables, markdown
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import Weights, rank_weights
@@ -186,7 +186,7 @@ def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, batt
 
 
 def test_csv_has_a_line_for_each_score_at_full_precision(comparison):
-    lines = comma_separated(comparison.evaluations).splitlines()
+    lines = csv_text(comparison.evaluations).splitlines()
     assert len(lines) == 1 + 3 * len(ALL)
     first = lines[1].split(",")
     assert first[:4] == ["original", "similarity", "one", "spearman"]

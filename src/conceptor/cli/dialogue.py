@@ -116,12 +116,12 @@ def dialogue(
     [b]conceptor dialogue --interactive --load trackers/cn/0[/b]
     """
     from conceptor.algebra.methods import DEFAULT_METHODS
-    from conceptor.comparing.dialogue import checked_methods, checked_slots, need_torch
+    from conceptor.comparing.dialogue import require_torch, validate_methods, validate_slots
     from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update
 
     one_format(as_json, as_markdown)
     check_outputs([output], [vectors], plot)
-    need_torch()
+    require_torch()
     if load is not None:
         if not interactive:
             raise InvalidInputError("--load is for --interactive")
@@ -139,7 +139,7 @@ def dialogue(
         rate=rate,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
-    chosen = checked_methods(split(methods) if methods is not None else default)
+    chosen = validate_methods(split(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive trains one method; name one with --methods")
     if save is not None:
@@ -147,7 +147,7 @@ def dialogue(
     study, trackers = _train(
         vectors,
         chosen,
-        checked_slots(split(slots)),
+        validate_slots(split(slots)),
         1 if interactive else seeds,
         options,
         workers,
