@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.dialogue.saved import BeliefTracker
 from conceptor.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
@@ -84,7 +84,7 @@ def test_json_saved_trackers_and_curves(run, vectors, tmp_path) -> None:
 
 def test_a_conversation(run, tmp_path) -> None:
     embedding = Embedding.random(10, 1)
-    options = Options(epochs=12, batch=64, batches=20, rate=0.01)
+    options = TrackerOptions(epochs=12, batch=64, batches=20, rate=0.01)
     weights = {
         slot: run_trial(MADE_CORPUS, Job("x", 0, slot, embedding), options)[1]
         for slot in ("price range", "area")
@@ -117,15 +117,15 @@ def test_a_conversation(run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--slots", "wine"], "no slot is called 'wine'; there are food, price range, area"),
+        (["--slots", "wine"], "unknown slot 'wine'; choose from food, price range, area"),
         (["--methods", "magic"], "unknown method 'magic'"),
         (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
         (["--confirm", "no"], "--confirm is one of working, inert"),
         (["--start", "zero"], "--start is one of scaled, original"),
-        (["--rate", "2"], "learning rate"),
+        (["--rate", "2"], "rate is 2.0; it must be"),
         (["--json", "--markdown"], "one output format"),
         (["--load", "."], "--load is for --interactive"),
-        (["--interactive", "--load", "."], "holds no saved tracker"),
+        (["--interactive", "--load", "."], "no saved tracker"),
         (["--interactive", "--methods", "cn,abtt"], "one method"),
         (["--plot", "curves.gif3"], "svg, pdf or png"),
         (["missing.bin"], "missing.bin"),
@@ -145,7 +145,9 @@ def test_vectors_without_a_word_of_the_dialogues(run, tmp_path) -> None:
     write_vectors(tmp_path / "v.bin", [(["zzz", "yyy"], np.eye(2, dtype=np.float32))])
     shown = run("v.bin", "--methods", "original", *SHORT)
     assert shown.returncode == 2
-    assert shown.stderr == "conceptor: the vectors hold none of the dialogues' words\n"
+    assert shown.stderr == (
+        "conceptor: the vectors contain none of the dialogues' words; check that they are English\n"
+    )
 
 
 def test_help_shows_how(run) -> None:

