@@ -17,10 +17,13 @@ from conceptor.fitting import FitOptions
 from conceptor.vectors import open_vectors
 from conceptor.vectors.table import as_word_vectors
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("CONCEPTOR_DATA"),
-    reason="set CONCEPTOR_DATA to a directory with the benchmark files",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not os.environ.get("CONCEPTOR_DATA"),
+        reason="set CONCEPTOR_DATA to a directory with the benchmark files",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -93,13 +93,3 @@ def test_the_front_door() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = conceptor.Nothing
     assert sorted(conceptor._HOMES) == sorted(conceptor.__all__)
-
-
-def test_docstring_examples() -> None:
-    import doctest
-
-    import conceptor.estimators
-
-    result = doctest.testmod(conceptor.estimators)
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -171,6 +171,7 @@ MEMORY_PROBE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
 def test_memory_does_not_grow_with_the_vocabulary(tmp_path):
     def peak(rows: int, name: str) -> float:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conceptor import ConceptorNegation, InvalidInputError, Moments
@@ -88,12 +88,13 @@ def test_words_that_count_the_same_look_at_the_second_direction(values):
         assert alpha * np.sqrt(values.mean()) == pytest.approx(3 / second_at_mean_one(values))
 
 
+@settings(max_examples=20)
 @given(values=positive)
 def test_from_use_to_equal_weights_nothing_jumps(values):
-    counts = np.linspace(200, 800, 601)
+    counts = np.linspace(200, 800, 61)
     found = np.log([suggested_aperture(values, 1000, effective) for effective in counts])
     ends = np.log([suggested_aperture(values, 1000, effective) for effective in (250, 750)])
-    assert np.abs(np.diff(found)).max() <= abs(ends[1] - ends[0]) / 100 + 0.01
+    assert np.abs(np.diff(found)).max() <= abs(ends[1] - ends[0]) / 10 + 0.1
     assert (np.minimum(*ends) - 0.3 <= found).all()
     assert (found <= np.maximum(*ends) + 0.3).all()
 

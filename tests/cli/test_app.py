@@ -14,6 +14,7 @@ import pytest
 from conceptor import __version__
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import app as application
+from tests.processes import start
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +78,7 @@ def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys
 def test_an_interrupt_while_modules_are_imported_ends_it_quietly(tmp_path) -> None:
     """A module in place of Typer, which is imported first, lets the interrupt come in time."""
     (tmp_path / "typer.py").write_text("print('here', flush=True)\nimport time\ntime.sleep(30)\n")
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-m", "conceptor", "--version"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -111,7 +112,7 @@ def test_an_interrupt_after_the_work_is_not_met_with_a_traceback() -> None:
         "import sys, threading, time; from conceptor.cli import main;"
         "threading.Timer(1.5, lambda: None).start(); sys.argv = ['conceptor', '--version']; main()"
     )
-    process = subprocess.Popen(
+    process = start(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None

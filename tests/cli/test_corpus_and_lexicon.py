@@ -126,6 +126,7 @@ def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
     assert not (tmp_path / "out.bin").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files")
 def test_table_two_is_filled_by_compare(tmp_path, run):
     (tmp_path / "other.txt").write_text("chat chien\n")

