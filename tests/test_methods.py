@@ -12,7 +12,8 @@ import pytest
 import conceptor
 from conceptor import compare, evaluate, postprocess
 from conceptor.algebra.methods import METHODS, Recipe, parse_method, spectral_methods
-from conceptor.cli import evaluation, file_options
+from conceptor.cli import evaluation
+from conceptor.cli import options as cli_options
 from conceptor.evaluation import Battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, fit_methods
@@ -87,7 +88,7 @@ def test_the_scikit_learn_class_is_the_recipe(method):
 def test_every_front_names_every_method():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     hints = get_type_hints(evaluation.compare, include_extras=True)
-    shown = [each.__metadata__[0].help for each in (file_options.MethodOption, hints["methods"])]
+    shown = [each.__metadata__[0].help for each in (cli_options.MethodOption, hints["methods"])]
     for name in METHODS:
         for text in shown:
             assert re.search(rf"\b{name}\b", text), name

@@ -115,9 +115,9 @@ def test_retrofitting_a_file_to_standard_output(run, vectors):
 def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
     (tmp_path / "bad.txt").write_text("w1 w2\nw3\n")
     for arguments, message in [
-        ((), "a lexicon is needed"),
+        ((), "no lexicon was given"),
         (("--synonyms", "bad.txt"), "bad.txt, line 2: expected two words, found 'w3'"),
-        (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "no meaning"),
+        (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "does not apply"),
     ]:
         assert_refused(run("counterfit", "in.bin", "out.bin", *arguments), message)
     assert_refused(

@@ -103,7 +103,7 @@ def test_a_conversation(run, tmp_path) -> None:
         "--interactive", "--load", "tracker", said="\n".join([*lines, "new", "hello there"])
     )
     assert shown.returncode == 0, shown.stderr
-    assert shown.stderr == "conceptor: this asks for nothing; slots: food, price range, area\n"
+    assert shown.stderr == "conceptor: not a system act; name a slot: food, price range, area\n"
     states = [line.split("(")[0].split() for line in shown.stdout.splitlines()]
     assert states == [
         ["price", "range", "cheap"],
@@ -120,12 +120,12 @@ def test_a_conversation(run, tmp_path) -> None:
     [
         (["--slots", "wine"], "unknown slot 'wine'; choose from food, price range, area"),
         (["--methods", "magic"], "unknown method 'magic'"),
-        (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
-        (["--confirm", "no"], "--confirm is one of working, inert"),
-        (["--start", "zero"], "--start is one of scaled, original"),
+        (["--update", "none"], "--update is 'none'; it must be one of constrained, full, alpha"),
+        (["--confirm", "no"], "--confirm is 'no'; it must be one of working, inert"),
+        (["--start", "zero"], "--start is 'zero'; it must be one of scaled, original"),
         (["--rate", "2"], "rate is 2.0; it must be"),
         (["--json", "--markdown"], "one output format"),
-        (["--load", "."], "--load is for --interactive"),
+        (["--load", "."], "--load is only for --interactive"),
         (["--interactive", "--load", "."], "no saved tracker"),
         (["--interactive", "--methods", "cn,abtt"], "one method"),
         (["--plot", "curves.gif3"], "svg, pdf or png"),

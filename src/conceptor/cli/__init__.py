@@ -1,4 +1,4 @@
-"""The command line: parse, call, show."""
+"""The command line: parse options, call the library, show results."""
 
 from __future__ import annotations
 

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.evaluation_options import opened, split
-from conceptor.cli.file_options import FunctionWords, Vocabulary, Weights  # noqa: TC001 - Typer
-from conceptor.cli.output import as_json_text, warn
+from conceptor.cli.inputs import open_or_demo, split_list
+from conceptor.cli.options import (
+    FunctionWordsOption,
+    JsonOption,
+    VocabularyOption,
+    WeightsOption,
+)
+from conceptor.cli.output import to_json, warn
 
 if TYPE_CHECKING:
     from conceptor.neighbours import Neighbour
@@ -46,10 +51,10 @@ def neighbors(
             "log(1 + rank/1000). 0.02 to 0.04 are mild.",
         ),
     ] = 0.0,
-    weights: Weights = None,
-    vocabulary: Vocabulary = None,
-    function_words: FunctionWords = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    weights: WeightsOption = None,
+    vocabulary: VocabularyOption = None,
+    function_words: FunctionWordsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the nearest words among all words, with cosine and rank, for several methods.
 
@@ -63,13 +68,15 @@ def neighbors(
     from conceptor.fitting import FitOptions
     from conceptor.neighbours import most_similar
 
-    source = opened(None if vectors == "demo" and not Path(vectors).exists() else Path(vectors))
+    source = open_or_demo(
+        None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
+    )
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
         found = most_similar(
             source,
             words,
-            split(methods),
+            split_list(methods),
             options,
             n=number,
             among=among,
@@ -81,7 +88,7 @@ def neighbors(
             method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
             for method, by_word in found.items()
         }
-        typer.echo(as_json_text(plain), nl=False)
+        typer.echo(to_json(plain), nl=False)
         return
     _show(found)
     warn(_remarks(found))
