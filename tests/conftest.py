@@ -3,6 +3,12 @@ from __future__ import annotations
 import importlib.util
 import os
 
+# Tests run side by side, one on each core; matrix products on several threads each would only
+# get in each other's way. Set before NumPy is imported, which looks at it once; processes that
+# tests start inherit it.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

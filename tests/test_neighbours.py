@@ -10,7 +10,7 @@ import pytest
 from conceptor import InvalidInputError, most_similar
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors import write_vectors
-from tests.cli import process
+from tests.processes import conceptor
 
 WORDS = [f"w{i:03d}" for i in range(300)]
 
@@ -52,14 +52,14 @@ def test_words_that_are_not_there(table):
 
 def test_the_command(table, tmp_path):
     write_vectors(tmp_path / "v.bin", [table])
-    run = process.conceptor("neighbors", "v.bin", "w003", cwd=tmp_path, cache=tmp_path)
+    run = conceptor("neighbors", "v.bin", "w003", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     near = most_similar(tmp_path / "v.bin", "w003", ["original", "cn"])
     for method in ("original", "cn"):
         assert method in run.stdout
         assert all(one.word in run.stdout for one in near[method]["w003"])
     arguments = ["neighbors", "v.bin", "w003", "w004", "--methods", "abtt", "-n", 3, "--json"]
-    shown = process.conceptor(*arguments, cwd=tmp_path, cache=tmp_path)
+    shown = conceptor(*arguments, cwd=tmp_path)
     found = json.loads(shown.stdout)
     assert [one["word"] for one in found["abtt"]["w004"]] == [
         one.word
@@ -67,6 +67,6 @@ def test_the_command(table, tmp_path):
             "w004"
         ]
     ]
-    wrong = process.conceptor("neighbors", "v.bin", "w30", cwd=tmp_path, cache=tmp_path)
+    wrong = conceptor("neighbors", "v.bin", "w30", cwd=tmp_path)
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from conceptor import __version__
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import app as application
-from tests.processes import start
+from tests.platforms import posix_only
+from tests.processes import call, command, conceptor, start
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +24,6 @@ def interrupts_work_again():
     yield
     for number, handler in handlers.items():
         signal.signal(number, handler)
-
-
-def conceptor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "conceptor", *arguments], capture_output=True, text=True, check=False
-    )
 
 
 def test_version_and_help() -> None:
@@ -46,6 +41,24 @@ def test_a_wrong_call_is_2() -> None:
     assert wrong.returncode == 2
     assert "nonsense" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["convert", "-", "-", "--format", "word2vec-text"], 0),
+        (["inspect", "missing.txt"], 2),
+        (["convert", "-", "out.csv", "--force"], 0),
+    ],
+)
+def test_a_call_within_this_process_shows_what_a_process_shows(arguments, status, tmp_path) -> None:
+    """Other tests take one for the other."""
+    text = "é 1 2\nb 3 4\n"
+    process = conceptor(*arguments, said=text, cwd=tmp_path, encoding="utf-8")
+    within = call(*arguments, said=text, cwd=tmp_path)
+    assert within.returncode == process.returncode == status
+    assert re.sub(r" in .* s .*", "", within.stderr) == re.sub(r" in .* s .*", "", process.stderr)
+    assert within.stdout == process.stdout
 
 
 @pytest.mark.parametrize(
@@ -75,15 +88,17 @@ def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys
         application.main()
 
 
+@posix_only("sends signals")
 def test_an_interrupt_while_modules_are_imported_ends_it_quietly(tmp_path) -> None:
     """A module in place of Typer, which is imported first, lets the interrupt come in time."""
-    (tmp_path / "typer.py").write_text("print('here', flush=True)\nimport time\ntime.sleep(30)\n")
+    (tmp_path / "typer.py").write_text("print('here', flush=True)\nimport time\ntime.sleep(300)\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     process = start(
-        [sys.executable, "-m", "conceptor", "--version"],
+        command("--version"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        env=os.environ | {"PYTHONPATH": path},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"
@@ -95,29 +110,34 @@ def test_an_interrupt_while_modules_are_imported_ends_it_quietly(tmp_path) -> No
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
 def test_signs_that_the_output_cannot_hold_are_spelt_out(encoding, tmp_path) -> None:
     (tmp_path / "x.txt").write_text("é 1 2\nb 3 4\nc -1 0\n", encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "conceptor", "inspect", "x.txt"],
-        capture_output=True,
+    shown = conceptor(
+        *("inspect", "x.txt"),
         cwd=tmp_path,
         env=os.environ | {"PYTHONIOENCODING": encoding},
-        check=False,
+        text=False,
     )
-    assert run.returncode == 0, run.stderr
-    assert b"1 \\u2013 5" in run.stdout
+    assert shown.returncode == 0, shown.stderr
+    assert b"1 \\u2013 5" in shown.stdout
 
 
+@posix_only("sends signals")
 def test_an_interrupt_after_the_work_is_not_met_with_a_traceback() -> None:
-    """A thread that ends later keeps Python in its shutdown, where the interrupt comes."""
+    """What is called at exit waits here until its input ends: the interrupt comes meanwhile."""
     code = (
-        "import sys, threading, time; from conceptor.cli import main;"
-        "threading.Timer(1.5, lambda: None).start(); sys.argv = ['conceptor', '--version']; main()"
+        "import atexit, sys; from conceptor.cli import main\n"
+        "atexit.register(lambda: (print('leaving', flush=True), sys.stdin.read()))\n"
+        "sys.argv = ['conceptor', '--version']; main()"
     )
     process = start(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == f"conceptor {__version__}\n"
-    time.sleep(0.3)
+    assert process.stdout.readline() == "leaving\n"
     process.send_signal(signal.SIGINT)
     assert process.communicate()[1] == ""
     assert process.returncode == 0

@@ -1,12 +1,11 @@
-"""`train-ppmi` and `counterfit` as users run them: a process, its files and its exit code."""
+"""`train-ppmi` and `counterfit` on the command line: what they write, show and refuse."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from conceptor.corpus import PPMIVectors
 from conceptor.lexicon import CounterFitting
 from conceptor.vectors import open_vectors, write_vectors
+from tests import processes
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 SENTENCES = [
@@ -25,16 +25,14 @@ SENTENCES = [
 
 @pytest.fixture
 def run(tmp_path):
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "conceptor", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            check=False,
-        )
+    """Run conceptor as a process."""
+    return partial(processes.conceptor, cwd=tmp_path)
 
-    return run
+
+@pytest.fixture
+def call(tmp_path):
+    """Call conceptor within this process."""
+    return partial(processes.call, cwd=tmp_path)
 
 
 def assert_refused(result, message: str) -> None:
@@ -44,7 +42,7 @@ def assert_refused(result, message: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_vectors_are_trained_from_several_files_and_their_counts_are_weights(tmp_path, run):
+def test_vectors_are_trained_from_several_files_and_their_counts_are_weights(tmp_path, run, call):
     (tmp_path / "a.txt").write_text("\n".join(SENTENCES[:2]))
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(SENTENCES[2].encode()))
     done = run(
@@ -59,11 +57,11 @@ def test_vectors_are_trained_from_several_files_and_their_counts_are_weights(tmp
     np.testing.assert_array_equal(X, trained.vectors())
     assert report["words"] == len(words)
     assert report["tokens"] == sum(len(sentence.split()) for sentence in SENTENCES)
-    weighted = run("postprocess", "vectors.bin", "cn.txt", "--weights", "counts.txt")
+    weighted = call("postprocess", "vectors.bin", "cn.txt", "--weights", "counts.txt")
     assert weighted.returncode == 0, weighted.stderr
 
 
-def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
+def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, call):
     (tmp_path / "latin1.txt").write_bytes(b"un caf\xe9 noir\n" * 50)
     (tmp_path / "few.txt").write_text("one two three\n" * 20)
     for arguments, message in [
@@ -72,7 +70,7 @@ def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, run):
         (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
         (("few.txt", "v.bin", "--counts", "v.bin"), "would be written twice"),
     ]:
-        assert_refused(run("train-ppmi", *arguments), message)
+        assert_refused(call("train-ppmi", *arguments), message)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["few.txt", "latin1.txt"]
 
 
@@ -104,35 +102,35 @@ def test_counter_fitting_a_file(tmp_path, run, vectors):
     assert out[~changed].tobytes() == X[~changed].tobytes()
 
 
-def test_retrofitting_a_file_to_standard_output(run, vectors):
+def test_retrofitting_a_file_to_standard_output(call, vectors):
     words, _ = vectors
-    done = run("counterfit", "in.bin", "-", "--synonyms", "syn.txt", "--retrofit")
+    done = call("counterfit", "in.bin", "-", "--synonyms", "syn.txt", "--retrofit")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == words
     assert "50 words, 4 of them changed" in done.stderr
 
 
-def test_counter_fitting_refuses_what_is_wrong(tmp_path, run, vectors):
+def test_counter_fitting_refuses_what_is_wrong(tmp_path, call, vectors):
     (tmp_path / "bad.txt").write_text("w1 w2\nw3\n")
     for arguments, message in [
         ((), "no lexicon was given"),
         (("--synonyms", "bad.txt"), "bad.txt, line 2: expected two words, found 'w3'"),
         (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "does not apply"),
     ]:
-        assert_refused(run("counterfit", "in.bin", "out.bin", *arguments), message)
+        assert_refused(call("counterfit", "in.bin", "out.bin", *arguments), message)
     assert_refused(
-        run("counterfit", "in.bin", "in.bin", "--synonyms", "syn.txt", "--force"), "is the input"
+        call("counterfit", "in.bin", "in.bin", "--synonyms", "syn.txt", "--force"), "is the input"
     )
     assert not (tmp_path / "out.bin").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA, reason="set CONCEPTOR_DATA to a directory with the benchmark files")
-def test_table_two_is_filled_by_compare(tmp_path, run):
+def test_table_two_is_filled_by_compare(tmp_path, call):
     (tmp_path / "other.txt").write_text("chat chien\n")
     vectors = f"{DATA}/vectors/googlenews-13k.bin"
     asked = ["compare", vectors, "--tasks", "similarity", "--resamples", 0, "--json"]
-    done = run(*asked, "--methods", "original,counterfit,cn+counterfit")
+    done = call(*asked, "--methods", "original,counterfit,cn+counterfit")
     assert done.returncode == 0, done.stderr
     simlex = {
         method["name"]: next(r["score"] for r in method["results"] if r["dataset"] == "SimLex")
@@ -141,5 +139,5 @@ def test_table_two_is_filled_by_compare(tmp_path, run):
     assert list(simlex) == ["original", "counterfit", "cn+counterfit"]
     assert simlex["counterfit"] > simlex["original"] + 10
     assert simlex["cn+counterfit"] > simlex["original"] + 10
-    wrong = run(*asked, "--methods", "counterfit-syn", "--synonyms", "other.txt")
+    wrong = call(*asked, "--methods", "counterfit-syn", "--synonyms", "other.txt")
     assert_refused(wrong, "no pair of the lexicon has non-zero vectors for both words")

@@ -1,11 +1,10 @@
-"""`conceptor dialogue` as users run it: a process, its output and its exit code."""
+"""`conceptor dialogue` on the command line: its output and its exit code."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.dialogue.saved import BeliefTracker
 from conceptor.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
+from tests import processes
 from tests.dialogues import MADE_CORPUS
 
 DATA = os.environ.get("CONCEPTOR_DATA")
@@ -25,17 +25,14 @@ SHORT = ("--epochs", 1, "--batch", 16, "--slots", "price range", "--workers", 1)
 
 @pytest.fixture
 def run(tmp_path):
-    def run(*arguments: object, said: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "conceptor", "dialogue", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            check=False,
-            input=said,
-        )
+    """Run it as a process."""
+    return partial(processes.conceptor, "dialogue", cwd=tmp_path)
 
-    return run
+
+@pytest.fixture
+def call(tmp_path):
+    """Call it within this process."""
+    return partial(processes.call, "dialogue", cwd=tmp_path)
 
 
 @pytest.fixture
@@ -49,8 +46,8 @@ def vectors(tmp_path, rng):
 
 
 @needs_data
-def test_a_table_with_every_run_and_what_is_missing(run, vectors) -> None:
-    shown = run(vectors, "--methods", "original,random", "--seeds", 2, *SHORT)
+def test_a_table_with_every_run_and_what_is_missing(call, vectors) -> None:
+    shown = call(vectors, "--methods", "original,random", "--seeds", 2, *SHORT)
     assert shown.returncode == 0, shown.stderr
     for label in ("original (2)", "random (2)", "string match", "original, seed 1", "random, seed"):
         assert label in shown.stdout
@@ -61,7 +58,7 @@ def test_a_table_with_every_run_and_what_is_missing(run, vectors) -> None:
 
 @pytest.mark.slow
 @needs_data
-def test_json_saved_trackers_and_curves(run, vectors, tmp_path) -> None:
+def test_json_saved_trackers_and_curves(run, call, vectors, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     methods = ("--methods", "original,cn", "--seeds", 1)
     files = ("--save", "saved", "--plot", "curves.svg", "-o", "found.json")
@@ -74,11 +71,11 @@ def test_json_saved_trackers_and_curves(run, vectors, tmp_path) -> None:
     assert only["seed"] == 0
     assert len(only["curves"]["price range"]) == 1
     assert (tmp_path / "curves.svg").read_text().startswith("<?xml")
-    again = run(vectors, *methods, *SHORT, "--json")
+    again = call(vectors, *methods, *SHORT, "--json")
     for one, other in zip(found["methods"], json.loads(again.stdout)["methods"], strict=True):
         assert one["mean"] == other["mean"]
         assert one["runs"][0]["curves"] == other["runs"][0]["curves"]
-    said = run("--interactive", "--load", "saved/cn/0", said="cheap\n")
+    said = call("--interactive", "--load", "saved/cn/0", said="cheap\n")
     assert said.returncode == 0, said.stderr
     assert said.stdout.startswith("  price range ")
 
@@ -132,26 +129,26 @@ def test_a_conversation(run, tmp_path) -> None:
         (["missing.bin"], "missing.bin"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(run, arguments, message) -> None:
-    shown = run(*arguments)
+def test_what_is_wrong_is_said_in_one_line(call, arguments, message) -> None:
+    shown = call(*arguments)
     assert shown.returncode != 0
     assert message in shown.stderr
     assert shown.stderr.startswith("conceptor: ")
     assert shown.stderr.count("\n") == 1
 
 
-def test_vectors_without_a_word_of_the_dialogues(run, tmp_path) -> None:
+def test_vectors_without_a_word_of_the_dialogues(call, tmp_path) -> None:
     if not DATA:
         pytest.skip("needs the dialogues")
     write_vectors(tmp_path / "v.bin", [(["zzz", "yyy"], np.eye(2, dtype=np.float32))])
-    shown = run("v.bin", "--methods", "original", *SHORT)
+    shown = call("v.bin", "--methods", "original", *SHORT)
     assert shown.returncode == 2
     assert shown.stderr == (
         "conceptor: the vectors contain none of the dialogues' words; check that they are English\n"
     )
 
 
-def test_help_shows_how(run) -> None:
-    shown = run("--help")
+def test_help_shows_how(call) -> None:
+    shown = call("--help")
     assert shown.returncode == 0
     assert "conceptor dialogue --interactive --load" in " ".join(shown.stdout.split())

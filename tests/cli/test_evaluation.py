@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from conceptor.vectors import write_vectors
-from tests.cli import process
+from tests import processes
+from tests.platforms import posix_only
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 needs_data = pytest.mark.skipif(
@@ -24,12 +25,24 @@ COLUMNS = ["task", "dataset", "metric", "score", "used", "total"]
 
 @pytest.fixture
 def run(tmp_path):
-    """Run conceptor on a machine without network, data directory or cache."""
+    """Run conceptor as a process, on a machine without network, data directory or cache."""
 
     def run(*arguments: object, **environment: str):
-        return process.conceptor(*arguments, cwd=tmp_path, cache=tmp_path / "cache", **environment)
+        bare = processes.bare_machine(tmp_path / "cache", **environment)
+        return processes.conceptor(*arguments, cwd=tmp_path, env=bare)
 
     return run
+
+
+@pytest.fixture
+def call(tmp_path):
+    """Call conceptor within this process, otherwise in the same way."""
+
+    def call(*arguments: object):
+        bare = processes.bare_machine(tmp_path / "cache")
+        return processes.call(*arguments, cwd=tmp_path, env=bare)
+
+    return call
 
 
 def assert_one_line(error: str) -> None:
@@ -60,8 +73,8 @@ def small_file(tmp_path_factory) -> Path:
     "command",
     [["evaluate"], ["compare"], ["reproduce"], ["data"], ["data", "list"], ["data", "fetch"]],
 )
-def test_help_shows_an_example(run, command):
-    shown = run(*command, "--help")
+def test_help_shows_an_example(call, command):
+    shown = call(*command, "--help")
     assert shown.returncode == 0
     assert "Usage" in shown.stdout
     assert command == ["data"] or "conceptor " + " ".join(command) in shown.stdout.replace(
@@ -93,17 +106,17 @@ def test_evaluate_prints_the_documented_json(run, small_file):
     ]
 
 
-def test_evaluate_takes_several_files(run, small_file, tmp_path):
+def test_evaluate_takes_several_files(call, small_file, tmp_path):
     other = tmp_path / "other.txt"
-    assert run("convert", small_file, other).returncode == 0
-    shown = run("evaluate", small_file, other, "--tasks", "similarity", "--json", "--offline")
+    assert call("convert", small_file, other).returncode == 0
+    shown = call("evaluate", small_file, other, "--tasks", "similarity", "--json", "--offline")
     first, second = json.loads(shown.stdout)
     assert [row["score"] for row in first["results"]] == [row["score"] for row in second["results"]]
-    table = run("evaluate", small_file, other, "--tasks", "similarity", "--markdown", "--offline")
+    table = call("evaluate", small_file, other, "--tasks", "similarity", "--markdown", "--offline")
     assert f"| {small_file} | {other} | used |" in table.stdout
 
 
-def test_compare_formats_hold_the_same_figures(run, small_file, tmp_path):
+def test_compare_formats_hold_the_same_figures(call, small_file, tmp_path):
     common = (
         "compare",
         small_file,
@@ -114,23 +127,23 @@ def test_compare_formats_hold_the_same_figures(run, small_file, tmp_path):
         "--offline",
     )
     common += ("--resamples", 100)
-    found = json.loads(run(*common, "--json").stdout)
+    found = json.loads(call(*common, "--json").stdout)
     assert [method["name"] for method in found["methods"]] == ["original", "cn"]
     scores = {m["name"]: [row["score"] for row in m["results"]] for m in found["methods"]}
-    lines = list(csv.DictReader(io.StringIO(run(*common, "--csv").stdout)))
+    lines = list(csv.DictReader(io.StringIO(call(*common, "--csv").stdout)))
     for name, expected in scores.items():
         assert [float(line["score"]) for line in lines if line["method"] == name] == expected
-    assert f"{scores['cn'][0]:.2f}" in run(*common, "--markdown").stdout
-    assert run(*common, "--html", "-o", "page.html").stdout == ""
+    assert f"{scores['cn'][0]:.2f}" in call(*common, "--markdown").stdout
+    assert call(*common, "--html", "-o", "page.html").stdout == ""
     page = (tmp_path / "page.html").read_text()
     assert f"{scores['cn'][0]:.2f}" in page
     assert "<svg" in page
 
 
-def test_policies_and_starts_reach_the_tasks(run, small_file):
+def test_policies_and_starts_reach_the_tasks(call, small_file):
     common = ("evaluate", small_file, "--tasks", "similarity", "--json", "--offline")
-    assert run(*common, "--missing", "zero", "--kmeans", "plusplus").returncode == 0
-    wrong = run(*common, "--missing", "guess")
+    assert call(*common, "--missing", "zero", "--kmeans", "plusplus").returncode == 0
+    wrong = call(*common, "--missing", "guess")
     assert wrong.returncode == 2
     assert_one_line(wrong.stderr)
     assert "skip, lowercase, zero" in wrong.stderr
@@ -149,18 +162,18 @@ def test_policies_and_starts_reach_the_tasks(run, small_file):
         (["data", "list", "--data", "nowhere"], 2, "not a directory"),
     ],
 )
-def test_errors_are_one_line_and_an_exit_code(run, arguments, code, said):
-    shown = run(*arguments)
+def test_errors_are_one_line_and_an_exit_code(call, arguments, code, said):
+    shown = call(*arguments)
     assert shown.returncode == code, shown.stderr
     assert_one_line(shown.stderr)
     assert said in shown.stderr
 
 
-def test_unknown_tasks_and_no_tasks(run, small_file):
-    shown = run("evaluate", small_file, "--tasks", "spelling")
+def test_unknown_tasks_and_no_tasks(call, small_file):
+    shown = call("evaluate", small_file, "--tasks", "spelling")
     assert shown.returncode == 2
     assert_one_line(shown.stderr)
-    shown = run("evaluate", small_file, "--tasks", "sts", "--offline")
+    shown = call("evaluate", small_file, "--tasks", "sts", "--offline")
     assert shown.returncode == 1
     assert "no benchmark files were found" in shown.stderr
 
@@ -176,9 +189,10 @@ def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):
     assert "pip install 'conceptor[demo]'" in shown.stderr
 
 
+@posix_only("makes a named pipe")
 @pytest.mark.parametrize("command", ["evaluate", "compare", "reproduce", "inspect"])
 def test_outputs_are_refused_before_the_work_and_nothing_is_lost(
-    run, small_file, tmp_path, command
+    call, small_file, tmp_path, command
 ):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -192,7 +206,7 @@ def test_outputs_are_refused_before_the_work_and_nothing_is_lost(
             (pipe, "not a regular file"),
             (small_file, "is the input"),
         ):
-            shown = run(command, *vectors, option, place)
+            shown = call(command, *vectors, option, place)
             assert shown.returncode == 2, shown.stderr
             assert said in shown.stderr
             assert len(shown.stderr.splitlines()) == 1
@@ -200,40 +214,40 @@ def test_outputs_are_refused_before_the_work_and_nothing_is_lost(
     assert small_file.read_bytes() == whole
 
 
-def test_a_report_and_its_figure_are_two_files(run, small_file):
-    shown = run("reproduce", "--glove", small_file, "-o", "x.svg", "--figure", "x.svg")
+def test_a_report_and_its_figure_are_two_files(call, small_file):
+    shown = call("reproduce", "--glove", small_file, "-o", "x.svg", "--figure", "x.svg")
     assert shown.returncode == 2
     assert "would be written twice" in shown.stderr
 
 
 @needs_data
-def test_data_list_and_verify(run, tmp_path):
-    listed = json.loads(run("data", "list", "--json", "--data", DATA).stdout)
+def test_data_list_and_verify(call, tmp_path):
+    listed = json.loads(call("data", "list", "--json", "--data", DATA).stdout)
     by_name = {entry["name"]: entry for entry in listed}
     assert by_name["sts/sts-mt.csv"]["place"] == "directory"
     assert by_name["sts/sts-mt.csv"]["found"] == str(Path(DATA, "sts/sts-mt.csv"))
-    shown = run("data", "list", "--data", DATA).stdout
+    shown = call("data", "list", "--data", DATA).stdout
     for entry in listed:
         assert entry["sha256"] in shown
-    assert run("data", "verify", "--data", DATA).returncode == 0
+    assert call("data", "verify", "--data", DATA).returncode == 0
     bad = tmp_path / "data/word-similarity/EN-RG-65.txt"
     bad.parent.mkdir(parents=True)
     bad.write_text("gem jewel 3.94\n")
-    shown = run("data", "verify", "EN-RG-65.txt", "--data", tmp_path / "data")
+    shown = call("data", "verify", "EN-RG-65.txt", "--data", tmp_path / "data")
     assert shown.returncode == 1
     assert "WRONG" in shown.stdout
     assert_one_line(shown.stderr)
-    shown = run("evaluate", bad, "--data", tmp_path / "data")
+    shown = call("evaluate", bad, "--data", tmp_path / "data")
     assert shown.returncode == 2
 
 
 @pytest.mark.slow
 @needs_data
-def test_reproduce_prints_every_cell_and_draws_the_figure(run, tmp_path):
+def test_reproduce_prints_every_cell_and_draws_the_figure(call, tmp_path):
     pytest.importorskip("matplotlib")
     vectors = Path(DATA, "vectors/googlenews-13k.bin")
     options = ["--data", DATA, "--figure", "g.svg", "--dialogue", "0"]
-    shown = run("reproduce", "--word2vec", vectors, *options)
+    shown = call("reproduce", "--word2vec", vectors, *options)
     assert shown.returncode == 0, shown.stderr
     # Of the paper, word2vec with CN on MEN; and d = 3.
     assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -17,22 +16,12 @@ import pytest
 
 from conceptor import AffineMap
 from conceptor.vectors import open_vectors, write_vectors
-from tests.processes import start
+from tests.platforms import linux_only, posix_only
+from tests.processes import call, command, conceptor, execute, start
 from tests.terminal import on_a_terminal
 
 WORDS = [f"w{i}" for i in range(200)]
 VECTORS = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32) + 0.5
-
-
-def conceptor(*arguments, stdin=b"", cwd=None, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "conceptor", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        check=False,
-        **options,
-    )
 
 
 @pytest.fixture
@@ -44,9 +33,9 @@ def folder(tmp_path):
 def test_postprocess_fit_apply_and_convert_agree(folder):
     run = conceptor("postprocess", "in.txt", "out.bin", "--save-map", "map.safetensors", cwd=folder)
     assert run.returncode == 0, run.stderr
-    assert run.stdout == b""
-    assert run.stderr.decode().startswith("200 words × 8 in ")
-    assert "of the variance removed, quota 0." in run.stderr.decode()
+    assert run.stdout == ""
+    assert run.stderr.startswith("200 words × 8 in ")
+    assert "of the variance removed, quota 0." in run.stderr
     assert conceptor("fit", "in.txt", "again.safetensors", cwd=folder).returncode == 0
     one, two = (AffineMap.load(folder / name) for name in ("map.safetensors", "again.safetensors"))
     np.testing.assert_allclose(one.matrix, two.matrix, atol=1e-12)
@@ -75,7 +64,7 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
 def test_every_method_and_option(options, folder):
     (folder / "words.txt").write_text("w1\nw2\nw3\n")
     (folder / "counts.txt").write_text("w1 5\nw2 3\nw9 1\n")
-    run = conceptor("postprocess", "in.txt", "out.npy", "--json", *options, cwd=folder)
+    run = call("postprocess", "in.txt", "out.npy", "--json", *options, cwd=folder)
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert (report["words"], report["dimension"]) == (200, 8)
@@ -83,23 +72,23 @@ def test_every_method_and_option(options, folder):
 
 
 def test_pipes(folder):
-    text = (folder / "in.txt").read_bytes()
-    run = conceptor("convert", "-", "-", stdin=text)
+    text = (folder / "in.txt").read_text()
+    run = conceptor("convert", "-", "-", said=text)
     assert (run.returncode, run.stdout) == (0, text)
-    run = conceptor("convert", "-", "-", "--format", "word2vec-text", stdin=text)
-    assert run.stdout == b"200 8\n" + text
+    run = call("convert", "-", "-", "--format", "word2vec-text", said=text)
+    assert run.stdout == "200 8\n" + text
     scratch = folder / "scratch"
     scratch.mkdir()
-    run = conceptor("postprocess", "-", "-", stdin=text, env={**os.environ, "TMPDIR": str(scratch)})
+    run = conceptor("postprocess", "-", "-", said=text, env={**os.environ, "TMPDIR": str(scratch)})
     lines = run.stdout.splitlines()
     assert (run.returncode, len(lines)) == (0, 200)
     assert list(scratch.iterdir()) == []
 
 
+@posix_only("needs a terminal of its own")
 def test_progress_on_a_terminal(folder):
     """Both passes with rate and time left, and the closing line alone at the end."""
-    command = [sys.executable, "-m", "conceptor", "postprocess"]
-    code, text = on_a_terminal([*command, folder / "in.txt", folder / "o.txt"])
+    code, text = on_a_terminal(command("postprocess", folder / "in.txt", folder / "o.txt"))
     assert code == 0
     assert "reading" in text
     assert "writing" in text
@@ -111,7 +100,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
     (folder / "bad.txt").write_text("a 1 2\nb 3\na 5 6\nc 7 8\n")
     run = conceptor("convert", "bad.txt", "out.bin", "--on-error", "skip", cwd=folder)
     assert run.returncode == 0
-    errors = run.stderr.decode()
+    errors = run.stderr
     assert "warning: 1 duplicate words dropped" in errors
     assert "warning: 1 bad rows skipped, the first: bad.txt, line 2" in errors
     assert open_vectors(folder / "out.bin").words == ["a", "c"]
@@ -167,8 +156,8 @@ def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
     (folder / "garbage").write_bytes(bytes(range(256)) * 10)
     AffineMap(np.eye(3)).save(folder / "map.safetensors")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    run = conceptor(*arguments, cwd=folder)
-    errors = run.stderr.decode()
+    run = call(*arguments, cwd=folder)
+    errors = run.stderr
     assert run.returncode == code, errors
     assert said in errors
     assert "Traceback" not in errors
@@ -178,18 +167,19 @@ def test_wrong_calls_end_in_one_line(arguments, code, said, folder):
 
 
 def test_what_is_odd_about_the_output_is_said(folder):
-    run = conceptor("convert", "in.txt", "o.csv", cwd=folder)
+    run = call("convert", "in.txt", "o.csv", cwd=folder)
     assert run.returncode == 0
-    assert "o.csv: unrecognised file extension; written as glove-text" in run.stderr.decode()
+    assert "o.csv: unrecognised file extension; written as glove-text" in run.stderr
     assert open_vectors(folder / "o.csv").words == WORDS
     for name in ("o.txt", "plain"):
-        assert b"warning" not in conceptor("convert", "in.txt", name, cwd=folder).stderr
-    run = conceptor("postprocess", "in.txt", "o.bin", "--aperture", "inf", "--json", cwd=folder)
-    assert "nothing is left of the vectors" in run.stderr.decode()
+        assert "warning" not in call("convert", "in.txt", name, cwd=folder).stderr
+    run = call("postprocess", "in.txt", "o.bin", "--aperture", "inf", "--json", cwd=folder)
+    assert "nothing is left of the vectors" in run.stderr
     assert json.loads(run.stdout)["aperture"] is None
-    assert b"Infinity" not in run.stdout
+    assert "Infinity" not in run.stdout
 
 
+@posix_only("has a umask")
 def test_new_files_follow_the_umask(folder):
     run = conceptor("convert", "in.txt", "o.bin", cwd=folder, umask=0o027)
     assert run.returncode == 0
@@ -206,40 +196,39 @@ def large(tmp_path_factory):
     return path
 
 
-def started(source, target, *options):
-    return start(
-        [sys.executable, "-m", "conceptor", "postprocess", source, target, *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-
-
+@posix_only("sends signals")
 @pytest.mark.parametrize(
-    ("name", "how"),
+    ("name", "signal_name"),
     [
-        ("out.bin", signal.SIGKILL),
-        ("out.txt.gz", signal.SIGKILL),
-        ("out.npy", signal.SIGTERM),
-        ("out.bin", signal.SIGINT),
-        ("out.parquet", signal.SIGINT),
+        ("out.bin", "SIGKILL"),
+        ("out.txt.gz", "SIGKILL"),
+        ("out.npy", "SIGTERM"),
+        ("out.bin", "SIGINT"),
+        ("out.parquet", "SIGINT"),
     ],
 )
-def test_killed_at_random_moments(name, how, large, tmp_path):
+def test_killed_at_random_moments(name, signal_name, large, tmp_path):
     """The target's name shows the old file or the whole new one, the input stays as it is."""
+    how = signal.Signals[signal_name]
     before = large.read_bytes()
-    random_moments = random.Random(f"{name}{how}")
+    random_moments = random.Random(name + signal_name)
     for attempt in range(3):
         target = tmp_path / name
         target.write_bytes(b"old")
-        process = started(large, target, "--force")
+        process = start(
+            command("postprocess", large, target, "--force"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         if attempt % 2:  # in the midst of writing
             while process.poll() is None and not list(tmp_path.glob(".*.partial")):
                 time.sleep(0.002)
             time.sleep(random_moments.random() * 0.2)
         else:
-            time.sleep(random_moments.random() * 3)
+            time.sleep(random_moments.random() * 1.5)
         process.send_signal(how)
-        errors = process.communicate()[1].decode()
+        errors = process.communicate()[1]
         if target.read_bytes() != b"old":
             assert len(open_vectors(target).words) == 60_000
         if how != signal.SIGKILL and attempt % 2:
@@ -250,19 +239,21 @@ def test_killed_at_random_moments(name, how, large, tmp_path):
     assert large.read_bytes() == before
 
 
+@posix_only("limits the size of files")
 @pytest.mark.parametrize("name", ["out.bin", "out.vec", "out.txt.gz", "out.npy", "out.parquet"])
 def test_a_full_disk_leaves_nothing(name, large, tmp_path):
-    def limit_file_size():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
-
-    run = conceptor("postprocess", large, tmp_path / name, preexec_fn=limit_file_size)
+    limited = (
+        "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000));"
+        "runpy.run_module('conceptor', run_name='__main__', alter_sys=True)"
+    )
+    run = execute([sys.executable, "-c", limited, "postprocess", large, tmp_path / name])
     assert run.returncode == 1, run.stderr
-    assert run.stderr.decode().count("\n") == 1
-    assert "Traceback" not in run.stderr.decode()
+    assert run.stderr.count("\n") == 1
+    assert "Traceback" not in run.stderr
     assert list(tmp_path.iterdir()) == []
 
 
+@linux_only("mounts a small file system")
 @pytest.mark.parametrize("name", ["out.bin", "out.feather"])
 def test_a_really_full_disk_leaves_nothing(name, large, tmp_path):
     mount = shutil.which("mount")
@@ -278,24 +269,20 @@ def test_a_really_full_disk_leaves_nothing(name, large, tmp_path):
     try:
         run = conceptor("postprocess", large, disk / name)
         assert run.returncode == 1, run.stderr
-        assert "No space left on device" in run.stderr.decode()
-        assert run.stderr.decode().count("\n") == 1
+        assert "No space left on device" in run.stderr
+        assert run.stderr.count("\n") == 1
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", disk], check=True)
 
 
+@linux_only("writes to /dev/full")
 def test_standard_output_that_is_full_or_closed(folder):
     with open("/dev/full", "wb") as full:
-        run = subprocess.run(
-            [sys.executable, "-m", "conceptor", "convert", folder / "in.txt", "-"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        run = conceptor("convert", folder / "in.txt", "-", stdout=full)
     assert run.returncode == 1
-    assert b"No space left" in run.stderr
-    assert b"Traceback" not in run.stderr
+    assert "No space left" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_help_is_light_and_shows_an_example():
@@ -303,10 +290,9 @@ def test_help_is_light_and_shows_an_example():
         "import sys, conceptor.cli; "
         "print([m for m in ('numba', 'numpy', 'sklearn', 'pyarrow') if m in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert run.stdout == b"[]\n"
-    for command in ("postprocess", "fit", "apply", "convert"):
-        run = conceptor(command, "--help", env={**os.environ, "COLUMNS": "200"})
+    assert execute([sys.executable, "-c", code]).stdout == "[]\n"
+    for name in ("postprocess", "fit", "apply", "convert"):
+        run = call(name, "--help", env={**os.environ, "COLUMNS": "200"})
         assert run.returncode == 0
-        assert f"conceptor {command} " in run.stdout.decode()
-        assert "Example" in run.stdout.decode()
+        assert f"conceptor {name} " in run.stdout
+        assert "Example" in run.stdout

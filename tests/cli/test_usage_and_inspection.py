@@ -1,4 +1,4 @@
-"""Weights, apertures, sentences and `inspect` as users meet them: as a process."""
+"""Weights, apertures, sentences and `inspect` on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conceptor import AffineMap, ConceptorNegation, MissingExtraError
 from conceptor.cli.app import app
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.weights import rank_weights
-from tests.cli import process
+from tests import processes
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 needs_data = pytest.mark.skipif(
@@ -21,7 +21,15 @@ needs_data = pytest.mark.skipif(
 
 
 def conceptor(*arguments: object, cwd, **environment: str):
-    return process.conceptor(*arguments, cwd=cwd, cache=cwd.parent / "cache", **environment)
+    """Run it as a process, on a machine without network, data directory or cache."""
+    bare = processes.bare_machine(cwd.parent / "cache", **environment)
+    return processes.conceptor(*arguments, cwd=cwd, env=bare)
+
+
+def call(*arguments: object, cwd):
+    """Call it within this process, otherwise in the same way."""
+    bare = processes.bare_machine(cwd.parent / "cache")
+    return processes.call(*arguments, cwd=cwd, env=bare)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +59,7 @@ def test_the_default_weighs_by_rank_and_chooses_the_aperture(folder):
 
 
 def test_the_paper_is_one_flag_away(folder):
-    run = conceptor("fit", "sorted.bin", "paper.st", "--paper", "--force", cwd=folder)
+    run = call("fit", "sorted.bin", "paper.st", "--paper", "--force", cwd=folder)
     assert run.returncode == 0, run.stderr
     assert "enwiki_vocab_min200.txt was not found" in run.stderr
     vectors = open_vectors(folder / "sorted.bin").to_array()
@@ -61,12 +69,12 @@ def test_the_paper_is_one_flag_away(folder):
 
 
 def test_an_alphabetical_file_is_noticed(folder):
-    run = conceptor("postprocess", "abc.bin", "out.bin", "--force", cwd=folder)
+    run = call("postprocess", "abc.bin", "out.bin", "--force", cwd=folder)
     assert run.returncode == 0
     assert "alphabetical order" in run.stderr
     assert "wordfreq:en" in run.stderr
     assert "enwiki_vocab_min200.txt" in run.stderr
-    run = conceptor("fit", "abc.bin", "abc.st", "--weights", "counts.txt", "--force", cwd=folder)
+    run = call("fit", "abc.bin", "abc.st", "--weights", "counts.txt", "--force", cwd=folder)
     assert run.returncode == 0
     assert "alphabetical" not in run.stderr
 
@@ -92,7 +100,7 @@ def test_an_alphabetical_file_is_noticed(folder):
 def test_wrong_calls_end_in_one_line(arguments, said, folder):
     pytest.importorskip("wordfreq")
     before = sorted(path.name for path in folder.iterdir())
-    run = conceptor(*arguments, cwd=folder)
+    run = call(*arguments, cwd=folder)
     assert run.returncode == 2, run.stderr
     assert said in run.stderr
     assert "Traceback" not in run.stderr
@@ -101,14 +109,14 @@ def test_wrong_calls_end_in_one_line(arguments, said, folder):
 
 
 def test_inspect_prints_json_and_draws(folder):
-    run = conceptor("inspect", "sorted.bin", "--json", "--plot", "figure.svg", cwd=folder)
+    run = call("inspect", "sorted.bin", "--json", "--plot", "figure.svg", cwd=folder)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert (found["count"], found["dimension"], found["weights"]) == (400, 8, "zipf")
     assert len(found["gate"]) == 8
     assert 0 < found["before"]["isoscore"] < 1
     assert (folder / "figure.svg").read_text().lstrip().startswith("<?xml")
-    shown = conceptor("inspect", "sorted.bin", cwd=folder)
+    shown = call("inspect", "sorted.bin", cwd=folder)
     assert "suggested aperture" in shown.stdout
     assert "help" in shown.stdout
 
@@ -118,14 +126,14 @@ def test_inspect_shows_lengths_of_any_scale(folder, tmp_path):
     words = [f"w{i}" for i in range(50)]
     for name, scale in (("small.bin", 1e-30), ("large.bin", 1e37)):
         write_vectors(tmp_path / name, [(words, (rows * scale).astype(np.float32))], count=50)
-        shown = conceptor("inspect", name, cwd=tmp_path).stdout
+        shown = call("inspect", name, cwd=tmp_path).stdout
         mean = np.linalg.norm(rows.astype(np.float64) * scale, axis=1).mean()
         assert f" {mean:.4g} " in shown
 
 
 def test_inspect_prints_json_that_every_reader_takes(tmp_path):
     (tmp_path / "one.txt").write_text("one 1 2 3\n")
-    run = conceptor("inspect", "one.txt", "--json", cwd=tmp_path)
+    run = call("inspect", "one.txt", "--json", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "NaN" not in run.stdout
     assert json.loads(run.stdout)["before"]["isoscore"] is None
@@ -133,11 +141,11 @@ def test_inspect_prints_json_that_every_reader_takes(tmp_path):
 
 def test_inspect_says_what_was_odd_about_a_file(tmp_path):
     (tmp_path / "odd.txt").write_text("a 1 2\nb 2 1\na 3 3\nc nan 1\nd 4 1\ne 1 5\n")
-    stopped = conceptor("inspect", "odd.txt", cwd=tmp_path)
+    stopped = call("inspect", "odd.txt", cwd=tmp_path)
     assert stopped.returncode == 2
     assert "--on-error skip" in stopped.stderr
-    run = conceptor("inspect", "odd.txt", "--on-error", "skip", "--json", cwd=tmp_path)
-    converted = conceptor("convert", "odd.txt", "o.bin", "--on-error", "skip", cwd=tmp_path)
+    run = call("inspect", "odd.txt", "--on-error", "skip", "--json", cwd=tmp_path)
+    converted = call("convert", "odd.txt", "o.bin", "--on-error", "skip", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["count"] == 4
     warnings = [line for line in converted.stderr.splitlines() if "warning" in line]
@@ -156,15 +164,8 @@ def test_inspect_without_a_file_or_the_demo_says_that_a_file_can_be_named(monkey
 def test_sentences_are_compared_with_their_regimes_told_apart(folder):
     source = open_vectors(os.path.join(DATA, "vectors", "googlenews-13k.bin"))
     arguments = ["--tasks", "sts", "--methods", "original", "--resamples", "5", "--json"]
-    run = conceptor(
-        "compare",
-        source.path,
-        "--sentences",
-        "average,sif",
-        *arguments,
-        cwd=folder,
-        CONCEPTOR_DATA=DATA,
-    )
+    arguments += ["--sentences", "average,sif", "--data", DATA]
+    run = call("compare", source.path, *arguments, cwd=folder)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     by_name = {method["name"]: method for method in found["sentences"]["methods"]}
