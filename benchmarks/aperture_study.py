@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import aperture_rules
 import numpy as np
 from held_out import PARTS
 from threadpoolctl import threadpool_limits
@@ -22,14 +23,14 @@ from conceptor.algebra import aperture
 from conceptor.algebra.gates import negated_conceptor
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, Evaluation, WordVectors, load
-from conceptor.fitting import Weighting, gather
+from conceptor.evaluation import Battery, Evaluation, WordVectors, load_battery
+from conceptor.fitting import gather
 from conceptor.vectors import open_vectors
-from conceptor.vectors.chunks import chunks_of
+from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.table import as_word_vectors
-from conceptor.weights import Usage, usage
+from conceptor.weights import Weights, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,14 +82,14 @@ CRITERIA: dict[str, Callable[[Case], float]] = {
     "α = 2, unscaled": lambda case: 2.0,
     "α = 0.5 at mean λ 1": lambda case: 0.5 * case.unit,
     "α = 1 at mean λ 1": lambda case: case.unit,
-    "∇ (Jaeger)": lambda case: aperture.nabla_aperture(case.spectrum.values),
-    "isotropy": lambda case: aperture.isotropy_aperture(case.spectrum.values),
+    "∇ (Jaeger)": lambda case: aperture_rules.nabla_aperture(case.spectrum.values),
+    "isotropy": lambda case: aperture_rules.isotropy_aperture(case.spectrum.values),
     "quota 0.2": lambda case: aperture.quota_aperture(case.spectrum.values, 0.2),
     "quota 0.4": lambda case: aperture.quota_aperture(case.spectrum.values, 0.4),
     "quota 0.7": lambda case: aperture.quota_aperture(case.spectrum.values, 0.7),
     "1/5 of λ₁ kept": lambda case: aperture.leading_aperture(case.spectrum.values, 0.2),
     "1/7 of λ₂ kept": lambda case: aperture.leading_aperture(case.spectrum.values[1:], 1 / 7),
-    "quota = bulk": lambda case: aperture.bulk_aperture(case.spectrum.values),
+    "quota = bulk": lambda case: aperture_rules.bulk_aperture(case.spectrum.values),
     # Tried and dropped on the way; kept so that the search can be seen whole.
     "quota 0.15": lambda case: case.at_quota(0.15),
     "quota 0.25": lambda case: case.at_quota(0.25),
@@ -134,8 +135,8 @@ def _entropy_rank(values: np.ndarray) -> float:
 
 
 def cases(battery: Battery, more: list[str]) -> Iterator[Case]:
-    counts = usage(str(datasets.fetch("enwiki_vocab_min200.txt")))
-    frequencies, ranks = usage("wordfreq:en"), usage("zipf")
+    counts = parse_weights(str(datasets.fetch("enwiki_vocab_min200.txt")))
+    frequencies, ranks = parse_weights("wordfreq:en"), parse_weights("zipf")
     glove = as_word_vectors(_whole(datasets.demo_vectors()))
     news = as_word_vectors(_whole(open_vectors(datasets.fetch("googlenews-13k.bin"))))
     sets = [
@@ -156,11 +157,11 @@ def cases(battery: Battery, more: list[str]) -> Iterator[Case]:
         yield _case(name, vectors, weights, battery)
     for name, vectors, _ in sets:
         if "×" not in name and "wordfreq" not in name:
-            yield _case(f"{name}, uniform", vectors, Usage(), battery)
+            yield _case(f"{name}, uniform", vectors, Weights(), battery)
 
 
 def _whole(source: object) -> tuple[list[str], np.ndarray]:
-    parts = list(chunks_of(source))
+    parts = list(read_chunks(source))
     return [word for words, _ in parts for word in words], np.concatenate([v for _, v in parts])
 
 
@@ -171,12 +172,12 @@ def _cut(vectors: WordVectors, dimension: int) -> WordVectors:
     return vectors.with_vectors((vectors.vectors @ leading).astype(np.float32))
 
 
-def _case(name: str, vectors: WordVectors, weights: Usage, battery: Battery) -> Case:
-    found = gather(chunks_of(vectors), [Weighting(weights, name)], battery.words)
-    moments = found.moments[0]
+def _case(name: str, vectors: WordVectors, weights: Weights, battery: Battery) -> Case:
+    found = gather(read_chunks(vectors), [weights], battery.words)
+    moments = found.moments[weights]
     spectrum = Spectrum.from_matrix(moments.second_moment)
     variances = Spectrum.from_matrix(moments.covariance).values
-    return Case(name, spectrum, moments.count, moments.effective_count, found.vectors, variances)
+    return Case(name, spectrum, moments.count, moments.effective_count, found.rows, variances)
 
 
 def means(evaluation: Evaluation, part: Callable[[str], bool]) -> np.ndarray:
@@ -194,7 +195,7 @@ def means(evaluation: Evaluation, part: Callable[[str], bool]) -> np.ndarray:
 
 
 def main(target: str, more: list[str]) -> None:
-    battery = load(("similarity", "sts"))
+    battery = load_battery(("similarity", "sts"))
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     lines: dict[str, list[str]] = {part: [] for part in PARTS}
@@ -222,7 +223,7 @@ def main(target: str, more: list[str]) -> None:
                 row.append(f"{chosen[name] / case.unit:.2f}: {_pair(now - best)}{'!' * worse}")
             lines[part].append("| " + " | ".join(row) + " |")
         print(case.name, flush=True)
-    with replacing(target) as beside:
+    with replace_atomically(target) as beside:
         beside.write_text(_page(lines, summary), encoding="utf-8")
 
 

@@ -16,13 +16,12 @@ import argparse
 import json
 from pathlib import Path
 
-from conceptor.methods import DEFAULT_METHODS, settings_for
-
-from conceptor.base.files import replacing
-from conceptor.comparing.dialogue import RANDOM, Prepared, prepare
+from conceptor.algebra.methods import DEFAULT_METHODS
+from conceptor.base.files import replace_atomically
+from conceptor.comparing.dialogue import RANDOM, MethodEmbeddings, embed_corpus
 from conceptor.comparing.paper import paper_tables
 from conceptor.data.registry import demo_vectors
-from conceptor.dialogue import SLOTS, Corpus, Options, load
+from conceptor.dialogue import SLOTS, Corpus, TrackerOptions, load_corpus
 from conceptor.dialogue.study import Study
 from conceptor.dialogue.trials import Trial, run_trial
 from conceptor.report.dialogue import dialogue_tables, verdict
@@ -52,9 +51,8 @@ def main() -> None:
             print("\n".join(section()))
 
 
-def prepared(corpus: Corpus) -> Prepared:
-    vectors = demo_vectors()
-    return prepare(vectors, corpus, METHODS, settings_for(vectors))
+def embedded(corpus: Corpus) -> MethodEmbeddings:
+    return embed_corpus(demo_vectors(), corpus, METHODS)
 
 
 def read(path: Path) -> list[Trial]:
@@ -63,9 +61,9 @@ def read(path: Path) -> list[Trial]:
 
 
 def run(path: Path, shard: int, shards: int) -> None:
-    corpus = load()
+    corpus = load_corpus()
     # Seeds first, so that a study cut short has fewer seeds and not fewer methods.
-    jobs = prepared(corpus).jobs(METHODS, SEEDS, SLOTS)
+    jobs = embedded(corpus).jobs(METHODS, SEEDS, SLOTS)
     by_slot = [[job for job in jobs if job.slot == slot] for slot in SLOTS]
     mine = sorted(
         (job for some in by_slot for job in some[shard::shards]), key=lambda job: job.seed
@@ -73,17 +71,17 @@ def run(path: Path, shard: int, shards: int) -> None:
     for job in mine:
         if (job.method, job.seed, job.slot) in {(t.method, t.seed, t.slot) for t in read(path)}:
             continue
-        trial, _ = run_trial(corpus, job, Options())
+        trial, _ = run_trial(corpus, job, TrackerOptions())
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(trial.to_dict()) + "\n")
         print(f"{job}: epoch {trial.kept} of {len(trial.curve)}, {trial.seconds:.0f} s", flush=True)
 
 
 def summarise(path: Path) -> None:
-    corpus = load()
+    corpus = load_corpus()
     trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
-    study = Study.from_trials("GloVe 6B 50d", corpus, trials, prepared(corpus).notes)
-    with replacing(SUMMARY) as beside:
+    study = Study.from_trials("GloVe 6B 50d", corpus, trials, embedded(corpus).notes)
+    with replace_atomically(SUMMARY) as beside:
         beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
 
 
@@ -116,8 +114,12 @@ def verdicts(study: Study) -> str:
 def paper(study: Study) -> list[str]:
     """Return the paper's table for 300 dimensions, beside the means of this study."""
     rows = paper_tables()["dialogue"]["rows"]
-    methods = ("original", "abtt", "cn")
-    columns = [f"{vectors}/{method}" for vectors in ("word2vec", "glove") for method in methods]
+    methods = ("original", "abtt", "cn-paper")
+    columns = [
+        f"{vectors}/{method}"
+        for vectors in ("word2vec", "glove")
+        for method in ("original", "abtt", "cn")
+    ]
     heads = [column.replace("/", ", ") for column in columns]
     lines = [
         "### Beside the paper's Table 5 (300 dimensions)\n",

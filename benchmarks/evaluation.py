@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from conceptor.methods import settings_for
 
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, WordVectors, load
+from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, WordVectors, load_battery
 from conceptor.evaluation.categorization import lloyd, means_by_group
 from conceptor.vectors import write_vectors
 
@@ -43,7 +42,7 @@ def main() -> None:
     seconds("index of 400,000 words", started)
     for families in (PAPER_FAMILIES, FAMILIES):
         started = time.perf_counter()
-        battery = load(families)
+        battery = load_battery(families)
         seconds(
             f"read {'the paper’s three tasks' if families == PAPER_FAMILIES else 'all tasks'}",
             started,
@@ -52,7 +51,7 @@ def main() -> None:
         battery.run(vectors)
         seconds(f"score 400,000 × 50 on {len(battery.tasks)} datasets", started)
     started = time.perf_counter()
-    comparison = compare((words, matrix), load(), settings=settings_for((words, matrix)))
+    comparison = compare((words, matrix), tasks=load_battery())
     seconds(f"fit and score {len(comparison.methods)} methods", started)
     started = time.perf_counter()
     for family in comparison.families:

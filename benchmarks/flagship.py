@@ -17,30 +17,31 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
-from conceptor.methods import METHODS, ORIGINAL, Settings, settings_for
 from held_out import PARTS
 from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import suggested_aperture
 from conceptor.algebra.gates import negated_conceptor
+from conceptor.algebra.methods import ORIGINAL, Words, spectral_methods
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.comparing.sentences import compare_sentences
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, load
+from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.statistics import Differences, Interval
-from conceptor.fitting import Weighting, gather
+from conceptor.fitting import FitOptions, gather
 from conceptor.vectors import open_vectors
-from conceptor.vectors.chunks import chunks_of
-from conceptor.weights import Share, Usage
+from conceptor.vectors.chunks import read_chunks
+from conceptor.weights import Share, Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-OURS, PAPER = "cn-zipf", "cn"
+OURS, PAPER = "cn", "cn-paper"
+METHODS = spectral_methods()
 GLOVE, NEWS = "GloVe 6B 50d", "Google News subset"
 ENCODERS = ("average", "sif", "usif", "sif-spelling", "conceptor-known", "conceptor")
 # Our encoder as it comes against others as published; and each of its two parts alone.
@@ -59,7 +60,7 @@ FAMILIES = {"similarity": "similarity", "sts": "STS 2012–2015", "categorizatio
 
 
 def main(docs: str, more: list[str]) -> None:
-    battery = load()
+    battery = load_battery()
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     news = open_vectors(datasets.fetch("googlenews-13k.bin"))
@@ -70,12 +71,12 @@ def main(docs: str, more: list[str]) -> None:
         sources[name] = (open_vectors(file), None)
     words, sentences, choices = {}, {}, []
     for name, (source, usage) in sources.items():
-        settings = settings_for(source, usage=usage)
-        words[name] = compare(source, battery, [ORIGINAL, *METHODS], settings, name=name)
+        options = FitOptions(weights=usage)
+        words[name] = compare(source, [ORIGINAL, *METHODS], battery, options, name=name)
         print(name, "words", flush=True)
-        sentences[name] = compare_sentences(source, battery, ENCODERS, settings, name=name)
+        sentences[name] = compare_sentences(source, battery, ENCODERS, options, name=name)
         print(name, "sentences", flush=True)
-        choices += [f"### {name}\n", *variants(source, battery, settings)]
+        choices += [f"### {name}\n", *variants(source, battery, options)]
     write(
         Path(docs, "method.md"),
         ["### Words\n", *word_table(words), "### Sentences\n", *sentence_table(sentences)],
@@ -89,7 +90,7 @@ def write(page: Path, found: list[str]) -> None:
     """Replace what stands between the markers of a page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    with replacing(page) as beside:
+    with replace_atomically(page) as beside:
         beside.write_text("\n".join([before + BEGIN, *found, END]) + after, encoding="utf-8")
 
 
@@ -202,31 +203,32 @@ def _cells(interval: Interval | None) -> list[str]:
     return [numbers.replace("-", "−"), verdict]
 
 
-@dataclass(frozen=True)
-class UsageToPower(Usage):
+@dataclass(frozen=True, eq=False)
+class UsageToPower(Weights):
     """Weights by usage, raised to a power: 0 is types, 1 tokens."""
 
     power: float = 1.0
 
-    def of(self, words: Sequence[str], before: int) -> Share:
-        """Return the share of consecutive words, as `Usage` does."""
-        rows, weights = super().of(words, before)
+    def shares(self, words: Sequence[str], before: int) -> Share:
+        """Return the share of consecutive words, as `Weights` does."""
+        rows, weights = super().shares(words, before)
         return Share(rows, None if weights is None else weights**self.power)
 
 
-def variants(source: object, battery: Battery, settings: Settings) -> list[str]:
+def variants(source: object, battery: Battery, options: FitOptions) -> list[str]:
     """Return a table of the means by weights and centring, over the benchmarks used to choose."""
-    usage = settings.usage.usage
+    usage = options.weights_for(Words.USAGE, source)
     kinds = {
-        "all words the same": Weighting(Usage(), "all words"),
-        "the paper's list, all the same": settings.vocabulary,
+        "all words the same": Weights(),
+        "the paper's list, all the same": options.weights_for(Words.TYPES, source),
     }
     for power in POWERS:
-        powered = UsageToPower(usage.name, usage.counts, power=power)
-        kinds[f"usage^{power}" if power != 1 else "**usage**"] = Weighting(powered, "usage")
-    gathered = gather(chunks_of(source), list(kinds.values()), battery.words)
+        powered = UsageToPower(usage.kind, usage.counts, power=power)
+        kinds[f"usage^{power}" if power != 1 else "**usage**"] = powered
+    gathered = gather(read_chunks(source), list(kinds.values()), battery.words)
     lines = ["| weights | uncentred | centred |\n|---|---:|---:|"]
-    for kind, moments in zip(kinds, gathered.moments, strict=True):
+    for kind, weights in kinds.items():
+        moments = gathered.moments[weights]
         cells = []
         for matrix, offset in (
             (moments.second_moment, None),
@@ -235,7 +237,7 @@ def variants(source: object, battery: Battery, settings: Settings) -> list[str]:
             spectrum = Spectrum.from_matrix(matrix)
             alpha = suggested_aperture(spectrum.values, moments.count, moments.effective_count)
             map_ = AffineMap(spectrum.matrix(negated_conceptor(spectrum.values, alpha)), offset)
-            vectors = gathered.vectors.with_vectors(map_(gathered.vectors.vectors))
+            vectors = gathered.rows.with_vectors(map_(gathered.rows.vectors))
             evaluation = battery.run(vectors)
             scores = [
                 np.mean(

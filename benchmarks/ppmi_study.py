@@ -4,8 +4,8 @@
     python benchmarks/ppmi_study.py corpus.txt
 
 prints the tables of docs/ppmi.md. Every row starts from the same E = ΘD of one training; EW with
-p = 1 is E itself. CN and ABTT are estimated on all words alike, `cn-zipf` with the words' counts
-in the corpus. The benchmarks are found as `conceptor compare` finds them.
+p = 1 is E itself. The paper's CN and ABTT are fitted on all words alike, `cn` with the words'
+counts in the corpus. The benchmarks are found as `conceptor compare` finds them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from conceptor.methods import ORIGINAL, Settings
-
+from conceptor.algebra.methods import ORIGINAL, parse_method
 from conceptor.comparing.words import compare
 from conceptor.corpus import PPMIVectors, cooccurrence
-from conceptor.evaluation import WordVectors, load
-from conceptor.fitting import Weighting
+from conceptor.evaluation import WordVectors, load_battery
+from conceptor.fitting import FitOptions
 from conceptor.report.tables import comparison_tables, markdown
-from conceptor.weights import Usage, usage
 
 POWERS = (0.5, 0.25, 0.0)
 
@@ -48,19 +46,18 @@ def main() -> None:
         f"singular values {values[0]:.1f} … {values[-1]:.1f}; eigenvalues of R = EᵀE/|V| "
         f"{values[0] ** 2 / len(trained.words):.3g} … {values[-1] ** 2 / len(trained.words):.3g}\n"
     )
-    battery = load()
-    settings = Settings(
-        aperture=options.aperture,
-        usage_aperture=options.aperture,
-        directions=options.directions,
-        vocabulary=Weighting(Usage(), "all words alike"),
-        usage=Weighting(usage(trained.counts), "all words, weighted by their counts"),
-    )
+    battery = load_battery()
+    methods = {
+        ORIGINAL: (),
+        "abtt": parse_method(f"abtt:n_directions={options.directions}"),
+        "cn-paper": parse_method(f"cn-paper:aperture={options.aperture}"),
+        "cn": parse_method(f"cn:aperture={options.aperture}"),
+    }
     found = compare(
         (trained.words, trained.vectors(power=1)),
+        methods,
         battery,
-        [ORIGINAL, "abtt", "cn", "cn-zipf"],
-        settings,
+        FitOptions(weights=trained.counts, vocabulary=f"top:{len(trained.words)}"),
         name="PPMI",
     )
     weighted = {

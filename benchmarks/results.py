@@ -12,12 +12,12 @@ from pathlib import Path
 
 import dialogue
 import table2
-from conceptor.methods import METHODS, ORIGINAL, settings_for
 
-from conceptor.base.files import replacing
+from conceptor.algebra.methods import ORIGINAL, spectral_methods
+from conceptor.base.files import replace_atomically
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import FAMILIES, load
+from conceptor.evaluation import FAMILIES, load_battery
 from conceptor.report.tables import comparison_tables, markdown
 
 INTRODUCTION = """# Results
@@ -45,7 +45,7 @@ that `python benchmarks/dialogue.py run` made. Model, training, reading of the f
 
 
 def main(target: str) -> None:
-    battery = load(FAMILIES)
+    battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     news = datasets.fetch("vectors/googlenews-13k.bin")
@@ -54,14 +54,12 @@ def main(target: str) -> None:
         ("GloVe 6B 50d", datasets.demo_vectors()),
         ("Google News, 13,013-word subset (300d)", news),
     ):
-        comparison = compare(
-            vectors, battery, [ORIGINAL, *METHODS], settings_for(vectors), name=title
-        )
+        comparison = compare(vectors, [ORIGINAL, *spectral_methods()], battery, name=title)
         parts.append(section(comparison))
     parts.append("\n".join([TABLE_2, *table2.table(datasets.demo_vectors()), ""]))
     parts.append("\n".join([DIALOGUE, *dialogue.section()]))
     introduction = INTRODUCTION.format(resamples=comparison.resamples)
-    with replacing(target) as beside:
+    with replace_atomically(target) as beside:
         beside.write_text("\n".join([introduction, *parts]), encoding="utf-8")
 
 
@@ -72,8 +70,8 @@ def section(comparison: Comparison) -> str:
     lines.append(
         "Gain over the original by dataset, with its interval; `=` where the interval holds zero.\n"
     )
-    lines.append("| | cn | | cn-zipf | |\n|---|---:|---|---:|---|")
-    counts = {"cn": {"wins": 0, "=": 0, "loses": 0}, "cn-zipf": {"wins": 0, "=": 0, "loses": 0}}
+    lines.append("| | cn-paper | | cn | |\n|---|---:|---|---:|---|")
+    counts = {name: {"wins": 0, "=": 0, "loses": 0} for name in ("cn-paper", "cn")}
     for outcome in comparison.evaluations[ORIGINAL].outcomes:
         cells = [outcome.dataset]
         for method, tally in counts.items():

@@ -34,11 +34,12 @@ import pyarrow.parquet as pq
 from threadpoolctl import threadpool_limits
 
 from conceptor import AffineMap, ConceptorNegation, Moments
-from conceptor.distributed import connected, moments, transform
+from conceptor.distributed import connect, moments, transform
 from conceptor.distributed.survey import TASK_BYTES
-from conceptor.pipeline import apply, moments_of
+from conceptor.fitting import gather
 from conceptor.vectors import open_vectors
-from conceptor.weights import Usage
+from conceptor.vectors.conversion import convert
+from conceptor.weights import Weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ def lazy_array(rows: int) -> da.Array:
 
 def lazy(rows: int, workers: int, memory: int) -> None:
     array = lazy_array(rows)
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
         start = time.perf_counter()
         found = moments(array)
@@ -119,13 +120,14 @@ def write_shards(folder: Path, rows: int, dimension: int = DIMENSION) -> list[Pa
 
 def one_process_moments(paths: list[Path], threads: int) -> Moments:
     chunks = (chunk for path in paths for chunk in open_vectors(path).chunks())
-    return moments_of(chunks, Usage(), threads)
+    every = Weights()
+    return gather(chunks, [every], threads=threads).moments[every]
 
 
 def one_process_transform(map_: AffineMap, paths: list[Path], target: Path) -> None:
     target.mkdir()
     for path in paths:
-        apply(map_, path, target / path.name)
+        convert(path, target / path.name, map_)
 
 
 class Taken(NamedTuple):
@@ -156,7 +158,7 @@ def shards(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> N
     size = sum(path.stat().st_size for path in paths)
     map_ = ConceptorNegation(aperture=2.0).fit_moments(one_process_moments(paths, workers)).map_
     print(f"{rows:,} × {DIMENSION} in {len(paths)} Parquet shards, {size / 1e9:.2f} GB")
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
 
         def fresh(function: Callable[[], object]) -> Taken:
@@ -215,7 +217,7 @@ def estimate(folder: Path, rows: int, workers: int, memory: int) -> None:
     )
     (folder / "in").mkdir()
     paths = write_shards(folder / "in", rows, n)
-    with connected(workers=workers, memory=memory) as client:
+    with connect(workers=workers, memory=memory) as client:
         ready(client)
         # On all workers at once: processors share caches, memory and, as threads, arithmetic.
         each = client.run(primitive_rates, paths[0], folder, n).values()

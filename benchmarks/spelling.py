@@ -14,15 +14,14 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from conceptor.methods import settings_for
 from threadpoolctl import threadpool_limits
 
-from conceptor.algebra.methods import ConceptorNegation
+from conceptor.algebra.methods import METHODS, Words
 from conceptor.data import registry as datasets
-from conceptor.fitting import gather
+from conceptor.fitting import FitOptions, gather
 from conceptor.sentences.spelling import Spelling
 from conceptor.vectors import open_vectors
-from conceptor.vectors.chunks import chunks_of
+from conceptor.vectors.chunks import read_chunks
 
 NGRAMS = ((3, 5), (3, 6), (2, 6), (3, 8))
 POWERS = (1.0, 2.0, 3.0, 4.0)
@@ -63,12 +62,12 @@ class Sample(NamedTuple):
 
 
 def split(source: object) -> Sample:
-    settings = settings_for(source)
-    gathered = gather(chunks_of(source), [settings.usage], frozenset(), first=OF)
-    negation = ConceptorNegation("auto").fit_moments(gathered.moments[0])
-    names = [w for w in gathered.vectors.words if w.isalpha() and w.islower()]
+    usage = FitOptions().weights_for(Words.USAGE, source)
+    gathered = gather(read_chunks(source), [usage], first=OF)
+    negation = METHODS["cn"].solve(gathered.moments[usage])
+    names = [w for w in gathered.rows.words if w.isalpha() and w.islower()]
     order = np.random.default_rng(0).permutation(len(names))
-    vectors = negation.map_(gathered.vectors.vectors[gathered.vectors.rows(names)])
+    vectors = negation.map(gathered.rows.vectors[gathered.rows.rows(names)])
     known, hidden = order[HIDDEN:], order[:HIDDEN]
     return Sample(
         [names[i] for i in known], vectors[known], [names[i] for i in hidden], vectors[hidden]
@@ -77,7 +76,8 @@ def split(source: object) -> Sample:
 
 def share_told(sample: Sample, ngrams: tuple[int, int], power: float) -> float:
     """Return R²: the share of the squared distance from the mean that the spelling takes off."""
-    told = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power).told(sample.hidden)
+    spelling = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power)
+    told = spelling.average_known(sample.hidden)
     mean = sample.vectors.mean(axis=0)
     return 1 - ((sample.truth - told) ** 2).sum() / ((sample.truth - mean) ** 2).sum()
 

@@ -17,7 +17,8 @@ LAYERS = [
     {"algebra"},
     {"vectors", "kernels", "data", "weights"},
     {
-        "fitting", "pipeline", "estimators", "distributed", "sentences", "corpus", "lexicon",
+        "fitting", "pipeline", "neighbours", "estimators", "distributed", "sentences", "corpus",
+        "lexicon",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
     {"cli", "__init__", "__main__"},

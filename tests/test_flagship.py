@@ -12,7 +12,7 @@ from conceptor.algebra.methods import Words
 from conceptor.comparing.sentences import compare_sentences
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.evaluation import load
+from conceptor.evaluation import load_battery
 from conceptor.fitting import FitOptions
 from conceptor.vectors import open_vectors
 from conceptor.vectors.table import as_word_vectors
@@ -31,7 +31,7 @@ def news():
 
 @pytest.fixture(scope="module")
 def sentences():
-    return load(["sts"], offline=True)
+    return load_battery(["sts"], offline=True)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def encoders_on_news(news, sentences):
 
 
 def test_usage_weighted_conceptors_on_glove(glove):
-    battery = load(["similarity", "sts"], offline=True)
+    battery = load_battery(["similarity", "sts"], offline=True)
     methods = ["original", "abtt", "cn-paper", "cn"]
     found = compare(glove, methods, battery, resamples=100)
     means = {name: evaluation.means() for name, evaluation in found.evaluations.items()}
@@ -65,7 +65,7 @@ def test_auto_does_not_know_the_unit_of_the_vectors(glove):
 
 
 def test_auto_is_never_worse_than_the_original_on_google_news(news):
-    battery = load(["similarity", "sts"], offline=True)
+    battery = load_battery(["similarity", "sts"], offline=True)
     found = compare(news, ["original", "cn"], battery, resamples=0)
     before, after = (found.evaluations[name].means() for name in ("original", "cn"))
     assert all(after[family] > before[family] for family in before)
@@ -97,6 +97,6 @@ def test_the_compared_encoder_is_the_one_users_get(news, sentences, encoders_on_
     )
     task = next(task for task in sentences.tasks if task.dataset == "2012/MSRvid")
     averages, known = encoder.fit(task.tokens).averages(task.tokens)
-    score = task.score_sentences(encoder.finished(averages, known), known).score
+    score = task.score_sentences(encoder.transform_averages(averages, known), known).score
     compared = encoders_on_news.evaluations["conceptor (own)"]
     assert compared["2012/MSRvid"].score == pytest.approx(score)

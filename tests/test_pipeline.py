@@ -11,8 +11,9 @@ import pytest
 from conceptor import AffineMap
 from conceptor.base.errors import InvalidInputError
 from conceptor.fitting import FitOptions, gather
-from conceptor.pipeline import apply, fit, postprocess
+from conceptor.pipeline import fit, postprocess
 from conceptor.vectors import open_vectors, write_vectors
+from conceptor.vectors.conversion import convert
 from conceptor.weights import parse_weights
 from tests.platforms import linux_only, posix_only
 from tests.processes import execute
@@ -100,7 +101,7 @@ def test_fit_then_apply_is_postprocess(source, tmp_path):
     saved = AffineMap.load(tmp_path / "map.safetensors")
     solution, _ = fit(source, method)
     np.testing.assert_allclose(solution.map.matrix, saved.matrix, atol=1e-12)
-    apply(saved, source, tmp_path / "two.bin")
+    convert(source, tmp_path / "two.bin", saved)
     one, two = (open_vectors(tmp_path / name).read() for name in ("one.bin", "two.bin"))
     assert one[0] == two[0]
     assert (one[1] == two[1]).all()
@@ -148,13 +149,13 @@ def test_nothing_is_written_over_the_input(source, tmp_path):
         postprocess(source, tmp_path / "o.bin", PAPER, save_map=source, force=True)
     write_vectors(tmp_path / "y.npy", [(WORDS, VECTORS)])
     with pytest.raises(InvalidInputError, match="is the input"):
-        apply(None, tmp_path / "y.npy", tmp_path / "y.safetensors", force=True)
+        convert(tmp_path / "y.npy", tmp_path / "y.safetensors", force=True)
     assert source.read_bytes() == before
 
 
 def test_a_map_for_another_dimension_is_refused(source, tmp_path):
     with pytest.raises(InvalidInputError, match=r"24 numbers.*2-dimensional"):
-        apply(AffineMap(np.eye(2)), source, tmp_path / "o.bin")
+        convert(source, tmp_path / "o.bin", AffineMap(np.eye(2)))
 
 
 def test_a_vocabulary_that_does_not_meet_the_file(source, tmp_path):

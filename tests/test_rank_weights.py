@@ -9,7 +9,7 @@ import pytest
 
 from conceptor import InvalidInputError, MissingExtraError
 from conceptor.fitting import first_words
-from conceptor.weights import alphabetical, parse_weights, unsorted
+from conceptor.weights import is_alphabetical, parse_weights, why_unsorted
 
 
 def test_wordfreq_knows_that_some_words_are_used_more():
@@ -22,7 +22,7 @@ def test_wordfreq_knows_that_some_words_are_used_more():
 @pytest.mark.parametrize("language", ["xx", "", "not a language"])
 def test_languages_that_wordfreq_does_not_know(language):
     pytest.importorskip("wordfreq")
-    with pytest.raises(InvalidInputError, match="wordfreq knows no language"):
+    with pytest.raises(InvalidInputError, match="wordfreq has no language"):
         parse_weights(f"wordfreq:{language}")
 
 
@@ -42,18 +42,18 @@ def zipf_words(rng, count=4000):
 
 def test_an_order_by_frequency_is_accepted_and_others_are_noticed(rng):
     words = zipf_words(rng)
-    assert unsorted(words) is None
-    assert "alphabetical" in unsorted(sorted(words))
+    assert why_unsorted(words) is None
+    assert "alphabetical" in why_unsorted(sorted(words))
     for _ in range(20):
-        assert "shorter" in unsorted([words[i] for i in rng.permutation(len(words))])
-    assert "shorter" in unsorted(words[::-1])
+        assert "shorter" in why_unsorted([words[i] for i in rng.permutation(len(words))])
+    assert "shorter" in why_unsorted(words[::-1])
 
 
 def test_few_words_are_no_evidence(rng):
-    assert unsorted(sorted(zipf_words(rng))[:99]) is None
-    assert unsorted([]) is None
-    assert unsorted(["same"] * 3000) is not None  # sorted, if in an odd way
-    assert not alphabetical(["b", "a"])
+    assert why_unsorted(sorted(zipf_words(rng))[:99]) is None
+    assert why_unsorted([]) is None
+    assert why_unsorted(["same"] * 3000) is not None  # sorted, if in an odd way
+    assert not is_alphabetical(["b", "a"])
 
 
 def test_the_first_words_are_gathered_from_several_chunks(rng, monkeypatch):
@@ -72,4 +72,4 @@ def test_a_missing_file_is_said_with_what_else_it_could_be(tmp_path):
 
 def test_case_does_not_hide_the_alphabet():
     words = [f"{'aA'[i % 2]}{i:04d}" for i in range(200)]
-    assert alphabetical(words)
+    assert is_alphabetical(words)

@@ -67,8 +67,8 @@ def test_top_vocabulary_and_counts_together():
         (b"the inf\n", "line 1"),
         (b"the 1_0\n", "line 1"),
         (b"\xff 1\n", "byte 0: not UTF-8"),
-        (b"", "no word with a count"),
-        (b"the 0\n", "no word with a count"),
+        (b"", "no word has a positive count"),
+        (b"the 0\n", "no word has a positive count"),
     ],
 )
 def test_counts_files_that_are_wrong(content, said, tmp_path):

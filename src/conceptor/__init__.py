@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.inspection import inspect
     from conceptor.lexicon import CounterFitting, Retrofitting
+    from conceptor.neighbours import most_similar
     from conceptor.pipeline import postprocess
     from conceptor.sentences import SentenceEncoder
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
@@ -57,6 +58,7 @@ _HOMES = {
     "compare": "comparing",
     "evaluate": "evaluation",
     "inspect": "inspection",
+    "most_similar": "neighbours",
     "open_vectors": "vectors",
     "postprocess": "pipeline",
     "write_vectors": "vectors",
@@ -86,6 +88,7 @@ __all__ = [
     "compare",
     "evaluate",
     "inspect",
+    "most_similar",
     "open_vectors",
     "postprocess",
     "write_vectors",

@@ -9,9 +9,10 @@ def main() -> None:
     """Import and run it; a Ctrl-C meanwhile ends it quietly."""
     try:
         from conceptor.cli import main as run
+
+        run()
     except KeyboardInterrupt:
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from functools import cache, reduce
 from operator import matmul
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.methods import Recipe, Solution, parse_methods
@@ -22,14 +23,17 @@ from conceptor.vectors.chunks import (
     MappedVectors,
     RowCollector,
     as_vectors,
+    number_chunks,
     read_chunks,
+    rows_to_keep,
+    through,
     vectors_name,
 )
 from conceptor.weights import SAMPLE, choose_weights
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -93,23 +97,20 @@ def gather(
     collector = RowCollector(wanted, first)
     needs_words = bool(wanted) or first > 0 or any(each.by_word for each in weights)
 
-    def numbered() -> Iterator[tuple[int, Sequence[str], NDArray[Any]]]:
-        before = 0
-        for words, rows in chunks:
-            # Packed words become strings once here, not once for every weighting.
-            yield before, list(words) if needs_words else words, rows
-            before += len(words)
-
     def moments_of(
         part: tuple[int, Sequence[str], NDArray[Any]],
     ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None]]:
         before, words, rows = part
+        if needs_words:  # packed words become strings once, not once for every weighting
+            words = list(words)
         return words, rows, [each.moments(words, rows, before) for each in weights]
 
     # One BLAS thread in each of ours: small products do not split well, and it keeps the
     # processors for whoever has something to do, be it parsing or multiplying.
     with threadpool_limits(1):
-        for words, rows, found in ordered_map(moments_of, numbered(), threads or processors()):
+        for words, rows, found in ordered_map(
+            moments_of, number_chunks(chunks), threads or processors()
+        ):
             collector.add(words, rows)
             for each, more in zip(weights, found, strict=True):
                 if more is not None:
@@ -194,9 +195,8 @@ class Fitted:
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Take rows through all steps."""
-        for transform in self.transforms:
-            rows = transform(words, rows)
-        return rows
+        result: NDArray[Any] = through(words, rows, self.transforms)
+        return result
 
     @property
     def solution(self) -> Solution | None:
@@ -230,8 +230,8 @@ class FittedMethods:
     Attributes
     ----------
     methods : mapping of name to Fitted
-    rows : WordVectors
-        The wanted rows and the first ones, as they came.
+    rows : mapping of name to WordVectors
+        The wanted rows and the first ones, as each method leaves them.
     count : int
         How many vectors were read.
     weights : mapping of name to Weights
@@ -239,13 +239,9 @@ class FittedMethods:
     """
 
     methods: Mapping[str, Fitted]
-    rows: WordVectors
+    rows: Mapping[str, WordVectors]
     count: int
     weights: Mapping[str, Weights]
-
-    def transformed(self, method: str) -> WordVectors:
-        """Return the rows as a method leaves them."""
-        return self.rows.with_vectors(self.methods[method](self.rows.words, self.rows.vectors))
 
     @property
     def cautions(self) -> list[str]:
@@ -335,7 +331,45 @@ def fit_methods(
         for name, chain in chains.items()
         if chain and isinstance(chain[0], Recipe)
     }
-    return FittedMethods(fitted, gathered.rows, gathered.count, fitted_on)
+    rows = dict.fromkeys(fitted, gathered.rows)
+    if wanted or first:
+        rows |= _rows_after(fitted, opened, gathered.rows, wanted, first)
+    return FittedMethods(fitted, rows, gathered.count, fitted_on)
+
+
+def _rows_after(
+    fitted: Mapping[str, Fitted],
+    vectors: Vectors,
+    kept: WordVectors,
+    wanted: Collection[str],
+    first: int,
+) -> dict[str, WordVectors]:
+    """Return the rows that were kept as each method leaves them, in one more pass.
+
+    Whole chunks are transformed, as when they are written: the last bit of a matrix product may
+    depend on where in the matrix a row stands. Chunks with nothing to keep are passed over.
+    """
+    changing = {name: each.transforms for name, each in fitted.items() if each.steps}
+    found: dict[str, list[NDArray[Any]]] = {name: [] for name in changing}
+
+    def kept_of(part: tuple[int, Sequence[str], NDArray[Any]]) -> list[NDArray[Any]]:
+        before, packed, rows = part
+        words = list(packed)
+        keep = rows_to_keep(words, wanted, first - before)
+        return [
+            through(words, rows, steps)[keep] if keep else rows[:0] for steps in changing.values()
+        ]
+
+    if changing:
+        with threadpool_limits(1):
+            for parts in ordered_map(kept_of, number_chunks(read_chunks(vectors)), processors()):
+                for name, part in zip(found, parts, strict=True):
+                    if len(part):
+                        found[name].append(part)
+    return {
+        name: kept.with_vectors(np.concatenate(parts) if parts else kept.vectors)
+        for name, parts in found.items()
+    }
 
 
 def _named(name: str, progress: Progress) -> Progress:

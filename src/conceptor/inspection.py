@@ -1,4 +1,4 @@
-"""What a file of vectors looks like, before and after, and whether post-processing will help."""
+"""Statistics of vectors before and after post-processing, and whether it will help."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
 from conceptor.fitting import FitOptions, gather
-from conceptor.vectors.chunks import as_vectors, read_chunks, vectors_name
+from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
 from conceptor.weights import Weights
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
 LEADING = 5
-# Participation ratio of R beyond which there is nothing much that vectors share.
+# Above this participation ratio of R, the vectors share little.
 EVEN_ENOUGH = 0.5
-# |r| with log frequency from which a direction is said to follow it.
+# A direction follows log frequency if |r| is above this.
 FOLLOWS = 0.2
-# Spread that may be rounding: as a share of the vectors' size, and of logarithms of frequency.
+# Spreads that may be rounding: relative to the vectors' length, and of log frequencies.
 _ROUNDING = 1e-12
 _SAME_LOGS = 1e-6
 
 
 def isoscore(covariance: Float64) -> float:
-    """Return IsoScore: 1 where every direction varies the same, 0 where only one does.
+    """Return IsoScore: 1 if all directions vary equally, 0 if only one varies.
 
     References
     ----------
@@ -51,8 +51,8 @@ def isoscore(covariance: Float64) -> float:
     if n == 1 or not largest > 0:
         return float("nan")
     scaled = covariance / largest
-    # Their steps come down to this, as ‖√n v/‖v‖ − 1‖² = 2 (n − √n Σv/‖v‖) for the variances v,
-    # with Σv the trace and ‖v‖ the Frobenius norm.
+    # The paper's steps reduce to this, since ‖√n v/‖v‖ − 1‖² = 2 (n − √n Σv/‖v‖) for the
+    # variances v, with Σv the trace and ‖v‖ the Frobenius norm.
     participation = np.trace(scaled) ** 2 / np.sum(scaled**2)
     return float((participation - 1) / (n - 1))
 
@@ -60,8 +60,8 @@ def isoscore(covariance: Float64) -> float:
 def partition_ratio(log_partitions: Float64) -> float:
     """Return ``min Z(c) / max Z(c)`` from ``log Z(c)``, with ``Z(c) = Σ_w exp(cᵀ v_w)``.
 
-    Mu & Viswanath (2018), equation 2 and after: c runs over the eigenvectors of VᵀV (with c
-    also −c is one); 1 is isotropic. It depends on the vectors' length, as theirs does.
+    Mu & Viswanath (2018), equation 2 and below: c runs over the eigenvectors of VᵀV (and their
+    opposites −c); 1 is isotropic. Like theirs, it depends on the vectors' length.
     """
     return float(np.exp(log_partitions.min() - log_partitions.max()))
 
@@ -75,12 +75,12 @@ class Side:
     norms
         Mean, smallest and largest length.
     eigenvalues
-        The leading ones of the second moment over words, as shares of the total.
+        The leading eigenvalues of the second moment over words, as shares of the total.
     frequency
-        Correlation of the coordinate in each of these directions with log frequency; empty where
-        frequencies are not known.
+        Correlation of the coordinate in each of these directions with log frequency; empty if
+        frequencies are unknown.
     partition_ratio, isoscore, participation
-        Three measures of isotropy; the last over running text: the R that CN negates.
+        Three measures of isotropy; the last is over running text (the R that CN negates).
     """
 
     norms: tuple[float, float, float]
@@ -93,7 +93,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found."""
+    """The result of `inspect`."""
 
     vectors: str
     count: int
@@ -109,12 +109,12 @@ class Inspection:
     gate: Float64 = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with None for what is not a finite number."""
+        """Return the JSON form, with None for non-finite numbers."""
         found: dict[str, Any] = jsonable(asdict(self))
         return found
 
     def draw(self, path: str | os.PathLike[str]) -> None:
-        """Draw spectrum and gate; the file's ending names its format."""
+        """Draw spectrum and gate; the file's extension gives the format."""
         from conceptor.report.plots import figure_format, save_figure
 
         path = Path(path)
@@ -145,13 +145,13 @@ def inspect(
     name: str | None = None,
     progress: Progress = silent,
 ) -> Inspection:
-    """Look at vectors in two streaming passes: moments, then what depends on directions.
+    """Inspect vectors in two streaming passes: one for moments, one for what needs directions.
 
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
     weights
-        How often words are used; by default as `postprocess` chooses.
+        Word weights; by default the same as for `postprocess`.
     """
     opened = as_vectors(vectors)
     recipe = METHODS["cn"]
@@ -160,7 +160,7 @@ def inspect(
     every = Weights()
     gathered = gather(read_chunks(opened, progress), [every, usage])
     types = gathered.moments[every]
-    # Over an eigendecomposition of this size several processors mostly wait for each other.
+    # An eigendecomposition of this size is not faster on several processors.
     with threadpool_limits(1):
         solution = recipe.solve(gathered.moments[usage])
         values, gate = solution.spectrum.values, solution.gate
@@ -168,13 +168,11 @@ def inspect(
             _View(types, np.eye(types.dimension), values),
             _View(types, solution.map.matrix, gate**2 * values),
         )
-    seen = 0
-    for words, rows in read_chunks(opened):
-        share = usage.shares(list(words) if usage.by_word else words, seen)
+    for before, words, rows in number_chunks(read_chunks(opened)):
+        share = usage.shares(list(words) if usage.by_word else words, before)
         for view in views:
             view.add(rows, share)
-        seen += len(words)
-    before, after = (view.side() for view in views)
+    side_before, side_after = (view.side() for view in views)
     return Inspection(
         vectors=name or vectors_name(vectors),
         count=gathered.count,
@@ -183,18 +181,18 @@ def inspect(
         fitted_on=usage.description,
         aperture=solution.aperture or 0.0,
         quota=float((1 - gate).mean()),
-        before=before,
-        after=after,
-        advice=_advice(before, solution, usage),
+        before=side_before,
+        after=side_after,
+        advice=_advice(side_before, solution, usage),
         spectrum=values,
         gate=gate,
     )
 
 
 class _View:
-    """Vectors through a matrix, looked at chunk by chunk along their own eigenvectors.
+    """Statistics of mapped vectors along their own eigenvectors, accumulated chunk by chunk.
 
-    `values` is the spectrum of running text there.
+    `values` is the spectrum of running text after the map.
     """
 
     def __init__(self, types: Moments, matrix: Float64, values: Float64) -> None:
@@ -205,7 +203,7 @@ class _View:
         varies = np.trace(covariance) > _ROUNDING**2 * self._values.sum()
         self._isoscore = isoscore(covariance) if varies else float("nan")
         self._participation = isotropy(values)
-        # One row for the eigenvectors, one for their opposites.
+        # One row for the eigenvectors and one for their opposites.
         self._log_partitions = np.full((2, types.dimension), -np.inf)
         self._count, self._total, self._least, self._most = types.count, 0.0, np.inf, 0.0
         self._with_logs: Moments | None = None
@@ -257,26 +255,26 @@ def _advice(before: Side, solution: Solution, usage: Weights) -> str:
     values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
     n, even = len(values), before.participation
     if not even:
-        return "This will not help you: all vectors are zero."
+        return "This will not help: all vectors are zero."
     if count <= n:
         return (
-            f"There is too little to judge by: {n} numbers a vector, and no more vectors than "
-            f"that ({count})."
+            f"Too few vectors to judge: {n} dimensions need more than {n} vectors, and there are "
+            f"{count}."
         )
     if solution.spectrum.rank == 1:
-        return "This will not help you: all vectors are multiples of one."
+        return "This will not help: all vectors are multiples of a single vector."
     if even >= EVEN_ENOUGH:
         return (
-            "This will not help you: the vectors already spread evenly over their directions "
+            "This will not help: the vectors already spread evenly over their directions "
             f"(participation {even:.2f}, where {EVEN_ENOUGH} is even enough)."
         )
     if usage.caution and usage.kind != "counts":
         return (
-            f"Find frequencies first: {usage.caution}. Then what running text shares can be told "
-            "from what words share."
+            f"Find word frequencies first: {usage.caution}. They are needed to tell whether "
+            "running text shares a direction."
         )
     strongest = max(map(abs, before.frequency), default=0.0)
-    # A correlation within three standard errors of zero may be chance.
+    # A correlation within three standard errors of zero may be due to chance.
     follow = strongest > max(FOLLOWS, 3 / np.sqrt(count))
     frequent = f", and the leading ones follow word frequency (up to |r| = {strongest:.2f})"
     what = "the words" if usage.kind == "uniform" else "running text"
@@ -284,6 +282,6 @@ def _advice(before: Side, solution: Solution, usage: Weights) -> str:
     removed = 1 - gate**2 @ values / values.sum()
     return (
         f"This should help: half of the variance of {what} lies in {half} of {n} directions"
-        f"{frequent if follow else ''}; conceptor postprocess takes {removed:.0%} of all of it "
-        "out. What that gains: conceptor compare."
+        f"{frequent if follow else ''}; postprocess removes {removed:.0%} of the variance. Use "
+        "compare to measure the gain."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,61 +13,23 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods, gather, solve
 from conceptor.vectors.chunks import KeptChunks, read_chunks
+from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target
-from conceptor.vectors.writing import files_of, write_chunks
+from conceptor.vectors.writing import output_files, write_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
-    from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
     Method = str | Recipe | LexiconRecipe
 
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
-
-
-@dataclass
-class Report:
-    """What was done.
-
-    Attributes
-    ----------
-    words, dimension
-        How many vectors were written (or looked at, where only a map was made), of which length.
-    estimated_on
-        How many of them the map was estimated on.
-    variance_removed
-        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
-    quota
-        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
-    aperture
-        The α that was used, where there is one.
-    seconds, megabytes_per_second
-        Time taken, and the input's bytes on disk over it.
-    method, fitted_on
-        The method's name, and which words it was fitted on, with which weights.
-    remarks
-        What was odd about the input: duplicates, skipped rows, a header that lies.
-    """
-
-    words: int = 0
-    dimension: int = 0
-    estimated_on: int | None = None
-    variance_removed: float | None = None
-    quota: float | None = None
-    aperture: float | None = None
-    seconds: float = 0.0
-    megabytes_per_second: float = 0.0
-    method: str | None = None
-    fitted_on: str | None = None
-    remarks: list[str] = field(default_factory=list)
 
 
 def postprocess(
@@ -113,7 +74,8 @@ def postprocess(
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_new_file(save_map, opened.files(), force=force)
-        if goal.path is not None and Path(save_map).resolve() in files_of(goal.path, goal.format):
+        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+        if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
         if any(isinstance(step, LexiconRecipe) for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
@@ -182,53 +144,6 @@ def _until(chunks: Iterator[tuple[Sequence[str], Any]], top: int | None) -> Iter
         words += len(chunk[0])
         if top is not None and words >= top:
             return
-
-
-def apply(
-    map_: AffineMap | None,
-    source: Source,
-    target: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    dtype: str = "float32",
-    force: bool = False,
-    progress: Progress = silent,
-) -> Report:
-    """Write a file's vectors to another, through a map; without one this converts formats."""
-    started = time.perf_counter()
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    if map_ is not None and map_.n_in != opened.dimension:
-        raise InvalidInputError(
-            f"{opened.path}: vectors of {opened.dimension} numbers; "
-            f"the map is for {map_.n_in}-dimensional ones"
-        )
-    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
-    if goal.needs_count_first and opened.count is None:
-        for _ in read_chunks(opened, progress, "counting"):
-            pass
-    words = write_chunks(
-        read_chunks(opened, progress, "writing"),
-        goal,
-        opened.count,
-        None if map_ is None else lambda _, rows: map_(rows),
-        dimension=None if map_ is None else map_.n_out,
-    )
-    return finish_report(opened, started, words, goal)
-
-
-def finish_report(
-    source: VectorSource, started: float, words: int, target: Target | None = None
-) -> Report:
-    """Sum up what was done."""
-    seconds = time.perf_counter() - started
-    report = Report(words=words, dimension=source.dimension, seconds=seconds)
-    report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
-    report.remarks = source.findings.lines()
-    if target is not None and target.unnamed:
-        report.remarks.append(
-            f"{target.path}: unrecognised file extension; written as {target.format}"
-        )
-    return report
 
 
 def describe(report: Report, solution: Solution) -> Report:

@@ -1,8 +1,8 @@
-"""How much each word counts where a moment is estimated, and which words take part.
+"""How much each word counts when moments are estimated, and which words take part.
 
-`choose_weights` is the one place that decides it where the user has not: in a file sorted by
-frequency by rank; otherwise by counts that are found, or by wordfreq where it is installed; and
-equally where nothing is known.
+`choose_weights` is the one place that decides this if the user has not. In a file sorted by
+frequency words count by rank; otherwise by known counts, by wordfreq if it is installed, or else
+equally.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Zipf–Mandelbrot: the share of the word at rank r = 0, 1, … of running text goes as 1 / (r + 2.7).
+# Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
+# 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
-# The paper's estimation vocabulary, with counts: words of 200 or more occurrences.
+# The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
-# The common words of a sorted file, where the paper's list is not found.
+# How many words of a sorted file count as common if the paper's list is not found.
 COMMON = 50_000
-# How many words tell whether a file is sorted, and whether a list of counts belongs to it.
+# How many words it takes to tell if a file is sorted, and if a list of counts matches it.
 SAMPLE = 2000
 _ALPHABETICAL_SAMPLE = 100
-# Share of the words that a list must hold to be about them: of the most frequent words English
-# ones reach 0.98 in the paper's list and French ones 0.61; of words in any order far fewer.
+# The share of words that a matching list must contain. Of frequent words, the paper's list has
+# 0.98 of English ones and 0.61 of French ones; of words in any order it has far fewer.
 _OF_FREQUENT, _OF_ANY = 0.9, 0.25
 _REMEDY = 'weights="wordfreq:en" or weights="enwiki_vocab_min200.txt" (any file of counts)'
 
@@ -47,7 +48,7 @@ def rank_weights(before: int, count: int) -> NDArray[np.float64]:
 
 
 class Share(NamedTuple):
-    """Which rows of a chunk take part (None: all) and what they weigh (None: the same)."""
+    """Which rows of a chunk take part (None: all), and their weights (None: equal)."""
 
     rows: NDArray[np.int64] | None
     weights: NDArray[np.float64] | None
@@ -55,22 +56,22 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Which words a moment is taken over and how much each counts.
+    """Which words take part in a moment, and how much each counts.
 
     Attributes
     ----------
     kind
         `uniform`, `zipf` or `counts`.
     counts
-        How often each word occurs in running text; words without a count take no part.
+        How often each word occurs in text; words without a count are left out.
     vocabulary
-        The only words that take part.
+        Only these words take part.
     top
-        Only the first words of the file take part.
+        Only this many words at the start of the file take part.
     description
-        The same in words.
+        All of this in words.
     caution
-        What the user should know about the choice, if anything.
+        A warning about the choice, if there is one.
     """
 
     kind: str = "uniform"
@@ -82,20 +83,20 @@ class Weights:
 
     @property
     def by_word(self) -> bool:
-        """Whether the words themselves matter, not only their places."""
+        """Whether the words themselves matter, not only their positions."""
         return self.counts is not None or self.vocabulary is not None
 
     def moments(
         self, words: Sequence[str], vectors: NDArray[np.float32], before: int
     ) -> Moments | None:
-        """Return the moments of consecutive words under these weights; None if none takes part."""
+        """Return the weighted moments of consecutive words; None if no word takes part."""
         rows, weights = self.shares(words, before)
         if rows is not None:
             vectors = vectors[rows]
         return Moments.from_vectors(vectors, weights) if len(vectors) else None
 
     def shares(self, words: Sequence[str], before: int) -> Share:
-        """Return the share of consecutive words, `before` of which came earlier in the file."""
+        """Return the share of consecutive words; `before` words precede them in the file."""
         if self.top is not None and before + len(words) > self.top:
             words = words[: max(0, self.top - before)]
             rows = np.arange(len(words))
@@ -121,24 +122,24 @@ class Weights:
 def parse_weights(
     weights: str | os.PathLike[str] | Mapping[str, float] = "uniform", vocabulary: object = None
 ) -> Weights:
-    """Make `Weights` from what users write.
+    """Make `Weights` from what the user passes.
 
     Parameters
     ----------
     weights
-        `uniform`; `zipf`, by the rank in the file; `wordfreq:LANG`, by the frequencies that the
-        wordfreq package knows for a language; a file of `word count` lines; or a mapping.
+        `uniform`; `zipf`, by rank in the file; `wordfreq:LANG`, by the wordfreq package's
+        frequencies for a language; a file of `word count` lines; or a mapping.
     vocabulary
         None for all words; `top:N` for the first N of the file; a file with one word per line,
         with or without a count after it; or a collection of words.
     """
-    top, words = _vocabulary(vocabulary)
+    top, words = _parse_vocabulary(vocabulary)
     kind, counts, weighted = "counts", None, f"weighted by {weights}"
     if isinstance(weights, str) and weights in ("uniform", "zipf"):
         kind = weights
         weighted = "weighted by rank in the file" if kind == "zipf" else "once each"
     elif isinstance(weights, str) and weights.startswith(WORDFREQ):
-        counts = known_frequencies(weights.removeprefix(WORDFREQ))
+        counts = read_wordfreq(weights.removeprefix(WORDFREQ))
     elif isinstance(weights, (str, os.PathLike)):
         counts = read_counts(os.fspath(weights))
     else:
@@ -162,9 +163,8 @@ def choose_weights(
 ) -> Weights:
     """Return the weights that a method asks for (`Recipe.words`), for some vectors.
 
-    What the user has said comes first: `weights` (how often words are used) for the methods that
-    weigh by usage, `vocabulary` (which words take part) for all but those that are fitted on
-    function words.
+    The user's choice comes first: `weights` (how often words are used) for methods that weight by
+    usage, `vocabulary` (which words take part) for all methods but those fitted on function words.
 
     Parameters
     ----------
@@ -173,73 +173,75 @@ def choose_weights(
     first_words
         Returns the first words of the vectors, at most `SAMPLE`; called only where they matter.
     weights, vocabulary
-        As for `parse_weights`; the name of a known data file will do. None leaves it open.
+        As for `parse_weights`, or the name of a known data file. None leaves the choice open.
     function_words
         A file of them, or words; by default scikit-learn's English ones.
     data
-        Where the paper's vocabulary is looked for besides the usual places; never downloaded.
+        A directory to search for the paper's vocabulary, which is never downloaded.
     ranked
-        Whether the first words are the first of all; of shards nobody knows.
+        Whether the words come in file order; the order of shards is unknown.
     where
-        How an error calls the vectors.
+        The name of the vectors in errors.
     """
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
             return parse_weights("uniform", function_words)
         return _english_function_words()
     if isinstance(vocabulary, str):
-        vocabulary = _known_file(vocabulary, data)
+        vocabulary = _find_data_file(vocabulary, data)
     if words is Words.ALL or (words is Words.TYPES and vocabulary is not None):
         return parse_weights("uniform", vocabulary)
     if words is Words.TYPES:
-        return _types(first_words(), data, ranked=ranked)
+        return _choose_types(first_words(), data, ranked=ranked)
     if isinstance(weights, Weights):
         return weights
     if weights is not None:
         chosen = parse_weights(
-            _known_file(weights, data) if isinstance(weights, str) else weights, vocabulary
+            _find_data_file(weights, data) if isinstance(weights, str) else weights, vocabulary
         )
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
-    return _usage(first_words(), vocabulary, data, ranked=ranked)
+    return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
 
 
-def _usage(
+def _choose_usage(
     first: Sequence[str],
     vocabulary: object,
     data: str | os.PathLike[str] | None,
     *,
     ranked: bool,
 ) -> Weights:
-    """Choose how often words are used, where nobody has said so."""
-    reason = unsorted(first) if ranked else "shards come in no known order"
+    """Choose the usage weights if the user has not."""
+    reason = why_unsorted(first) if ranked else "the order of the shards is unknown"
     if reason is None:
         return parse_weights("zipf", vocabulary)
     reason = f"{reason}, so ranks say nothing about frequency"
     listed = _find_paper_vocabulary(data)
-    if listed is not None and _belongs(counts := read_counts(listed), first, _OF_ANY):
+    if listed is not None and _covers(counts := read_counts(listed), first, _OF_ANY):
         chosen = parse_weights(counts, vocabulary)
         return replace(
             chosen,
             description=chosen.description.replace(
                 "the counts given", "counts in Wikipedia (2015)"
             ),
-            caution=f"{reason}; words weigh by their counts in Wikipedia (2015)",
+            caution=f"{reason}; words are weighted by their counts in Wikipedia (2015)",
         )
     if importlib.util.find_spec("wordfreq") is not None:
         chosen = parse_weights("wordfreq:en", vocabulary)
-        if _belongs(chosen.counts or {}, first, _OF_ANY):
-            return replace(chosen, caution=f"{reason}; words weigh by wordfreq:en")
+        if _covers(chosen.counts or {}, first, _OF_ANY):
+            return replace(chosen, caution=f"{reason}; words are weighted by wordfreq:en")
     chosen = parse_weights("uniform", vocabulary)
-    return replace(chosen, caution=f"{reason}; all words count the same; better: {_REMEDY}")
+    return replace(chosen, caution=f"{reason}; all words count equally; better: {_REMEDY}")
 
 
-def _types(first: Sequence[str], data: str | os.PathLike[str] | None, *, ranked: bool) -> Weights:
-    """Choose the common words: the paper's list, or the beginning of a sorted file, or all."""
-    frequent = ranked and unsorted(first) is None
+def _choose_types(
+    first: Sequence[str], data: str | os.PathLike[str] | None, *, ranked: bool
+) -> Weights:
+    """Choose the common words: the paper's list, else the start of a sorted file, else all."""
+    frequent = ranked and why_unsorted(first) is None
     listed = _find_paper_vocabulary(data)
     if listed is not None:
         words, least = frozenset(read_words(listed)), _OF_FREQUENT if frequent else _OF_ANY
-        if _belongs(words, first, least):
+        if _covers(words, first, least):
             named = "the words with 200 or more occurrences in Wikipedia (2015)"
             return Weights(vocabulary=words, description=f"{named}, once each")
     chosen = parse_weights("uniform", f"top:{COMMON}" if frequent else None)
@@ -250,13 +252,13 @@ def _types(first: Sequence[str], data: str | os.PathLike[str] | None, *, ranked:
 
 
 def _check_ranks(chosen: Weights, first: Sequence[str], where: str) -> Weights:
-    """Refuse ranks for words in alphabetical order, and warn where they look wrong."""
-    if alphabetical(first):
+    """Refuse ranks for words in alphabetical order, and warn if they look wrong otherwise."""
+    if is_alphabetical(first):
         raise InvalidInputError(
             f"{where}: the words are in alphabetical order, so ranks say nothing about frequency; "
             f"use {_REMEDY}"
         )
-    reason = unsorted(first)
+    reason = why_unsorted(first)
     if reason is None:
         return chosen
     return replace(
@@ -264,10 +266,10 @@ def _check_ranks(chosen: Weights, first: Sequence[str], where: str) -> Weights:
     )
 
 
-def _belongs(known: Set[str] | Mapping[str, float], first: Sequence[str], least: float) -> bool:
-    """Tell whether a list is about these words: the given share of those with letters is in it.
+def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: float) -> bool:
+    """Return whether a list contains at least this share of the words that have letters.
 
-    Capitals do not matter; too few words with letters tell nothing.
+    Case does not matter. Too few such words tell nothing, so any list will do.
     """
     words = [word.lower() for word in first if any(map(str.isalpha, word))]
     return len(words) < _ALPHABETICAL_SAMPLE or (
@@ -282,13 +284,13 @@ def _find_paper_vocabulary(data: str | os.PathLike[str] | None) -> Path | None:
     return None if found is None else found[0]
 
 
-def _known_file(name: str, data: str | os.PathLike[str] | None) -> str:
-    """Return where the data file of this name is, unless it means something else."""
+def _find_data_file(name: str, data: str | os.PathLike[str] | None) -> str:
+    """Return the path of the data file of this name, unless the name means something else."""
     if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
         return name
-    from conceptor.data.registry import at_hand
+    from conceptor.data.registry import find_locally
 
-    return at_hand(name, data)
+    return find_locally(name, data)
 
 
 def _english_function_words() -> Weights:
@@ -299,8 +301,8 @@ def _english_function_words() -> Weights:
     )
 
 
-def known_frequencies(language: str) -> Mapping[str, float]:
-    """Return how often words occur in a language, as the wordfreq package knows it."""
+def read_wordfreq(language: str) -> Mapping[str, float]:
+    """Return the wordfreq package's word frequencies for a language."""
     try:
         import wordfreq
     except ImportError:
@@ -309,24 +311,22 @@ def known_frequencies(language: str) -> Mapping[str, float]:
         frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
     except (LookupError, ValueError):
         known = ", ".join(sorted(wordfreq.available_languages()))
-        raise InvalidInputError(
-            f"wordfreq knows no language {language!r}; it knows {known}"
-        ) from None
+        raise InvalidInputError(f"wordfreq has no language {language!r}; it has {known}") from None
     return frequencies
 
 
-def unsorted(words: Sequence[str]) -> str | None:
-    """Say why words, the first of a file, are not sorted by frequency; None if they may be.
+def why_unsorted(words: Sequence[str]) -> str | None:
+    """Return why the first words of a file are not sorted by frequency; None if they may be.
 
-    Alphabetical order shows in a hundred words. Another order shows in two thousand, by Zipf's
-    law of abbreviation, which every language keeps: frequent words are short. Where length does
-    not rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
+    A hundred words show alphabetical order. Two thousand show any other order, by Zipf's law of
+    abbreviation, which holds in every language: frequent words are short. If length does not
+    rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
     """
-    if alphabetical(words):
+    if is_alphabetical(words):
         return "the words are in alphabetical order"
     sample = list(words[:SAMPLE])
     if len(sample) == SAMPLE:
-        # Average ranks by hand: importing scipy.stats takes longer than all the rest.
+        # Average ranks by hand, because importing scipy.stats takes longer than all the rest.
         _, group, sizes = np.unique(
             [len(word) for word in sample], return_inverse=True, return_counts=True
         )
@@ -334,37 +334,37 @@ def unsorted(words: Sequence[str]) -> str | None:
             ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
             rho = float(np.corrcoef(np.arange(len(sample)), ranks)[0, 1])
             if rho < 3 / np.sqrt(len(sample)):
-                return f"the first words are not the shorter ones (ρ = {rho:.2f})"
+                return f"the first words are not shorter than later ones (ρ = {rho:.2f})"
     return None
 
 
-def alphabetical(words: Sequence[str]) -> bool:
-    """Tell whether a hundred words stand in alphabetical order; fewer may do so by chance."""
+def is_alphabetical(words: Sequence[str]) -> bool:
+    """Return whether a hundred words are in alphabetical order; fewer may be so by chance."""
     first = list(words[:_ALPHABETICAL_SAMPLE])
     return len(first) == _ALPHABETICAL_SAMPLE and (
         first == sorted(first) or first == sorted(first, key=str.lower)
     )
 
 
-def _vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
+def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
     if vocabulary is None:
         return None, None
     if isinstance(vocabulary, str) and vocabulary.startswith("top:"):
         number = vocabulary.removeprefix("top:")
         if not (number.isascii() and number.isdigit() and int(number) > 0):
             raise InvalidInputError(
-                f"a vocabulary of the first N words is written top:N, not {vocabulary}"
+                f"expected a vocabulary of the first N words as top:N, not {vocabulary}"
             )
         return int(number), None
     if isinstance(vocabulary, (str, Path)):
         return None, frozenset(read_words(vocabulary))
     if isinstance(vocabulary, Iterable):
         return None, frozenset(vocabulary)
-    raise InvalidInputError(f"a vocabulary is a file, top:N or words, not {vocabulary!r}")
+    raise InvalidInputError(f"vocabulary must be a file, top:N or words, not {vocabulary!r}")
 
 
 def read_counts(path: str | Path) -> dict[str, float]:
-    """Read `word count` lines; the first count of a word holds."""
+    """Read `word count` lines; the first count of a repeated word is kept."""
     counts: dict[str, float] = {}
     for number, line in _lines(path, "uniform, zipf or wordfreq:LANG"):
         word, _, count = line.rpartition(_separator(line))
@@ -375,7 +375,7 @@ def read_counts(path: str | Path) -> dict[str, float]:
             )
         counts.setdefault(word.strip(" \t"), value)
     if not any(counts.values()):
-        raise InvalidInputError(f"{path}: no word with a count above zero")
+        raise InvalidInputError(f"{path}: no word has a positive count")
     return counts
 
 
@@ -383,7 +383,7 @@ def read_words(path: str | Path) -> list[str]:
     """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
     lines = [line for _, line in _lines(path, "top:N")]
     if not lines:
-        raise InvalidInputError(f"{path}: holds no words")
+        raise InvalidInputError(f"{path}: contains no words")
     parts = [line.rpartition(_separator(line)) for line in lines]
     if all(word and _as_number(count) is not None for word, _, count in parts):
         return [word.strip(" \t") for word, _, _ in parts]

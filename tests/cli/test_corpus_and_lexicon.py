@@ -66,7 +66,7 @@ def test_training_refuses_bad_input_and_leaves_nothing_behind(tmp_path, call):
     (tmp_path / "few.txt").write_text("one two three\n" * 20)
     for arguments, message in [
         (("latin1.txt", "v.bin"), "latin1.txt, byte 6: 0xe9 is not UTF-8"),
-        (("few.txt", "v.bin"), "dimension 300 need a vocabulary of more words; there are 3"),
+        (("few.txt", "v.bin"), "a vocabulary of more than 300 words; there are 3"),
         (("few.txt", "few.txt", "--force"), "few.txt: is the input"),
         (("few.txt", "v.bin", "--counts", "v.bin"), "would be written twice"),
     ]:
@@ -113,9 +113,9 @@ def test_retrofitting_a_file_to_standard_output(call, vectors):
 def test_counter_fitting_refuses_what_is_wrong(tmp_path, call, vectors):
     (tmp_path / "bad.txt").write_text("w1 w2\nw3\n")
     for arguments, message in [
-        ((), "a lexicon is needed"),
+        ((), "no lexicon was given"),
         (("--synonyms", "bad.txt"), "bad.txt, line 2: expected two words, found 'w3'"),
-        (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "no meaning"),
+        (("--synonyms", "syn.txt", "--antonyms", "ant.txt", "--retrofit"), "does not apply"),
     ]:
         assert_refused(call("counterfit", "in.bin", "out.bin", *arguments), message)
     assert_refused(
@@ -139,4 +139,4 @@ def test_table_two_is_filled_by_compare(tmp_path, call):
     assert simlex["counterfit"] > simlex["original"] + 10
     assert simlex["cn+counterfit"] > simlex["original"] + 10
     wrong = call(*asked, "--methods", "counterfit-syn", "--synonyms", "other.txt")
-    assert_refused(wrong, "none of the lexicon's pairs has both words among the vectors")
+    assert_refused(wrong, "no pair of the lexicon has non-zero vectors for both words")

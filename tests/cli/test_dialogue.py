@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.dialogue.saved import BeliefTracker
 from conceptor.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
@@ -81,7 +81,7 @@ def test_json_saved_trackers_and_curves(run, call, vectors, tmp_path) -> None:
 
 def test_a_conversation(run, tmp_path) -> None:
     embedding = Embedding.random(10, 1)
-    options = Options(epochs=12, batch=64, batches=20, rate=0.01)
+    options = TrackerOptions(epochs=12, batch=64, batches=20, rate=0.01)
     weights = {
         slot: run_trial(MADE_CORPUS, Job("x", 0, slot, embedding), options)[1]
         for slot in ("price range", "area")
@@ -99,7 +99,7 @@ def test_a_conversation(run, tmp_path) -> None:
         "--interactive", "--load", "tracker", said="\n".join([*lines, "new", "hello there"])
     )
     assert shown.returncode == 0, shown.stderr
-    assert shown.stderr == "conceptor: this asks for nothing; slots: food, price range, area\n"
+    assert shown.stderr == "conceptor: not a system act; name a slot: food, price range, area\n"
     states = [line.split("(")[0].split() for line in shown.stdout.splitlines()]
     assert states == [
         ["price", "range", "cheap"],
@@ -114,15 +114,15 @@ def test_a_conversation(run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--slots", "wine"], "no slot is called 'wine'; there are food, price range, area"),
+        (["--slots", "wine"], "unknown slot 'wine'; choose from food, price range, area"),
         (["--methods", "magic"], "unknown method 'magic'"),
-        (["--update", "none"], "--update is one of constrained, full, alpha, not 'none'"),
-        (["--confirm", "no"], "--confirm is one of working, inert"),
-        (["--start", "zero"], "--start is one of scaled, original"),
-        (["--rate", "2"], "learning rate"),
+        (["--update", "none"], "--update is 'none'; it must be one of constrained, full, alpha"),
+        (["--confirm", "no"], "--confirm is 'no'; it must be one of working, inert"),
+        (["--start", "zero"], "--start is 'zero'; it must be one of scaled, original"),
+        (["--rate", "2"], "rate is 2.0; it must be"),
         (["--json", "--markdown"], "one output format"),
-        (["--load", "."], "--load is for --interactive"),
-        (["--interactive", "--load", "."], "holds no saved tracker"),
+        (["--load", "."], "--load is only for --interactive"),
+        (["--interactive", "--load", "."], "no saved tracker"),
         (["--interactive", "--methods", "cn,abtt"], "one method"),
         (["--plot", "curves.gif3"], "svg, pdf or png"),
         (["missing.bin"], "missing.bin"),
@@ -142,7 +142,9 @@ def test_vectors_without_a_word_of_the_dialogues(call, tmp_path) -> None:
     write_vectors(tmp_path / "v.bin", [(["zzz", "yyy"], np.eye(2, dtype=np.float32))])
     shown = call("v.bin", "--methods", "original", *SHORT)
     assert shown.returncode == 2
-    assert shown.stderr == "conceptor: the vectors hold none of the dialogues' words\n"
+    assert shown.stderr == (
+        "conceptor: the vectors contain none of the dialogues' words; check that they are English\n"
+    )
 
 
 def test_help_shows_how(call) -> None:

@@ -88,7 +88,7 @@ def test_compare_on_a_bare_machine_runs_on_what_is_at_hand(run):
     shown = run("compare", "--resamples", 50)
     assert shown.returncode == 0
     assert_one_line(shown.stderr)
-    assert "15 benchmark files are not at hand" in shown.stderr
+    assert "15 benchmark files were not found" in shown.stderr
     assert "conceptor data fetch" in shown.stderr
     for expected in ("GloVe 6B 50d", "first 50,000 words", "49.51", "335/353", "Google semantic"):
         assert expected in shown.stdout
@@ -175,7 +175,7 @@ def test_unknown_tasks_and_no_tasks(call, small_file):
     assert_one_line(shown.stderr)
     shown = call("evaluate", small_file, "--tasks", "sts", "--offline")
     assert shown.returncode == 1
-    assert "no benchmark is at hand" in shown.stderr
+    assert "no benchmark files were found" in shown.stderr
 
 
 def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):

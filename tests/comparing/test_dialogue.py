@@ -10,16 +10,16 @@ import pytest
 from conceptor import ConceptorNegation, InvalidInputError, MissingExtraError
 from conceptor.comparing.dialogue import (
     FewWordsWarning,
-    checked_methods,
-    checked_slots,
     compare_dialogue,
-    prepare,
+    embed_corpus,
+    validate_methods,
+    validate_slots,
 )
-from conceptor.dialogue import Embedding, Options
+from conceptor.dialogue import Embedding, TrackerOptions
 from conceptor.evaluation import WordVectors
 from tests.dialogues import MADE_CORPUS
 
-QUICK = Options(epochs=2, batch=16, batches=4)
+QUICK = TrackerOptions(epochs=2, batch=16, batches=4)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_each_method_has_its_own_vectors_and_the_control_one_for_each_seed(
     word_vectors,
 ) -> None:
     methods = ["original", "cn", "random"]
-    prepared = prepare(word_vectors, MADE_CORPUS, methods)
+    prepared = embed_corpus(word_vectors, MADE_CORPUS, methods)
     jobs = prepared.jobs(methods, [0, 1], ["area"])
     by_run = {(job.method, job.seed): job.embedding for job in jobs}
     assert len(by_run) == 6
@@ -71,25 +71,25 @@ def test_a_study_from_vectors(word_vectors) -> None:
 def test_few_words_are_told_and_none_refused(rng) -> None:
     few = WordVectors(["cheap", "north", "zzz"], rng.standard_normal((3, 4)))
     with pytest.warns(FewWordsWarning, match=r"hold 2 of 2\d words, 8\.3% of the 144 said"):
-        prepare(few, MADE_CORPUS, ["original"])
+        embed_corpus(few, MADE_CORPUS, ["original"])
     with pytest.raises(InvalidInputError, match="none of the dialogues' words"):
-        prepare(WordVectors(["zzz"], np.ones((1, 4))), MADE_CORPUS, ["original"])
+        embed_corpus(WordVectors(["zzz"], np.ones((1, 4))), MADE_CORPUS, ["original"])
 
 
 def test_names_are_checked() -> None:
-    assert checked_methods(["random", "cn", "random"]) == ["random", "cn"]
-    assert checked_slots(["area", "food", "area"]) == ["food", "area"]
+    assert validate_methods(["random", "cn", "random"]) == ["random", "cn"]
+    assert validate_slots(["area", "food", "area"]) == ["food", "area"]
     with pytest.raises(InvalidInputError, match="unknown method 'x'"):
-        checked_methods(["random", "x"])
-    with pytest.raises(InvalidInputError, match="no slot is called 'x'"):
-        checked_slots(["x"])
-    for check in (checked_methods, checked_slots):
-        with pytest.raises(InvalidInputError, match="was named"):
+        validate_methods(["random", "x"])
+    with pytest.raises(InvalidInputError, match="unknown slot 'x'"):
+        validate_slots(["x"])
+    for check in (validate_methods, validate_slots):
+        with pytest.raises(InvalidInputError, match="were given"):
             check([])
 
 
 def test_at_least_one_seed(word_vectors) -> None:
-    with pytest.raises(InvalidInputError, match="at least one seed"):
+    with pytest.raises(InvalidInputError, match="no seeds were given"):
         compare_dialogue(word_vectors, MADE_CORPUS, seeds=0)
 
 

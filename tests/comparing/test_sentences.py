@@ -19,7 +19,7 @@ UNKNOWN = ["banana", "tiger", "zzz"]
 
 def score(task, encoder, sentences):
     averages, known = encoder.averages(sentences)
-    return task.score_sentences(encoder.finished(averages, known), known)
+    return task.score_sentences(encoder.transform_averages(averages, known), known)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_it_is_said_how_many_tokens_have_no_vector_and_what_becomes_of_them(tabl
     tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
     share = sum(token in UNKNOWN for token in tokens) / len(tokens)
     assert notes[-1] == (
-        f"{share:.1%} of the tokens have no vector: conceptor gives them one by their spelling; "
+        f"{share:.1%} of the tokens have no vector: conceptor derives one from their spelling; "
         "sif skips them"
     )
     plain = compare_sentences(table, Battery(tasks), ["average"], resamples=0)

@@ -16,14 +16,14 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.comparing.paper import paper_tables, reproduce
 from conceptor.comparing.words import compare
 from conceptor.data.registry import MissingDataError
-from conceptor.dialogue import Options
-from conceptor.evaluation import Battery, WordVectors, load
+from conceptor.dialogue import TrackerOptions
+from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.report.page import page
 from conceptor.report.paper import gates_text
-from conceptor.report.tables import comma_separated, comparison_tables, evaluation_tables, markdown
+from conceptor.report.tables import comparison_tables, csv_text, evaluation_tables, markdown
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import Weights, rank_weights
@@ -186,7 +186,7 @@ def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, batt
 
 
 def test_csv_has_a_line_for_each_score_at_full_precision(comparison):
-    lines = comma_separated(comparison.evaluations).splitlines()
+    lines = csv_text(comparison.evaluations).splitlines()
     assert len(lines) == 1 + 3 * len(ALL)
     first = lines[1].split(",")
     assert first[:4] == ["original", "similarity", "one", "spearman"]
@@ -244,7 +244,7 @@ NEGATED = [64.65, 57.29, 37.83, 69.46, 64.56, 30.13, 19.31]
 
 @needs_data
 def test_conceptor_negation_of_glove_scores_as_measured(glove):
-    battery = load(["similarity", "categorization"], offline=True)
+    battery = load_battery(["similarity", "categorization"], offline=True)
     found = compare(glove, ["cn-paper", "abtt"], battery, resamples=0)
     scores = [o.score for o in found.evaluations["cn-paper"].outcomes if o.task == "similarity"]
     assert scores == pytest.approx(NEGATED, abs=0.05)
@@ -258,9 +258,9 @@ def test_conceptor_negation_of_glove_scores_as_measured(glove):
 def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # trackers are trained in this process
-    quick = Options(epochs=1, batches=1, batch=8)
+    quick = TrackerOptions(epochs=1, batches=1, batch=8)
     common = (glove.words[:20_000], glove.vectors[:20_000])
-    found = reproduce({"glove": common}, load(offline=True), options=quick, offline=True)
+    found = reproduce({"glove": common}, load_battery(offline=True), options=quick, offline=True)
     tables = paper_tables()
     printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]
     assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3 + 4) + 4)
@@ -286,7 +286,7 @@ def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
 @pytest.mark.slow
 @needs_data
 def test_reproduction_on_all_of_glove_is_as_measured(glove):
-    battery = load(["similarity"], offline=True)
+    battery = load_battery(["similarity"], offline=True)
     found = reproduce({"glove": glove}, battery, dialogue=0, offline=True)
     simlex = {c.method: c.measured for c in found.cells if c.table == "supervised_simlex"}
     assert simlex["cn-paper"] == pytest.approx(30.13, abs=0.05)

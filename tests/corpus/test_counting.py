@@ -164,8 +164,8 @@ def test_mistakes_are_named():
         ({"min_count": 0}, "min_count must be at least 1"),
         ({"max_words": 0}, "max_words must be at least 1"),
         ({"threads": 0}, "threads must be at least 1"),
-        ({"tokens": "letters"}, "tokens are 'words' or 'spaces'"),
-        ({"unit": "page"}, "unit is one of line, paragraph, document"),
+        ({"tokens": "letters"}, "tokens must be 'words' or 'spaces'"),
+        ({"unit": "page"}, "unit must be one of line, paragraph, document"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             cooccurrence(["a b"], **options)

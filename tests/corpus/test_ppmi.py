@@ -142,7 +142,10 @@ def test_parameters_clone_and_threads_do_not_matter():
 def test_mistakes_are_named():
     for options, message in [
         ({"dimension": 0}, "dimension must be at least 1"),
-        ({"dimension": 500, "min_count": 1}, "dimension 500 need a vocabulary of more words"),
+        (
+            {"dimension": 500, "min_count": 1},
+            "need a vocabulary of more than 500 words",
+        ),
         ({"smoothing": 1.5}, "smoothing must be between 0 and 1"),
         ({"shift": 0.5}, "shift must be at least 1"),
         ({"subsample": 0.0}, "subsample must be above 0"),

@@ -17,7 +17,7 @@ plain = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",
 
 
 def read(corpus: object) -> str:
-    return "".join(block.text for block in text.blocks(corpus))
+    return "".join(block.text for block in text.read_blocks(corpus))
 
 
 @given(plain)
@@ -27,7 +27,7 @@ def test_a_file_comes_back_whole_however_it_is_cut(tmp_path_factory, content):
     blocks = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK_BYTES", 7)
-        blocks = [block.text for block in text.blocks(path)]
+        blocks = [block.text for block in text.read_blocks(path)]
     assert "".join(blocks) == content.removeprefix("\ufeff") + "\0"
     for block in blocks[:-1]:
         assert not block or block[-1] in " \n\t\r"
@@ -54,7 +54,7 @@ def test_progress_ends_at_one_over_several_files(tmp_path):
     paths = [tmp_path / name for name in "ab"]
     for path in paths:
         path.write_text("some words " * 10)
-    fractions = [block.fraction for block in text.blocks(paths)]
+    fractions = [block.fraction for block in text.read_blocks(paths)]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
 
@@ -90,7 +90,7 @@ def test_what_is_no_corpus_is_refused(tmp_path):
         (tmp_path / "none.txt", "no such file"),
         ([tmp_path / "none.txt"], "no such file"),
         (tmp_path, "is a directory"),
-        (7, "a corpus is a file"),
+        (7, "a corpus must be a file"),
         ([["a", "b"]], "document 0 of the corpus is neither"),
     ]:
         with pytest.raises(InvalidInputError, match=message):

@@ -66,10 +66,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
-    def do_HEAD(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
         how = self.server.misbehaviour.pop(0) if self.server.misbehaviour else "serve"
@@ -109,10 +105,7 @@ def serving():
 def cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(downloads, "_reached", set())
-    monkeypatch.setattr(downloads, "_unreachable_since", {})
     monkeypatch.setattr(downloads, "CONNECT_SECONDS", 100.0)  # the machine may be busy
-    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 10_000.0)
     return datasets.cache_directory()
 
 
@@ -129,75 +122,82 @@ def leftovers(cache: Path) -> list[Path]:
 
 
 def test_a_download_is_verified_kept_and_not_repeated(server, cache):
-    path = datasets.fetch_file(FILE)
+    path = datasets.fetch(FILE)
     assert path == cache / "toys/pairs.txt"
     assert path.read_bytes() == CONTENT
     assert datasets.find(FILE) == (path, Origin.CACHE)
-    assert datasets.fetch_file(FILE) == path
+    assert datasets.fetch(FILE) == path
     assert len(server.requests) == 1
     assert leftovers(cache) == [path]
 
 
 def test_wrong_bytes_are_refused_and_leave_nothing(server, cache):
     server.misbehaviour = ["wrong"]
-    with pytest.raises(MissingDataError, match="SHA-256 is not the pinned one"):
-        datasets.fetch_file(FILE)
+    with pytest.raises(MissingDataError, match="wrong SHA-256"):
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
 
 
 def test_a_cut_connection_starts_again(server, cache):
     server.misbehaviour = ["cut"]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 2
 
 
 def test_a_connection_that_keeps_breaking_is_an_error_that_leaves_nothing(server, cache):
     server.misbehaviour = ["cut"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match=r"connection to 127\.0\.0\.1:\d+ broke"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
 
 
-def test_a_host_that_broke_is_left_alone_for_a_while_only(server, cache, monkeypatch):
+@pytest.fixture
+def names() -> list[str]:
+    """The files that can only be downloaded."""
+    return [name for name, file in datasets.registry().items() if file.url and not file.packaged]
+
+
+def test_a_host_that_broke_is_left_alone_by_the_same_call_only(server, cache, names):
     server.misbehaviour = ["cut"] * downloads.ATTEMPTS
-    other = replace(FILE, name="toys/other.txt")
-    for file in (FILE, other):
-        with pytest.raises(MissingDataError):
-            datasets.fetch_file(file)
+    server.files = {
+        f"/{x.repository}/{x.commit}/{x.path}": b"x" for x in map(datasets.data_file, names)
+    }
+    _, missing = datasets.gather(names)
+    assert all("broke" in reason for reason in missing.values())
     assert len(server.requests) == downloads.ATTEMPTS
-    monkeypatch.setattr(downloads, "PATIENCE_SECONDS", 0.0)
-    assert datasets.fetch_file(other).read_bytes() == CONTENT
+    datasets.gather(names)
+    assert len(server.requests) == downloads.ATTEMPTS + len(names)
 
 
 def test_a_cache_that_cannot_be_written_is_a_reason_and_not_a_crash(server, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(MissingDataError, match=r"pairs\.txt cannot be written"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
 
 
 def test_404_is_final_and_500_is_tried_again(server, cache):
     server.misbehaviour = ["404"]
     with pytest.raises(MissingDataError, match="HTTP 404"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert len(server.requests) == 1
     server.misbehaviour = ["500"]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert len(server.requests) == 3
     (cache / FILE.name).unlink()
     server.misbehaviour = ["503"] * downloads.ATTEMPTS
     with pytest.raises(MissingDataError, match="HTTP 503"):
-        datasets.fetch_file(FILE)
+        datasets.fetch(FILE)
     assert leftovers(cache) == []
 
 
 def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
-    path = datasets.fetch_file(FILE)
+    path = datasets.fetch(FILE)
     path.write_bytes(CONTENT[:-1] + b"!")
     assert datasets.find(FILE) is None
     assert datasets.verify(FILE) == [(path, False)]
-    assert datasets.fetch_file(FILE).read_bytes() == CONTENT
+    assert datasets.fetch(FILE).read_bytes() == CONTENT
     assert datasets.verify(FILE) == [(path, True)]
 
 
@@ -218,18 +218,20 @@ def test_progress_counts_the_bytes(server, cache):
             self.closed += 1
 
     bar = Bar()
-    datasets.fetch_file(FILE, progress=lambda file: bar)
+    datasets.fetch(FILE, progress=lambda file: bar)
     assert bar.seen == FILE.bytes
     assert bar.closed == 1
 
 
-def test_without_a_network_every_file_is_missing_and_the_network_is_asked_once(cache, monkeypatch):
+def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(
+    cache, names, monkeypatch
+):
     with serving() as gone:
         monkeypatch.setenv("CONCEPTOR_DATA_URL", f"http://127.0.0.1:{gone.server_port}")
-    names = [name for name, file in datasets.registry().items() if file.url and not file.packaged]
     asked = []
-    ask = downloads._ask
-    monkeypatch.setattr(downloads, "_ask", lambda *args: (asked.append(args), ask(*args)))
+    monkeypatch.setattr(
+        datasets, "download", lambda *args: (asked.append(args), downloads.download(*args))
+    )
     paths, missing = datasets.gather(names)
     assert paths == {}
     assert set(missing) == set(names)
@@ -238,8 +240,8 @@ def test_without_a_network_every_file_is_missing_and_the_network_is_asked_once(c
 
 
 def test_offline_never_asks(server, cache):
-    with pytest.raises(MissingDataError, match="fetching is switched off"):
-        datasets.fetch_file(FILE, offline=True)
+    with pytest.raises(MissingDataError, match="downloads are switched off"):
+        datasets.fetch(FILE, offline=True)
     assert server.requests == []
 
 
@@ -249,12 +251,12 @@ def test_the_named_directory_comes_first_and_must_be_right(server, cache, tmp_pa
     place.write_bytes(CONTENT)
     assert datasets.find(FILE, tmp_path / "data") == (place, Origin.DIRECTORY)
     monkeypatch.setenv("CONCEPTOR_DATA", str(tmp_path / "data"))
-    assert datasets.fetch_file(FILE) == place
+    assert datasets.fetch(FILE) == place
     place.write_bytes(b"edited")
-    with pytest.raises(InvalidInputError, match=r"pairs\.txt is not the file this version knows"):
-        datasets.fetch_file(FILE)
+    with pytest.raises(InvalidInputError, match=r"pairs\.txt: not the file this version expects"):
+        datasets.fetch(FILE)
     with pytest.raises(InvalidInputError, match="not a directory"):
-        datasets.fetch_file(FILE, tmp_path / "nowhere")
+        datasets.fetch(FILE, tmp_path / "nowhere")
     assert server.requests == []
 
 

@@ -41,10 +41,10 @@ def test_vectors_are_units_and_keep_their_direction(known) -> None:
 
 def test_names_are_plain_sums(known) -> None:
     np.testing.assert_array_equal(
-        known.name("price range"), known.vector("price") + known.vector("range")
+        known.phrase_vector("price range"), known.vector("price") + known.vector("range")
     )
     np.testing.assert_array_equal(
-        known.name("dontcare"), known.vector("dont") + known.vector("care")
+        known.phrase_vector("dontcare"), known.vector("dont") + known.vector("care")
     )
 
 

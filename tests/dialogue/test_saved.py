@@ -7,12 +7,12 @@ import json
 import pytest
 
 from conceptor import InvalidInputError
-from conceptor.dialogue import Embedding, Options, Turn, Update
+from conceptor.dialogue import Embedding, TrackerOptions, Turn, Update
 from conceptor.dialogue.saved import BeliefTracker
 from conceptor.dialogue.trials import Job, run_trial
 from tests.dialogues import MADE_CORPUS
 
-OPTIONS = Options(epochs=12, batch=64, batches=20, rate=0.01, update=Update.FULL)
+OPTIONS = TrackerOptions(epochs=12, batch=64, batches=20, rate=0.01, update=Update.FULL)
 
 
 @pytest.fixture(scope="module")

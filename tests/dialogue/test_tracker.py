@@ -8,8 +8,8 @@ import operator
 import pytest
 import torch
 
-from conceptor.dialogue.fused import decode, half_of, max_convolution
-from conceptor.dialogue.options import Confirm, Start, Update
+from conceptor.dialogue.fused import decode, draw_half, max_convolution
+from conceptor.dialogue.options import Confirm, Initialization, Update
 from conceptor.dialogue.tracker import Tracker, Utterances
 
 DIMENSION, VALUES = 5, 4
@@ -105,7 +105,7 @@ def perturbed(generator, **options):
 
 
 @pytest.mark.parametrize("confirm", list(Confirm))
-@pytest.mark.parametrize("start", list(Start))
+@pytest.mark.parametrize("start", list(Initialization))
 def test_scores_are_those_of_the_loops(generator, table, turns, confirm, start) -> None:
     tracker = perturbed(generator, confirm=confirm, start=start)
     with torch.no_grad():
@@ -144,7 +144,7 @@ def test_the_decoder_and_its_derivative(generator, halved) -> None:
         return torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
 
     inputs = [drawn(3, 4), drawn(5, 4), drawn(6, 4), drawn(6), drawn(6)]
-    units = half_of(6, 5, generator) if halved else None
+    units = draw_half(6, 5, generator) if halved else None
     r, c, weight, bias, out = inputs
     hidden = torch.sigmoid(torch.einsum("bd,vd,hd->bvh", r, c, weight) + bias)
     kept = torch.ones(5, 6, dtype=torch.float64)
@@ -198,7 +198,7 @@ def test_derivatives_of_a_whole_tracker(generator, table, turns, update) -> None
 
 
 def test_halves_are_halves_and_every_unit_has_its_turn(generator) -> None:
-    drawn = half_of(10, 2000, generator)
+    drawn = draw_half(10, 2000, generator)
     assert drawn.shape == (2000, 5)
     assert all(len(set(row)) == 5 for row in drawn.tolist())
     counts = torch.bincount(drawn.flatten(), minlength=10)

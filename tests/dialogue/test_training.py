@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from conceptor import InvalidInputError
-from conceptor.dialogue import Confirm, Corpus, Embedding, Options, Turn, Update, load
+from conceptor.dialogue import Confirm, Corpus, Embedding, TrackerOptions, Turn, Update, load_corpus
 from conceptor.dialogue.examples import Examples, WordTable
 from conceptor.dialogue.goals import goal_accuracies
 from conceptor.dialogue.tracker import Tracker
-from conceptor.dialogue.tracking import carried, predicted, scores_of
-from conceptor.dialogue.training import Task, train
+from conceptor.dialogue.tracking import predict, score_turns, track
+from conceptor.dialogue.training import TrainingSet, train
 from conceptor.dialogue.trials import Job, Trial, run_trial, run_trials
 from tests.dialogues import MADE_CORPUS
 
-QUICK = Options(epochs=3, batch=32, batches=8, rate=0.01)
+QUICK = TrackerOptions(epochs=3, batch=32, batches=8, rate=0.01)
 EMBEDDING = Embedding.random(12, 0)
 
 
@@ -31,10 +31,10 @@ def test_the_class_that_is_predicted() -> None:
             [0.005, 0.0, 0.004],  # a softmax again: 0.56, 0.0, 0.44 of what these logs say
         ]
     )
-    assert predicted(shares.log()).tolist() == [0, 2, 1, 0]
-    assert predicted(torch.zeros(1, 3)).tolist() == [0]  # as probable as none
+    assert predict(shares.log()).tolist() == [0, 2, 1, 0]
+    assert predict(torch.zeros(1, 3)).tolist() == [0]  # as probable as none
     many = torch.zeros(1, 200)  # all below 0.01
-    assert predicted(many).tolist() == [199]
+    assert predict(many).tolist() == [199]
 
 
 def test_tracking_side_by_side_is_tracking_one_by_one() -> None:
@@ -47,10 +47,10 @@ def test_tracking_side_by_side_is_tracking_one_by_one() -> None:
     for length, state in zip(lengths, start, strict=True):
         for _ in range(length):
             logits = tracker.beliefs(scores[row : row + 1], state[None])
-            state = predicted(logits)[0]
+            state = predict(logits)[0]
             states.append(int(state))
             row += 1
-    found = carried(tracker, scores, lengths, start)
+    found = track(tracker, scores, lengths, start)
     assert found.tolist() == states
     assert len(set(states)) > 2
 
@@ -64,7 +64,9 @@ def test_examples() -> None:
     found = Examples.from_turns(turns, "area", MADE_CORPUS.values["area"], table)
     assert found.turns.words[0, :3].tolist() == [1, 1, 0]
     assert found.turns.words[1].tolist() == [0] * 40
-    asked = EMBEDDING.name("area") * (EMBEDDING.name("area") + EMBEDDING.name("food"))
+    asked = EMBEDDING.phrase_vector("area") * (
+        EMBEDDING.phrase_vector("area") + EMBEDDING.phrase_vector("food")
+    )
     assert found.turns.gates.tolist() == pytest.approx([float(np.mean(asked)), 0.0])
     assert found.turns.confirmed.tolist() == [[0, 0, 0], [0, 1, 0]]
     assert found.after.tolist() == [3, 3]  # outside the ontology is none
@@ -73,10 +75,10 @@ def test_examples() -> None:
 
 
 def test_the_validation_turns_are_split_within_a_dialogue() -> None:
-    task = Task.from_corpus(MADE_CORPUS, "area", EMBEDDING)
+    task = TrainingSet.from_corpus(MADE_CORPUS, "area", EMBEDDING)
     assert (len(task.learned), len(task.held_out), task.lengths) == (16 + 12, 4, [4])
     within = dataclasses.replace(MADE_CORPUS, validate=MADE_CORPUS.validate[:2])
-    task = Task.from_corpus(within, "area", EMBEDDING)
+    task = TrainingSet.from_corpus(within, "area", EMBEDDING)
     assert (len(task.learned), len(task.held_out), task.lengths) == (16 + 6, 2, [2])
 
 
@@ -113,23 +115,23 @@ def test_processes_change_nothing() -> None:
 
 
 def test_the_best_epoch_is_kept_and_training_stops() -> None:
-    task = Task.from_corpus(MADE_CORPUS, "price range", EMBEDDING)
+    task = TrainingSet.from_corpus(MADE_CORPUS, "price range", EMBEDDING)
     options = dataclasses.replace(QUICK, epochs=40, patience=2, rate=0.03)
     tracker, curve, kept = train(task, options, 0)
     assert len(curve) in (40, kept + 2)
     best = max(curve, key=lambda epoch: (epoch.accuracy, -epoch.held_out_loss))
     assert curve[kept - 1] == best
-    scores = scores_of(tracker, task.held_out.turns, task.table.tensor())
-    states = carried(tracker, scores, task.lengths, task.held_out.before[:1])
+    scores = score_turns(tracker, task.held_out.turns, task.table.tensor())
+    states = track(tracker, scores, task.lengths, task.held_out.before[:1])
     assert float((states == task.held_out.after).double().mean()) == best.accuracy
 
 
 @pytest.mark.parametrize("slot", ["price range", "area"])
 def test_twenty_dialogues_are_learnt_by_heart(data, slot) -> None:
-    corpus = load(data, offline=True)
+    corpus = load_corpus(data, offline=True)
     few = corpus.train[:20]
     corpus = Corpus(few, few, few, corpus.values)
-    options = Options(epochs=10, batch=64, batches=30, rate=0.01)
+    options = TrackerOptions(epochs=10, batch=64, batches=30, rate=0.01)
     trial, _ = run_trial(corpus, Job("x", 0, slot, Embedding.random(25, 0)), options)
     found = goal_accuracies(few, {slot: trial.states})[slot]
     assert found.right == found.total == 50
@@ -153,5 +155,5 @@ def test_a_slot_that_is_never_set_cannot_be_learnt() -> None:
     "wrong", [{"epochs": 0}, {"patience": 0}, {"batches": 0}, {"batch": 1}, {"rate": 0}]
 )
 def test_options_are_checked(wrong) -> None:
-    with pytest.raises(InvalidInputError, match=r"not [01]"):
-        Options(**wrong)
+    with pytest.raises(InvalidInputError, match=r"is [01]; it must be"):
+        TrackerOptions(**wrong)

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor import InvalidInputError
-from conceptor.dialogue import SLOTS, goal_accuracies, load, read_dialogues
+from conceptor.dialogue import SLOTS, goal_accuracies, load_corpus, read_dialogues
 from conceptor.dialogue.goals import string_match_accuracies
 from conceptor.dialogue.woz import read_ontology, system_acts, tokens
 
 
 @pytest.fixture(scope="module")
 def corpus(data):
-    return load(data, offline=True)
+    return load_corpus(data, offline=True)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_goals_accumulate_and_change(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is not JSON"),
-        ("{}", "is not a list of dialogues"),
-        ("[]", "is not a list of dialogues"),
+        ("{", "not JSON"),
+        ("{}", "not a list of dialogues"),
+        ("[]", "not a list of dialogues"),
         ("[3]", "entry 0 has no turns under 'dialogue'"),
         ('[{"dialogue": []}]', "entry 0 has no turns"),
-        ('[{"dialogue": [1]}]', "dialogue 0, turn 0 has no list 'system_acts'"),
-        (json.dumps([{"dialogue": [turn(), turn(transcript=None)]}]), "turn 1 has no text"),
-        (json.dumps([{"dialogue": [turn(turn_label=[["food"]])]}]), "is a pair of strings"),
+        ('[{"dialogue": [1]}]', "dialogue 0, turn 0: no list 'system_acts'"),
+        (json.dumps([{"dialogue": [turn(), turn(transcript=None)]}]), "turn 1: no text"),
+        (json.dumps([{"dialogue": [turn(turn_label=[["food"]])]}]), "is not a pair of strings"),
     ],
 )
 def test_wrong_files_are_named_with_the_place(tmp_path, content, message) -> None:
@@ -137,7 +137,7 @@ def test_wrong_files_are_named_with_the_place(tmp_path, content, message) -> Non
 def test_a_file_that_is_no_text(tmp_path) -> None:
     path = tmp_path / "wrong.json"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInputError, match="is not JSON"):
+    with pytest.raises(InvalidInputError, match="not JSON"):
         read_dialogues(path)
 
 

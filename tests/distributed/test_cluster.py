@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, InvalidInputError, Moments
-from conceptor.distributed import connected, moments, survey, transform
+from conceptor.distributed import connect, moments, survey, transform
 from tests.distributed.shards import (
     DIMENSION,
     assert_close,
@@ -30,7 +30,7 @@ SHARDS = 40
 
 @pytest.fixture(scope="module")
 def client():
-    with connected(workers=2) as client:
+    with connect(workers=2) as client:
         yield client
 
 
@@ -140,7 +140,9 @@ def killed_midway(arguments, out):
 
 
 @posix_only("sends signals")
-@pytest.mark.parametrize("cluster", ["--workers", "--scheduler"])
+@pytest.mark.parametrize(
+    "cluster", [pytest.param("--workers", marks=pytest.mark.slow), "--scheduler"]
+)
 def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     X, paths = many
     value = 2 if cluster == "--workers" else request.getfixturevalue("scheduler")
@@ -152,7 +154,7 @@ def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     assert "dashboard at http://127.0.0.1:" in run.stderr
     report = json.loads(run.stdout)
     assert report["words"] == len(X)
-    assert "shards were done before" in report["remarks"][0]
+    assert "shards were already done" in report["remarks"][0]
     after = states(tmp_path / "out")
     assert {name: after[name] for name in done} == done
     kept = {"manifest.json", "map.safetensors", *(path.name for path in paths)}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, ConceptorError
-from conceptor.distributed import cluster, connected
+from conceptor.distributed import cluster, connect
 from tests.distributed.shards import names
 from tests.platforms import posix_only
 from tests.processes import call, command, conceptor, execute
@@ -36,7 +36,7 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler
     lines = [line for line in shown.splitlines() if "row 18" in line]
     assert len(lines) == 1
     assert lines[0].endswith(
-        "the other 3 of 4 shards are done: once this is put right, the same call finishes the rest"
+        "the other 3 of 4 shards are done: fix this and repeat the same call to finish the rest"
     )
     assert "Traceback" not in shown
     np.save(folder / "2.npy", good[2])
@@ -53,10 +53,10 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["in", "-"], "shards go to a directory"),
-        (["in", "out", "--dtype", "float16"], "--dtype float16 has no meaning for shards"),
-        (["in/*.npy", "out", "--on-error", "skip"], "--on-error skip has no meaning"),
-        (["x.bin", "out", "--workers", "2", "--scheduler", "tcp://h:1"], "two clusters"),
+        (["in", "-"], "shards are written to a directory"),
+        (["in", "out", "--dtype", "float16"], "--dtype float16 does not apply to shards"),
+        (["in/*.npy", "out", "--on-error", "skip"], "--on-error skip does not apply"),
+        (["x.bin", "out", "--workers", "2", "--scheduler", "tcp://h:1"], "two different clusters"),
     ],
 )
 def test_what_is_refused_before_any_cluster_is_started(arguments, said, tmp_path):
@@ -72,7 +72,7 @@ def test_no_scheduler_there(monkeypatch):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with (
             pytest.raises(ConceptorError, match="no Dask scheduler answers at"),
-            connected(address),
+            connect(address),
         ):
             pass
 
@@ -80,8 +80,8 @@ def test_no_scheduler_there(monkeypatch):
 @pytest.mark.parametrize(
     ("source", "status", "said"),
     [
-        ("*.npy", 1, "work on"),
-        (".", 2, ".: a directory; name a file in it. For all files in it: work on"),
+        ("*.npy", 1, "running on"),
+        (".", 2, ".: is a directory; name a single file. To process all its files: running on"),
     ],
 )
 def test_without_dask(source, status, said, tmp_path):

@@ -150,17 +150,17 @@ def test_lazy_rows_of_unknown_number():
     [
         ("nowhere/*.parquet", {}, "no file matches"),
         ("nowhere", {}, "no such file"),
-        ("in", {"column": "emb"}, "'emb' as a column"),
+        ("in", {"column": "emb"}, "no columns of vectors matching 'emb'"),
         ("in", {"weights": "column:size"}, "no column 'size'"),
-        ("in", {"weights": "column:bad"}, "row 2: a weight is a number from 0, not -1.0"),
-        ("in/part-0.parquet", {"vocabulary": {"no such word"}}, "none of the rows take part"),
-        ("mixed", {}, "holds npy and parquet files"),
-        ("mixed/*.npy", {"column": "x"}, "only Parquet has columns"),
+        ("in", {"weights": "column:bad"}, "row 2: the weight is -1.0"),
+        ("in/part-0.parquet", {"vocabulary": {"no such word"}}, "no rows were selected"),
+        ("mixed", {}, "contains npy and parquet files"),
+        ("mixed/*.npy", {"column": "x"}, "only Parquet shards have columns"),
         ("mixed/*.npy", {"weights": "column:x"}, "has no column x"),
         ("mixed/*.npy", {"weights": WORDS}, "has no words"),
         ("noproto://x", {}, "noproto"),
-        ("fortran.npy", {}, "column by column"),
-        ("short.npy", {}, "write it again"),
+        ("fortran.npy", {}, "Fortran order"),
+        ("short.npy", {}, "save it again"),
     ],
 )
 def test_what_is_refused(source, options, said, tmp_path, monkeypatch):
@@ -181,10 +181,10 @@ def test_what_is_refused(source, options, said, tmp_path, monkeypatch):
 def test_arrays_that_cannot_be_used():
     X = da.from_array(vectors(60), chunks=(20, 24))
     for array, weights, said in [
-        (X[:, 0], "uniform", "1 axes"),
-        (X, "by mood", "uniform, zipf or by another array"),
-        (X, np.ones(3), "cannot have weights of shape"),
-        (X + np.inf, "uniform", "the block from row 0: X contains NaN or infinity"),
+        (X[:, 0], "uniform", "1 dimensions"),
+        (X, "by mood", "'uniform', 'zipf' or an array"),
+        (X, np.ones(3), "do not match 60 rows"),
+        (X + np.inf, "uniform", "block at row 0: X contains NaN or infinity"),
     ]:
         with pytest.raises(InvalidInputError, match=said):
             moments(array, weights)

@@ -150,7 +150,7 @@ def test_dask_arrays(X, cn):
     mapped = transform(cn.map_, da.from_array(X, chunks=((0, 250, 350), (20, 4))))
     assert (mapped.dtype, mapped.shape) == (np.float32, X.shape)
     np.testing.assert_allclose(mapped.compute(), cn.transform(X), atol=1e-6)
-    with pytest.raises(InvalidInputError, match="rows of 24 numbers"):
+    with pytest.raises(InvalidInputError, match="rows of length 24"):
         transform(cn.map_, da.from_array(X[:, :5]))
 
 
@@ -178,7 +178,7 @@ def test_a_bad_row_is_named_the_others_are_done_and_the_rest_follows(folder, X, 
     assert "row 42" in record["part-2.parquet"]["failed"]
     pq.write_table(table(X[200:300], 200), folder / "in/part-2.parquet")
     report = transform(cn.map_, folder / "in", folder / "out")
-    assert report.remarks == ["5 of 6 shards were done before"]
+    assert report.remarks == ["5 of 6 shards were already done"]
     after = states(folder / "out")
     assert {name: after[name] for name in done} == done
     np.testing.assert_allclose(read_parquet(parts(folder / "out")), cn.transform(X), atol=1e-6)
@@ -208,7 +208,7 @@ def test_fitting_leaves_bad_rows_out_and_says_so(folder, X):
         (lambda path: path.write_bytes(b""), "is empty"),
         (
             lambda path: pq.write_table(table(vectors(5, 9)), path),
-            "9 numbers instead of 24",
+            "length 9, expected 24",
         ),
         (
             lambda path: pq.write_table(
@@ -220,11 +220,11 @@ def test_fitting_leaves_bad_rows_out_and_says_so(folder, X):
             lambda path: pq.write_table(
                 pa.table({"embedding": pa.array([[1.0] * DIMENSION, [1.0]])}), path
             ),
-            "row 2: a vector of 1 numbers",
+            "row 2: expected a vector of .* numbers, found 1",
         ),
         (
             lambda path: pq.write_table(table(np.full((2, DIMENSION), 3e38, "f4")), path),
-            "row 1: its image does not fit float32",
+            "row 1: the mapped vector overflows float32",
         ),
     ],
 )
@@ -242,14 +242,14 @@ def test_another_map_or_input_is_not_mixed_in(folder, X, cn):
     done = states(folder / "out")
     with pytest.raises(InvalidInputError, match="written with another map"):
         transform(other, folder / "in", folder / "out")
-    with pytest.raises(InvalidInputError, match=r"part-5.parquet is gone"):
+    with pytest.raises(InvalidInputError, match=r"part-5.parquet is missing"):
         transform(cn.map_, parts(folder / "in")[:5], folder / "out")
     pq.write_table(table(X[:9]), folder / "in/part-6.parquet")
     with pytest.raises(InvalidInputError, match=r"part-6.parquet is new"):
         transform(cn.map_, folder / "in", folder / "out")
     (folder / "in/part-6.parquet").unlink()
     pq.write_table(table(X[:9]), folder / "in/part-3.parquet")
-    with pytest.raises(InvalidInputError, match=r"part-3.parquet has changed since"):
+    with pytest.raises(InvalidInputError, match=r"part-3.parquet was modified after"):
         transform(cn.map_, folder / "in", folder / "out")
     assert states(folder / "out") == done
     transform(other, folder / "in", folder / "out", force=True)
@@ -262,7 +262,7 @@ def test_another_map_or_input_is_not_mixed_in(folder, X, cn):
 def test_another_request_is_not_mixed_in(folder):
     postprocess(folder / "in", folder / "out", "cn:aperture=2")
     for method, options, said in [
-        ("cn:aperture=3", {}, "begun with aperture 2.0, not with aperture 3.0"),
+        ("cn:aperture=3", {}, "started with aperture 2.0, not aperture 3.0"),
         ("abtt", {}, "method cn"),
         ("cn:aperture=2", {"weights": "zipf"}, "weights auto"),
     ]:
@@ -281,7 +281,7 @@ def test_a_lost_or_cut_output_is_written_again(folder, X, cn):
     leftover.mkdir()
     (leftover / "part-1.parquet").write_bytes(b"half")
     assert transform(cn.map_, folder / "in", folder / "out").remarks == [
-        "4 of 6 shards were done before"
+        "4 of 6 shards were already done"
     ]
     assert not leftover.exists()
     np.testing.assert_allclose(read_parquet(parts(folder / "out")), cn.transform(X), atol=1e-6)
@@ -289,11 +289,11 @@ def test_a_lost_or_cut_output_is_written_again(folder, X, cn):
 
 def test_places_that_must_not_be_written(folder, cn):
     for target, said in [
-        (folder / "in", "holds the input"),
+        (folder / "in", "contains the input"),
         (folder / "in/part-0.parquet", "is a file"),
-        (folder / "foreign", "exists, and no manifest.json"),
-        (folder / "odd", "not a manifest"),
-        (folder / "newer", "of another version"),
+        (folder / "foreign", "exists without a manifest.json"),
+        (folder / "odd", "not a conceptor manifest"),
+        (folder / "newer", "unsupported manifest version"),
     ]:
         (folder / "foreign").mkdir(exist_ok=True)
         (folder / "foreign/part-3.parquet").write_bytes(b"precious")
@@ -303,19 +303,19 @@ def test_places_that_must_not_be_written(folder, cn):
         with pytest.raises(InvalidInputError, match=said):
             transform(cn.map_, folder / "in", target)
     assert (folder / "foreign/part-3.parquet").read_bytes() == b"precious"
-    with pytest.raises(InvalidInputError, match="name it as `target`"):
+    with pytest.raises(InvalidInputError, match="pass one as `target`"):
         transform(cn.map_, folder / "in")
-    with pytest.raises(InvalidInputError, match="24 numbers instead of 3"):
+    with pytest.raises(InvalidInputError, match="length 24, expected 3"):
         transform(AffineMap(np.eye(3)), folder / "in", folder / "out")
     assert not (folder / "out").exists()
 
 
 def test_a_straggler_of_another_run_cannot_slip_in(folder, cn):
-    """A task that is still at it when the directory was begun anew publishes nothing."""
+    """A task still running when another run starts the directory over publishes nothing."""
     transform(cn.map_, folder / "in", folder / "out")
     (shard,) = find_shards(folder / "in/part-0.parquet")
     (folder / "out/part-0.parquet").unlink()
-    teller = Tally("", [None], lambda *_: None).teller(0)
-    (result,) = _rewrite([shard], cn.map_, Place.from_path(f"{folder}/out"), "0" * 64, teller)
-    assert "begun anew with another map" in result.message
+    reporter = Tally("", [None], lambda *_: None).reporter(0)
+    (result,) = _rewrite([shard], cn.map_, Place.from_path(f"{folder}/out"), "0" * 64, reporter)
+    assert "started over with a different map" in result.message
     assert not (folder / "out/part-0.parquet").exists()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import FAMILIES, Battery, Evaluation, WordVectors, evaluate, load
+from conceptor.evaluation import FAMILIES, Battery, Evaluation, WordVectors, evaluate, load_battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 from conceptor.vectors import write_vectors
@@ -16,7 +16,7 @@ from conceptor.vectors.chunks import collect_rows
 
 @pytest.fixture(scope="module")
 def battery(data) -> Battery:
-    return load(FAMILIES, data, offline=True)
+    return load_battery(FAMILIES, data, offline=True)
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +106,11 @@ def test_html_escapes_names():
 
 
 def test_unknown_tasks_are_refused():
-    with pytest.raises(InvalidInputError, match="no task is called 'spelling'; the tasks are"):
-        load(["spelling"])
-    with pytest.raises(InvalidInputError, match="no task was named"):
-        load([])
-    with pytest.raises(InvalidInputError, match="skip, lowercase, zero, not 'guess'"):
+    with pytest.raises(InvalidInputError, match="unknown task 'spelling'; choose from"):
+        load_battery(["spelling"])
+    with pytest.raises(InvalidInputError, match="no tasks were given"):
+        load_battery([])
+    with pytest.raises(InvalidInputError, match="missing is 'guess'; it must be one of skip"):
         evaluate(WordVectors(["a"], np.ones((1, 1))), Battery([]), missing="guess")
 
 
@@ -118,7 +118,7 @@ def test_without_data_only_what_packages_carry_is_run(tmp_path, monkeypatch):
     pytest.importorskip("gensim")
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    battery = load(FAMILIES, offline=True)
+    battery = load_battery(FAMILIES, offline=True)
     assert [task.dataset for task in battery.tasks] == [
         "WS",
         "SimLex",

@@ -10,7 +10,7 @@ from conceptor.evaluation import Missing, WordVectors
 from conceptor.evaluation.categorization import (
     FILES,
     Categorization,
-    Start,
+    KMeansStart,
     lloyd,
     means_by_group,
 )
@@ -81,10 +81,12 @@ def test_missing_concepts(clouds):
 def test_plusplus_is_deterministic_and_blind_to_labels(clouds):
     points, labels = clouds
     vectors = WordVectors([f"w{i}" for i in range(200)], points)
-    task = Categorization("toy", vectors.words, [str(x) for x in labels], Start.PLUSPLUS)
+    task = Categorization("toy", vectors.words, [str(x) for x in labels], KMeansStart.PLUSPLUS)
     assert task.score(vectors).score == task.score(vectors).score
     names = {label: name for name, label in enumerate(dict.fromkeys(labels[::-1]))}
-    renamed = Categorization("toy", vectors.words, [str(names[x]) for x in labels], Start.PLUSPLUS)
+    renamed = Categorization(
+        "toy", vectors.words, [str(names[x]) for x in labels], KMeansStart.PLUSPLUS
+    )
     assert renamed.score(vectors).score == task.score(vectors).score
 
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from conceptor.evaluation.statistics import (
     Accuracy,
-    Among,
     Differences,
+    Masked,
     PearsonCorrelation,
     Purity,
     SpearmanCorrelation,
@@ -134,7 +134,7 @@ def test_what_vectors_do_not_cover_changes_no_draw(rng):
     strong = gold + 0.1 * rng.normal(size=60)
     for kept in (np.ones(60, dtype=bool), rng.random(60) < 0.5, np.arange(60) == 7):
         base, better = (
-            Among(PearsonCorrelation(each[kept], gold[kept]), kept) for each in (weak, strong)
+            Masked(PearsonCorrelation(each[kept], gold[kept]), kept) for each in (weak, strong)
         )
         found = paired_differences({"a": base}, [{"a": better}], resamples=50)["a"]
         whole = paired_differences(

@@ -125,7 +125,7 @@ def test_averages_weigh_a_repeated_word_by_its_repetitions():
 def test_a_malformed_line_is_named(tmp_path):
     path = tmp_path / "sts-test.csv"
     path.write_text("genre\tfile\t2012test\t1\t4.0\tone\ttwo\ngenre\tfile\t2012\t2\tx\tone\ttwo\n")
-    with pytest.raises(InvalidInputError, match=r"line 2: not a pair of sentences"):
+    with pytest.raises(InvalidInputError, match=r"line 2: expected a score and two sentences"):
         read_benchmark("toy", path)
 
 

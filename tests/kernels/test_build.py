@@ -20,7 +20,7 @@ LOOPS = "conceptor.kernels.words"
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """Keep code where the test can see it, and nowhere else."""
-    monkeypatch.setattr(native, "_places", lambda: [tmp_path / "kept"])
+    monkeypatch.setattr(native, "_cache_directories", lambda: [tmp_path / "kept"])
     return tmp_path / "kept"
 
 
@@ -44,13 +44,13 @@ def test_code_is_compiled_once_and_kept(places, monkeypatch):
     def compiled_again(self):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(Kernel, "_compiled", compiled_again)
+    monkeypatch.setattr(Kernel, "_compile", compiled_again)
     assert hashed(hash_words()) == expected
 
 
 def test_where_nothing_can_be_kept_it_still_runs(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(native, "_places", lambda: [tmp_path / "file" / "below"])
+    monkeypatch.setattr(native, "_cache_directories", lambda: [tmp_path / "file" / "below"])
     assert hashed(hash_words()) == hashed(word_kernels.hash_words)
 
 
@@ -58,7 +58,7 @@ def test_where_this_way_is_closed_numba_runs_the_loops(places, monkeypatch):
     def closed(self):
         raise RuntimeError
 
-    monkeypatch.setattr(Kernel, "_compiled", closed)
+    monkeypatch.setattr(Kernel, "_compile", closed)
     assert hashed(hash_words()) == hashed(word_kernels.hash_words)
     assert not places.exists()
 
@@ -66,7 +66,7 @@ def test_where_this_way_is_closed_numba_runs_the_loops(places, monkeypatch):
 def test_other_sources_compilers_and_processors_have_other_code(monkeypatch):
     before = native._fingerprint.__wrapped__(LOOPS)
     assert native._fingerprint.__wrapped__("conceptor.kernels.parse") != before
-    monkeypatch.setattr(native, "version", lambda name: "another")
+    monkeypatch.setattr(native, "_version_file", lambda name: b"another")
     assert native._fingerprint.__wrapped__(LOOPS) != before
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.lexicon import CounterFitting, Retrofitting
-from conceptor.lexicon.terms import Hinge, Terms, neighbours, unit_rows
+from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 
@@ -189,7 +189,7 @@ def test_neighbours_are_all_those_of_a_full_product(rng):
     picked = rng.permutation(len(X))[:2500]
     units = unit_rows(X[picked])
     chunks = ((names[i : i + 900], X[i : i + 900]) for i in range(0, len(X), 900))
-    found = neighbours([names[i] for i in picked], units, chunks, 0.001, silent)
+    found = find_neighbours([names[i] for i in picked], units, chunks, 0.001, silent)
     cosines = units @ unit_rows(X).T
     near = {(i, j) for i, j in np.argwhere(cosines >= 0.999) if picked[i] != j}
     everything = np.concatenate([units, found.anchors])
@@ -225,13 +225,13 @@ def test_retrofitting_goes_half_way_to_its_fixed_point_each_time(space):
 
 def test_a_lexicon_that_does_not_fit_is_refused(space):
     for method, message in [
-        (CounterFitting(), "a lexicon is needed"),
-        (Retrofitting([("w1", "w1")]), "a lexicon is needed"),
-        (CounterFitting([("w1", "nowhere")]), "none of the lexicon's pairs has both words"),
-        (CounterFitting(SYNONYMS, repel=-1.0), "repel must not be negative"),
-        (CounterFitting(SYNONYMS, radius=float("nan")), "radius must not be negative"),
+        (CounterFitting(), "no lexicon was given"),
+        (Retrofitting([("w1", "w1")]), "no lexicon was given"),
+        (CounterFitting([("w1", "nowhere")]), "no pair of the lexicon has non-zero vectors"),
+        (CounterFitting(SYNONYMS, repel=-1.0), "repel is -1.0; it must be finite"),
+        (CounterFitting(SYNONYMS, radius=float("nan")), "radius is nan; it must be finite"),
         (CounterFitting(SYNONYMS, radius=5), "at most 2"),
-        (CounterFitting(SYNONYMS, epochs=-1), "epochs must not be negative"),
+        (CounterFitting(SYNONYMS, epochs=-1), "epochs is -1; it must not be negative"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             method.fit(space)

@@ -6,7 +6,7 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.lexicon import read_pairs
-from conceptor.lexicon.pairs import both_ways
+from conceptor.lexicon.pairs import symmetric_pairs
 
 
 def test_pairs_with_prefixes_tabs_and_empty_lines(tmp_path):
@@ -21,7 +21,7 @@ def test_pairs_with_prefixes_tabs_and_empty_lines(tmp_path):
         (b"good bad\nalone\n", r"pairs\.txt, line 2: expected two words, found 'alone'"),
         (b"one two three\n", "line 1: expected two words"),
         (b"good bad\nca\xe9 th\xe9\n", r"pairs\.txt, byte 11: not UTF-8"),
-        (b"\n \n", "holds no pairs"),
+        (b"\n \n", "contains no pairs"),
     ],
 )
 def test_bad_files_are_named_with_the_place(tmp_path, content, message):
@@ -41,8 +41,8 @@ def test_no_file(tmp_path):
 def test_files_and_pairs_mix_in_both_directions(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("a b\nb a\nc c\n")
-    assert both_ways(path) == {("a", "b"), ("b", "a")}
-    assert both_ways([path, ("d", "e")]) == {("a", "b"), ("b", "a"), ("d", "e"), ("e", "d")}
-    assert both_ways(None) == set()
+    assert symmetric_pairs(path) == {("a", "b"), ("b", "a")}
+    assert symmetric_pairs([path, ("d", "e")]) == {("a", "b"), ("b", "a"), ("d", "e"), ("e", "d")}
+    assert symmetric_pairs(None) == set()
     with pytest.raises(InvalidInputError, match="expected a file or a pair"):
-        both_ways([("a", "b", "c")])
+        symmetric_pairs([("a", "b", "c")])

@@ -10,17 +10,7 @@ from conceptor.algebra.gates import negated_conceptor
 from conceptor.sentences.encoder import SIF_A, SentenceEncoder
 from conceptor.sentences.frequencies import sif_weights, usif_a
 from conceptor.sentences.spelling import Spelling
-from tests.toy_sentences import COUNTS, WORDS, toy_sentences, toy_table
-
-
-@pytest.fixture
-def table(rng):
-    return toy_table(rng)
-
-
-@pytest.fixture
-def sentences(rng):
-    return toy_sentences(rng)
+from tests.sentences.toy import COUNTS, WORDS
 
 
 def plain_average(table, sentence, weight):
@@ -241,13 +231,13 @@ def test_nothing_to_fit_on_and_bad_parameters_are_refused(table):
             SentenceEncoder(table, **wrong).fit(["w1"])
     for encoder in (SentenceEncoder(table), SentenceEncoder(table, weights="usif")):
         for one in (encoder.fit, encoder.fit_transform, encoder.partial_fit):
-            with pytest.raises(InvalidInputError, match="into a list"):
+            with pytest.raises(InvalidInputError, match="into a list of sentences"):
                 one("w1 w2")
-    with pytest.raises(InvalidInputError, match="frequency"):
+    with pytest.raises(InvalidInputError, match="all frequencies are zero"):
         SentenceEncoder(table, frequencies={"w1": 0.0}).fit(["w1"])
     with pytest.raises(InvalidInputError, match="infinite"):
         SentenceEncoder(table, frequencies={"w1": np.inf}).fit(["w1"])
-    with pytest.raises(InvalidInputError, match="belong together"):
+    with pytest.raises(InvalidInputError, match="check that frequencies and vectors match"):
         SentenceEncoder(table, frequencies={"elsewhere": 3.0}).fit(["w1"])
 
 
@@ -301,7 +291,7 @@ def test_a_new_fit_forgets_vectors_and_weights(table, sentences, rng, weights):
 
 
 def test_a_long_stream_is_read_to_its_end(table, sentences, monkeypatch):
-    monkeypatch.setattr("conceptor.sentences.encoder._AT_ONCE", 7)
+    monkeypatch.setattr("conceptor.sentences.encoder._BATCH", 7)
     streamed = SentenceEncoder(table).fit(sentence for sentence in sentences)
     assert streamed.moments_.count == len(sentences)
     found = SentenceEncoder(table).fit_transform(sentence for sentence in sentences)
@@ -344,7 +334,7 @@ def test_repr_does_not_print_the_vectors():
 @pytest.mark.parametrize("sentence", [None, 3, b"w1 w2", ["w1", 2], [["w1"]]])
 def test_what_is_no_sentence_is_said(table, sentence):
     encoder = SentenceEncoder(table).fit(["w1"])
-    with pytest.raises(InvalidInputError, match="a sentence is text or a list of words"):
+    with pytest.raises(InvalidInputError, match="pass text or a list of words"):
         encoder.transform([sentence])
 
 

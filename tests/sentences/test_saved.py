@@ -9,17 +9,7 @@ from safetensors.numpy import save_file
 
 from conceptor import InvalidInputError
 from conceptor.sentences.encoder import SentenceEncoder
-from tests.toy_sentences import COUNTS, toy_sentences, toy_table
-
-
-@pytest.fixture
-def table(rng):
-    return toy_table(rng)
-
-
-@pytest.fixture
-def sentences(rng):
-    return toy_sentences(rng)
+from tests.sentences.toy import COUNTS
 
 
 @pytest.mark.parametrize("weights", ["average", "sif", "usif"])

@@ -27,7 +27,7 @@ def test_any_text_but_blanks_has_a_vector_about_as_long_as_a_known_word(spelling
     found = spelling(words)
     assert found.shape == (len(words), 7)
     assert np.isfinite(found).all()
-    told = np.linalg.norm(spelling.told(words), axis=1)
+    told = np.linalg.norm(spelling.average_known(words), axis=1)
     own = np.sqrt(np.maximum(spelling.length**2 - told**2, 0))
     for word, length, one, other in zip(
         words, np.linalg.norm(found, axis=1), told, own, strict=True
@@ -65,7 +65,7 @@ def test_many_words_are_answered_in_their_order(spelling):
 
 
 def test_relatives_are_near_and_strangers_are_not(vectors):
-    told = Spelling(KNOWN, vectors).told(["slices", "qqq"])
+    told = Spelling(KNOWN, vectors).average_known(["slices", "qqq"])
     direction = vectors[0] + vectors[1]
     cosine = told[0] @ direction / np.linalg.norm(told[0]) / np.linalg.norm(direction)
     assert cosine > 0.95
@@ -96,7 +96,7 @@ def test_what_is_told_is_the_average_by_squared_cosine_of_ngrams(vectors):
 
     alike = np.array([cosine(ngrams("slicing"), each) ** 2 for each in known])
     expected = alike @ vectors[:5] / alike.sum()
-    found = Spelling(KNOWN[:5], vectors[:5]).told(["slicing"])[0]
+    found = Spelling(KNOWN[:5], vectors[:5]).average_known(["slicing"])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -108,7 +108,7 @@ def test_directions_keep_the_likeness_of_ngrams():
     ngrams = spelling._rarity.transform(spelling._counts(words))
     cosines = (ngrams @ ngrams.T).toarray()
     found = spelling(words) / 3.0
-    assert not spelling.told(words).any()
+    assert not spelling.average_known(words).any()
     np.testing.assert_allclose(found @ found.T, cosines, atol=5 / np.sqrt(4096))
     assert cosines[0, 1] > 0.2 > cosines[0, 2]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.corpus.text import blocks
+from conceptor.corpus.text import read_blocks
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.streams import ByteReader
 
@@ -28,7 +28,7 @@ def test_a_truncated_file_is_an_error_not_a_shorter_file(compression, tmp_path):
             ):
                 open_vectors(path, on_error=on_error).read()
         with pytest.raises(InvalidInputError, match="damaged compressed data"):
-            list(blocks(path))
+            list(read_blocks(path))
 
 
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"write_content_size": False}])

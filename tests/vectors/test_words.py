@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor.kernels.compiled import compiled
+from conceptor.kernels.jit import jit
 from conceptor.vectors.words import PackedWords, SeenWords
 
 
@@ -20,7 +20,7 @@ def test_packed_words_are_a_sequence_of_strings(words, part):
     assert [packed[i] for i in range(-len(words), len(words))] == words + words
     assert list(packed[part]) == words[part]
     assert list(packed[part][1:]) == words[part][1:]
-    assert list(PackedWords.joined([packed, packed[part]])) == words + words[part]
+    assert list(PackedWords.concatenate([packed, packed[part]])) == words + words[part]
     assert packed.first_not_utf8() == -1
     with pytest.raises(IndexError):
         packed[len(words)]
@@ -57,17 +57,15 @@ def test_seen_words_are_a_set(batches):
         for word in batch:
             expected.append(word not in reference)
             reference.add(word)
-        assert seen.is_new(PackedWords.from_words(batch)).tolist() == expected
+        assert seen.add(PackedWords.from_words(batch)).tolist() == expected
 
 
 def test_a_million_words_are_told_apart_while_the_set_grows():
     seen = SeenWords()
     for start in range(0, 1_000_000, 100_000):
         words = PackedWords.from_words(f"word{i}" for i in range(start, start + 100_000))
-        assert seen.is_new(words).all()
-    assert not seen.is_new(
-        PackedWords.from_words(f"word{i}" for i in range(0, 1_000_000, 997))
-    ).any()
+        assert seen.add(words).all()
+    assert not seen.add(PackedWords.from_words(f"word{i}" for i in range(0, 1_000_000, 997))).any()
 
 
 def test_compiling_without_a_place_for_the_cache(monkeypatch):
@@ -81,7 +79,7 @@ def test_compiling_without_a_place_for_the_cache(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", no_cache)
 
-    @compiled
+    @jit
     def twice(values):
         return values * 2
 

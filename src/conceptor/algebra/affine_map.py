@@ -11,7 +11,7 @@ import numpy as np
 
 from conceptor.base.arrays import as_matrix, block_slices, is_one_vector, result_dtype
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.base.notebook import html_table
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class AffineMap:
         metadata = {"format": _FORMAT, "provenance": json.dumps(self.provenance, sort_keys=True)}
         parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
         contiguous = {name: np.ascontiguousarray(part) for name, part in parts.items()}
-        with replacing(path) as beside:
+        with replace_atomically(path) as beside:
             beside.write_bytes(save(contiguous, metadata=metadata))
 
     @classmethod

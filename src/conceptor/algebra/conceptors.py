@@ -9,7 +9,7 @@ import numpy as np
 
 from conceptor.algebra.gates import conceptor_odds
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum, symmetric_matrix, symmetrised
+from conceptor.algebra.spectrum import Spectrum, symmetric_matrix, symmetric_part
 from conceptor.base.arrays import as_matrix, block_slices
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_table
@@ -113,7 +113,7 @@ class Conceptor:
             raise InvalidInputError("a conceptor must not contain NaN or infinity")
         if np.abs(C - C.T).max() > 1e-5:
             raise InvalidInputError("a conceptor is symmetric; this matrix is not")
-        values, vectors = np.linalg.eigh(symmetrised(C))
+        values, vectors = np.linalg.eigh(symmetric_part(C))
         if values[0] < -1e-5 or values[-1] > 1 + 1e-5:
             raise InvalidInputError(
                 "a conceptor's eigenvalues lie between 0 and 1; this matrix has "
@@ -214,7 +214,7 @@ class Conceptor:
         total, basis = np.linalg.eigh(C + B)
         kept = total > NULL_TOLERANCE * total[-1]
         half = basis[:, kept] / np.sqrt(total[kept])
-        p, vectors = np.linalg.eigh(symmetrised((half.T @ C).T @ (half.T @ B)))
+        p, vectors = np.linalg.eigh(symmetric_part((half.T @ C).T @ (half.T @ B)))
         odds = _odds(p, 1 - 2 * p)
         aperture = self.aperture if self.aperture == other.aperture else None
         return type(self)(odds[::-1], vectors[:, ::-1], aperture)

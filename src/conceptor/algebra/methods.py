@@ -62,20 +62,23 @@ class Words(StrEnum):
 
 @dataclass(frozen=True)
 class Gate(ABC):
-    """The parameters of a gate, and the coefficients that follow from a spectrum."""
+    """The parameters of a gate, and the coefficients that follow from a spectrum.
 
-    def check(self) -> None:  # noqa: B027 - not every gate has parameters
+    `Recipe.solve` calls what is below; users see the parameters.
+    """
+
+    def _check(self) -> None:  # noqa: B027 - not every gate has parameters
         """Raise `InvalidInputError` for a parameter that makes no sense."""
 
-    def settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64, moments: Moments) -> Self:
         """Return the gate with parameters that depend on the data made explicit."""
         return self
 
     @abstractmethod
-    def coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64) -> Float64:
         """Return how much of each direction is kept, for eigenvalues in descending order."""
 
-    def coordinates(self, n: int) -> slice | None:
+    def _coordinates(self, n: int) -> slice | None:
         """Return which eigenvectors become the coordinates of a smaller space; None for all."""
         return None
 
@@ -95,20 +98,17 @@ class Negation(Gate):
 
     aperture: float | Literal["auto"] = "auto"
 
-    def check(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+    def _check(self) -> None:
         if not (isinstance(self.aperture, str) and self.aperture == "auto"):
             self._check_number("aperture", Real, 0)
 
-    def settle(self, values: Float64, moments: Moments) -> Self:
-        """Choose the aperture."""
+    def _settle(self, values: Float64, moments: Moments) -> Self:
         if isinstance(self.aperture, str):
             found = suggested_aperture(values, moments.count, moments.effective_count)
             return replace(self, aperture=found)
         return replace(self, aperture=float(self.aperture))
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.negated_conceptor(values, float(self.aperture))
 
 
@@ -118,12 +118,10 @@ class RidgeNegation(Gate):
 
     ridge: float = 50.0
 
-    def check(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+    def _check(self) -> None:
         self._check_number("ridge", Real, 0, above=True)
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.negated_conceptor(values, self.ridge**-0.5)
 
 
@@ -133,12 +131,11 @@ class _Leading(Gate):
 
     n_directions: int | None = None
 
-    def check(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+    def _check(self) -> None:
         if self.n_directions is not None:
             self._check_number("n_directions", Integral, 0)
 
-    def settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64, moments: Moments) -> Self:
         """Count the directions: one for every hundred dimensions, and at least two.
 
         Mu & Viswanath's rule of thumb, and at least what they drop from GloVe; for 300-dimensional
@@ -153,8 +150,7 @@ class _Leading(Gate):
 class DropLeading(_Leading):
     """0 for the leading directions, 1 for the rest."""
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.drop_leading(values, int(self.n_directions or 0))
 
 
@@ -162,8 +158,7 @@ class DropLeading(_Leading):
 class LevelLeading(_Leading):
     """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest."""
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.level_leading(values, int(self.n_directions or 0))
 
 
@@ -173,13 +168,11 @@ class SingularValuePower(Gate):
 
     power: float = 0.5
 
-    def check(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+    def _check(self) -> None:
         if not (isinstance(self.power, Real) and np.isfinite(self.power)):
             raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.power(values, (self.power - 1) / 2)
 
 
@@ -187,8 +180,7 @@ class SingularValuePower(Gate):
 class Whiten(Gate):
     """``λ^(−1/2)``."""
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         return gates.power(values, -0.5)
 
 
@@ -199,23 +191,20 @@ class HalfSize(Gate):
     n_directions: int | None = None
     n_components: int | None = None
 
-    def check(self) -> None:
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+    def _check(self) -> None:
         if self.n_directions is not None:
             self._check_number("n_directions", Integral, 0)
         if self.n_components is not None:
             self._check_number("n_components", Integral, 1)
 
-    def coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept."""
+    def _coefficients(self, values: Float64) -> Float64:
         dropped, kept = self._shape(len(values))
         position = np.arange(len(values))
         gated = (position < 2 * dropped) | (position >= dropped + kept)
         # Coordinates in directions without variance would depend on an arbitrary basis.
         return np.where(gated | (values == 0), 0.0, 1.0)
 
-    def coordinates(self, n: int) -> slice:
-        """Return which eigenvectors become coordinates."""
+    def _coordinates(self, n: int) -> slice:
         dropped, kept = self._shape(n)
         return slice(dropped, dropped + kept)
 
@@ -268,21 +257,21 @@ class Recipe:
                 takes = ", ".join(self.parameters) or "no parameters"
                 raise InvalidInputError(f"{self.name} has no parameter {name}; it takes {takes}")
         changed = replace(self, gate=replace(self.gate, **parameters))
-        changed.gate.check()
+        changed.gate._check()
         return changed
 
     def solve(self, moments: Moments) -> Solution:
         """Return the map that improves vectors with these moments; one eigendecomposition."""
-        self.gate.check()
+        self.gate._check()
         spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
-        gate = self.gate.settle(spectrum.values, moments)
-        coefficients = gate.coefficients(spectrum.values)
+        gate = self.gate._settle(spectrum.values, moments)
+        coefficients = gate._coefficients(spectrum.values)
         if not np.isfinite(coefficients).all():
             raise InvalidInputError(
                 f"{self.name}: on these vectors a direction would be multiplied by more than "
                 "numbers can hold; scale them, or choose other parameters"
             )
-        coordinates = gate.coordinates(moments.dimension)
+        coordinates = gate._coordinates(moments.dimension)
         matrix = (
             spectrum.matrix(coefficients)
             if coordinates is None

@@ -74,10 +74,10 @@ class Spectrum:
 
 def symmetric_matrix(vectors: Float64, coefficients: Float64) -> Float64:
     """Return ``U diag(coefficients) Uᵀ``, symmetric to the last bit."""
-    return symmetrised((vectors * coefficients) @ vectors.T)
+    return symmetric_part((vectors * coefficients) @ vectors.T)
 
 
-def symmetrised(matrix: Float64) -> Float64:
+def symmetric_part(matrix: Float64) -> Float64:
     """Return the symmetric part; a product in floating point misses symmetry by rounding."""
     return (matrix + matrix.T) / 2
 

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, arrays, files, progress, threads."""
+"""The shared foundation: errors, arrays, files, progress, threads."""

@@ -1,4 +1,4 @@
-"""What counts as a matrix of vectors, and how it is walked in blocks that stay in the cache."""
+"""Check matrices of vectors, and walk through them in blocks that fit in the cache."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Float64 = np.ndarray[Any, np.dtype[np.float64]]
 
 # Converting, centring and multiplying a block of this many bytes costs one trip to main memory.
 _BLOCK_BYTES = 8 << 20
-# Below this, the n x n work after each block would outweigh the block's own product.
+# With fewer rows, the n x n work after each block would cost more than the block's own product.
 _BLOCK_ROWS = 1024
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
-    """Return `X` as a 2-D array of real numbers, without a copy where it already is one.
+    """Return `X` as a 2-D array of real numbers, without a copy if it already is one.
 
-    With `empty` there may be no rows.
+    `empty` allows zero rows.
     """
     if hasattr(X, "index_to_key"):
         raise InvalidInputError(f"{name} is gensim KeyedVectors; use kv.vectors")
@@ -43,7 +43,7 @@ def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Arra
 
 
 def is_one_vector(X: npt.ArrayLike) -> bool:
-    """Tell whether this is a single vector, not a matrix with a vector in each row."""
+    """Return whether this is a single vector rather than a matrix of one vector per row."""
     return (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) == 1
 
 
@@ -66,7 +66,7 @@ def block_slices(rows: int, columns: int) -> Iterator[slice]:
 
 
 def jsonable(value: object) -> Any:  # noqa: ANN401
-    """Return plain data for JSON: lists for arrays, None for numbers that are not finite."""
+    """Return plain data for JSON: lists for arrays, None for non-finite numbers."""
     match value:
         case dict():
             return {key: jsonable(inner) for key, inner in value.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ConceptorError(Exception):
-    """Everything this library refuses or fails to do on purpose (exit code 1)."""
+    """Base class of the errors this library raises on purpose (exit code 1)."""
 
 
 class InvalidInputError(ConceptorError, ValueError):

@@ -1,10 +1,8 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +12,11 @@ from conceptor.base.errors import InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_FLUSH_SECONDS = 0.5
 
-
-def check_place(
+def check_writable(
     target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> None:
-    """Raise where no file can be written, or where it would replace something that is read."""
+    """Raise if no file can be written there, or if writing it would replace an input."""
     path = Path(target)
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory; name a file in it")
@@ -33,60 +29,36 @@ def check_place(
 
 
 @contextmanager
-def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
-    nor a power cut leaves half a file under the target's name. What was there stays until then;
+    nor a power cut leaves half a file under the target's name. An existing file stays until then;
     links are followed. The caller opens the path itself, so permissions follow the umask.
     """
-    check_place(target)
+    check_writable(target)
     target = Path(target).resolve()
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.partial")
     try:
-        with flushing(beside):
-            yield beside
+        yield beside
         publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def publish(path: Path, target: str | os.PathLike[str]) -> None:
-    """Rename a finished file on the same disk onto `target`, its bytes first."""
+    """Sync a finished file, then rename it onto `target`, which is on the same disk."""
     target = Path(target)
     _sync(path)
     path.replace(target)
     _sync(target.parent)
 
 
-@contextmanager
-def flushing(path: Path) -> Iterator[None]:
-    """Bring what is written to the disk all the while, so that little is left for the end."""
-    done = threading.Event()
-    failed: list[OSError] = []
-
-    def flush() -> None:
-        while not failed and not done.wait(_FLUSH_SECONDS):
-            try:
-                _sync(path)
-            except FileNotFoundError:  # not yet
-                pass
-            except OSError as error:
-                failed.append(error)
-
-    thread = threading.Thread(target=flush, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    if failed:  # the system tells of bytes it could not write once, so a later sync would succeed
-        raise failed[0]
-
-
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():  # Windows cannot open directories
+        return
+    # Windows syncs only what is open for writing; directories open only for reading.
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

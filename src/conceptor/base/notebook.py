@@ -1,4 +1,4 @@
-"""How results show themselves in notebooks."""
+"""HTML for results shown in notebooks."""
 
 from __future__ import annotations
 

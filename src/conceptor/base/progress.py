@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Told how far a pass is."""
+    """Called now and then to say how far a pass has got."""
 
     def __call__(self, label: str, fraction: float | None, words: int) -> None:
-        """Take the pass's name, the fraction done if known, and the words so far."""
+        """Take the name of the pass, the fraction done if known, and the words so far."""
 
 
 def silent(label: str, fraction: float | None, words: int) -> None:

@@ -1,4 +1,4 @@
-"""Work on several blocks at once, results in order, never more than a few blocks in memory."""
+"""Process several blocks at once: results in order, only a few blocks in memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ Result = TypeVar("Result")
 
 def processors() -> int:
     """Return how many processors this process may use."""
-    try:
+    if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        return os.cpu_count() or 1
+    return os.cpu_count() or 1
 
 
 def ordered_map(
@@ -43,7 +42,7 @@ def ordered_map(
                 future.cancel()
 
 
-def ahead(items: Iterable[Item]) -> Generator[Item, Any, None]:
+def prefetch(items: Iterable[Item]) -> Generator[Item, Any, None]:
     """Fetch the next item in a thread while the caller works on this one."""
     iterator = iter(items)
     end = object()

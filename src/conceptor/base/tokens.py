@@ -1,4 +1,4 @@
-"""Tokens of an English sentence, as the STS protocol wants them."""
+"""Split an English sentence into tokens as the STS protocol does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 __all__ = ["tokenize"]
 
-# Contractions part where the Penn Treebank parts them: do|n't, it|'s, can|not; O'Neill stays whole,
-# and so do and/or, well-known and .spx.
+# Contractions split as in the Penn Treebank: do|n't, it|'s, can|not. O'Neill, and/or, well-known
+# and .spx stay whole.
 _CLITIC = r"(?:s|m|d|ll|re|ve)\b"
 _TOKEN = re.compile(
     r"n't\b"
@@ -21,7 +21,7 @@ _APOSTROPHES = str.maketrans("‘’", "''")
 
 
 def tokenize(sentence: str) -> list[str]:
-    """Return the lower-cased tokens that hold a letter; punctuation and numbers are dropped.
+    """Return the lower-cased tokens that contain a letter; punctuation and numbers are dropped.
 
     The paper's notebook takes NLTK's `word_tokenize` and keeps tokens where `str.islower()`
     holds; this expression does the same without NLTK (docs/evaluation.md says how closely).

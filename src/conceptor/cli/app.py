@@ -1,4 +1,4 @@
-"""The application: its commands, and how failures reach the user."""
+"""The application: its commands, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -13,22 +13,32 @@ from typer.core import TyperGroup
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 
-# The main job first, then what goes with it; what is not named here comes last.
-_ORDER = ("postprocess", "inspect", "compare", "fit", "apply", "convert", "evaluate", "reproduce")
+# The order of commands in --help; any others come last.
+_ORDER = (
+    "postprocess",
+    "inspect",
+    "compare",
+    "neighbors",
+    "fit",
+    "apply",
+    "convert",
+    "evaluate",
+    "reproduce",
+)
 
 
-class _InOrder(TyperGroup):
-    """Commands in the order in which a newcomer meets them."""
+class _OrderedGroup(TyperGroup):
+    """Lists commands in the order in which a newcomer needs them."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Typer's or Click's, by version
-        """Return the commands' names as `--help` shows them."""
+        """Return the names of the commands in the order of `--help`."""
         known = super().list_commands(ctx)
         return [*(name for name in _ORDER if name in known), *(n for n in known if n not in _ORDER)]
 
 
 app = typer.Typer(
     name="conceptor",
-    cls=_InOrder,
+    cls=_OrderedGroup,
     help="Better word vectors without labels or training.",
     no_args_is_help=True,
     add_completion=False,
@@ -54,23 +64,21 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback when something fails.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
 ) -> None:
     """Better word vectors without labels or training."""
 
 
 def main() -> None:
-    """Run the command line; every failure is one line on stderr and an exit code.
+    """Run the command line; every error is one line on stderr and an exit code.
 
-    0: done; 1: the work failed; 2: the call or the input is wrong. `--debug` shows tracebacks.
+    0: success; 1: the work failed; 2: the call or the input is wrong. `--debug` shows tracebacks.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a minus sign is not in every encoding
+        if isinstance(stream, io.TextIOWrapper):  # not every encoding has a minus sign
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         app()
     except (ConceptorError, OSError) as error:
@@ -81,13 +89,13 @@ def main() -> None:
         typer.echo(f"conceptor: {with_flags(_one_line(error))}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
     finally:
-        # All is done or undone; Python would meet a late Ctrl-C with a traceback while it leaves.
+        # The work is over; a Ctrl-C while Python shuts down would only show a traceback.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _terminated(number: int, _: object) -> None:
-    """Leave as on Ctrl-C, so that nothing half-written stays behind."""
+def _exit_on_signal(number: int, _: object) -> None:
+    """Exit as on Ctrl-C, so that no half-written file stays behind."""
     sys.exit(128 + number)
 
 

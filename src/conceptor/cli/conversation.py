@@ -1,4 +1,4 @@
-"""A dialogue with a trained tracker, line by line."""
+"""A dialogue with a trained tracker, one line per turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from conceptor.cli.evaluation_options import split
+from conceptor.cli.inputs import split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["converse"]
 
-_HOW_TO = """Say what a user would say; after each line comes what the tracker believes.
+_END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+_HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
   system: area             the system has just asked for the area
-  system: food=thai        the system has just asked whether it is thai food
-  new                      a new dialogue; end with Ctrl-D"""
+  system: food=thai        the system has just asked whether the user wants thai food
+  new                      start a new dialogue
+End with {_END}."""
 
 
 def converse(tracker: BeliefTracker) -> None:
-    """Read turns from standard input, and show the belief state after each."""
+    """Read turns from standard input and show the belief state after each."""
     from conceptor.dialogue import SLOTS, Turn
     from conceptor.dialogue.woz import system_acts
 
@@ -36,9 +38,10 @@ def converse(tracker: BeliefTracker) -> None:
         if line == "new":
             goals, acts = {}, []
         elif line.startswith("system:"):
-            acts = [_act(act) for act in split(line.removeprefix("system:"))]
+            acts = [_act(act) for act in split_list(line.removeprefix("system:"))]
             if not any(system_acts(acts)):
-                typer.echo(f"conceptor: this asks for nothing; slots: {', '.join(SLOTS)}", err=True)
+                slots = ", ".join(SLOTS)
+                typer.echo(f"conceptor: not a system act; name a slot: {slots}", err=True)
         else:
             beliefs = tracker.listen(Turn(line, *system_acts(acts)), goals)
             goals = {slot: b.value for slot, b in beliefs.items() if b.value is not None}
@@ -60,7 +63,7 @@ def _act(act: str) -> object:
 def _lines() -> Iterator[str]:
     prompt = "> " if sys.stdin.isatty() else ""
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # bytes that are no text are an unknown word
+        sys.stdin.reconfigure(errors="replace")  # invalid bytes become an unknown word
     while True:
         if prompt:
             typer.echo(prompt, nl=False, err=True)

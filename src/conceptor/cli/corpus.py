@@ -1,17 +1,23 @@
-"""`train-ppmi`: vectors from plain text."""
+"""`train-ppmi`: train vectors on plain text."""
 
 from __future__ import annotations
 
 import json
 import time
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - Typer looks it up
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.file_options import Dtype, DtypeOption, Force, Format, Json
+from conceptor.cli.options import (
+    Dtype,
+    DtypeOption,
+    ForceOption,
+    FormatOption,
+    SummaryJsonOption,
+)
 from conceptor.cli.output import check_outputs
 
 if TYPE_CHECKING:
@@ -19,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Tokens(StrEnum):
-    """What tokens are."""
+    """What counts as a token."""
 
     words = "words"
     spaces = "spaces"
 
 
 class Unit(StrEnum):
-    """What windows do not reach across."""
+    """What windows do not cross."""
 
     line = "line"
     paragraph = "paragraph"
@@ -37,50 +43,52 @@ class Unit(StrEnum):
 def train_ppmi(
     corpus: Annotated[
         list[Path],
-        typer.Argument(metavar="CORPUS...", help="Plain text in UTF-8; compressed files too."),
+        typer.Argument(metavar="CORPUS...", help="Plain text in UTF-8, may be compressed."),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Vectors file to write.")],
-    dimension: Annotated[int, typer.Option(min=1, help="Length of a vector.")] = 300,
-    window: Annotated[int, typer.Option(min=1, help="Tokens to each side that count.")] = 5,
+    dimension: Annotated[int, typer.Option(min=1, help="Dimension of the vectors.")] = 300,
+    window: Annotated[int, typer.Option(min=1, help="Number of context tokens on each side.")] = 5,
     power: Annotated[
         float, typer.Option(help="Exponent p of the singular values: vectors are Θ D^p.")
     ] = 0.5,
-    min_count: Annotated[int, typer.Option(min=1, help="Leave rarer words out.")] = 10,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Ignore words with fewer occurrences.")
+    ] = 10,
     max_words: Annotated[
         int | None, typer.Option(min=1, help="Keep only the most frequent words.")
     ] = None,
     flat_window: Annotated[
         bool,
-        typer.Option(
-            "--flat-window", help="Near and far tokens of a window count the same, not less."
-        ),
+        typer.Option("--flat-window", help="Give all tokens of a window the same weight."),
     ] = False,
     subsample: Annotated[
         float | None,
-        typer.Option(help="Thin out words with a larger share of the text, e.g. 1e-5."),
+        typer.Option(help="Subsample words with a larger share of the text, e.g. 1e-5."),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Exponent of the contexts' counts.")
+        float, typer.Option(min=0.0, max=1.0, help="Exponent of the context counts.")
     ] = 0.75,
-    shift: Annotated[float, typer.Option(min=1.0, help="k; log k is taken off the PMI.")] = 1.0,
+    shift: Annotated[
+        float, typer.Option(min=1.0, help="k; log k is subtracted from the PMI.")
+    ] = 1.0,
     tokens: Annotated[
-        Tokens, typer.Option(help="Runs of letters and digits, or whatever spaces separate.")
+        Tokens, typer.Option(help="Runs of letters and digits, or anything between spaces.")
     ] = Tokens.words,
-    keep_case: Annotated[bool, typer.Option("--keep-case", help="Do not fold case.")] = False,
+    keep_case: Annotated[
+        bool, typer.Option("--keep-case", help="Do not convert to lower case.")
+    ] = False,
     unit: Annotated[
         Unit,
-        typer.Option(
-            help="What windows do not reach across; paragraph is for text with wrapped lines."
-        ),
+        typer.Option(help="Windows do not cross these; use paragraph for text with wrapped lines."),
     ] = Unit.line,
     counts: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write 'word count' lines, for --weights."),
     ] = None,
-    format: Format = None,
+    format: FormatOption = None,
     dtype: DtypeOption = Dtype.float32,
-    force: Force = False,
-    as_json: Json = False,
+    force: ForceOption = False,
+    as_json: SummaryJsonOption = False,
 ) -> None:
     """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
 
@@ -137,7 +145,7 @@ def train_ppmi(
 
 
 def _write_counts(path: Path, counts: Mapping[str, int]) -> None:
-    from conceptor.base.files import replacing
+    from conceptor.base.files import replace_atomically
 
-    with replacing(path) as beside, beside.open("w", encoding="utf-8") as file:
+    with replace_atomically(path) as beside, beside.open("w", encoding="utf-8") as file:
         file.writelines(f"{word} {count}\n" for word, count in counts.items())

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli.app import app
+from conceptor.cli.options import DataOption, JsonOption
 
 data_app = typer.Typer(
-    help="The benchmark files: what there is, where it is, and how to get it.",
+    help="List, download and verify the benchmark files.",
     no_args_is_help=True,
 )
 app.add_typer(data_app, name="data")
 
-Directory = Annotated[
-    Path | None,
-    typer.Option("--data", help="Look here first; default $CONCEPTOR_DATA.", metavar="DIR"),
-]
-Names = Annotated[
-    list[str] | None, typer.Argument(help="Files by name; all without one.", metavar="NAME")
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(help="Files by name; by default all.", metavar="NAME")
 ]
 
 
 @data_app.command("list")
-def list_files(
-    data: Directory = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """List every file with its place, size, hash, source, terms and citation.
+def list_files(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """List every file with its location, size, hash, source, terms and citation.
 
     Example: [b]conceptor data list[/b]
     """
@@ -56,12 +49,12 @@ def list_files(
         typer.echo(f"  cite {file.citation}")
     absent = sum(place is None for place in places.values())
     if absent:
-        typer.echo(f"{absent} files are not at hand; `conceptor data fetch` gets what it can")
+        typer.echo(f"{absent} files were not found; `conceptor data fetch` downloads what it can")
 
 
 @data_app.command("fetch")
-def fetch_files(names: Names = None, data: Directory = None) -> None:
-    """Download files that are not at hand into the cache, each verified by its SHA-256.
+def fetch_files(names: NamesArgument = None, data: DataOption = None) -> None:
+    """Download files that were not found locally to the cache, verified by SHA-256.
 
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
     """
@@ -73,7 +66,7 @@ def fetch_files(names: Names = None, data: Directory = None) -> None:
         paths, missing = gather([file.name for file in files], data, progress=progress)
     for name, path in paths.items():
         typer.echo(f"{name}\t{path}")
-    # A file that no server offers is no failure, unless it was asked for by name.
+    # A file that no server offers is not a failure, unless it was named.
     failed = {
         name: why for name, why in missing.items() if names or data_file(name).url is not None
     }
@@ -82,13 +75,13 @@ def fetch_files(names: Names = None, data: Directory = None) -> None:
     if failed:
         name, why = next(iter(failed.items()))
         raise ConceptorError(
-            f"{len(failed)} of {len(files)} files could not be fetched, the first {name}: {why}"
+            f"{len(failed)} of {len(files)} files could not be downloaded, the first {name}: {why}"
         )
 
 
 @data_app.command("verify")
-def verify_files(names: Names = None, data: Directory = None) -> None:
-    """Hash files again and say which are whole, wrong or not at hand; exit code 1 if any is wrong.
+def verify_files(names: NamesArgument = None, data: DataOption = None) -> None:
+    """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 
     Example: [b]conceptor data verify[/b]
     """
@@ -104,4 +97,6 @@ def verify_files(names: Names = None, data: Directory = None) -> None:
         if not copies:
             typer.echo(f"absent\t{file.name}")
     if wrong:
-        raise ConceptorError(f"{wrong} files are not what they should be; delete and fetch them")
+        raise ConceptorError(
+            f"{wrong} files do not match their SHA-256; delete them and run: conceptor data fetch"
+        )

@@ -1,8 +1,8 @@
-"""`dialogue`: word vectors at work in a dialogue state tracker, and the tracker at work."""
+"""`dialogue`: train dialogue state trackers on word vectors, and talk to one."""
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - Typer looks it up
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,92 +10,95 @@ import typer
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
 from conceptor.cli.conversation import converse
-from conceptor.cli.evaluation_options import (
-    DEMO,
+from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_choice, split_list
+from conceptor.cli.options import (
     DataOption,
     JsonOption,
     MarkdownOption,
     OfflineOption,
     OutputOption,
-    choice,
-    fetch_vocabulary,
-    opened,
-    split,
+    VectorsArgument,
 )
-from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
+from conceptor.cli.output import (
+    check_one_format,
+    check_outputs,
+    print_warnings,
+    show_tables,
+    to_json,
+    write_output,
+)
 from conceptor.cli.progress import download_progress, training_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.dialogue import Corpus, Options
+    from conceptor.dialogue import Corpus, TrackerOptions
     from conceptor.dialogue.saved import BeliefTracker
     from conceptor.dialogue.study import Study
-    from conceptor.dialogue.trials import Job, Weights
+    from conceptor.dialogue.trials import Job, TrackerWeights
 
 
 @app.command()
 def dialogue(
-    vectors: Annotated[
-        Path | None,
-        typer.Argument(help="A vectors file; without it, GloVe 6B 50d from the demo extra."),
-    ] = None,
+    vectors: VectorsArgument = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="As in [b]compare[/b], and [b]random[/b] for random vectors; comma-separated. "
-            "Default: original,abtt,cn-paper,cn; with --interactive cn.",
+            help="Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
+            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each method.")] = 5,
     slots: Annotated[
-        str, typer.Option(help="Out of food, price range, area; comma-separated.")
+        str, typer.Option(help="Comma-separated list of food, price range, area.")
     ] = "food,price range,area",
-    epochs: Annotated[int, typer.Option(min=1, help="At most, of 64 batches each.")] = 60,
+    epochs: Annotated[
+        int, typer.Option(min=1, help="Maximum number of epochs, of 64 batches each.")
+    ] = 60,
     patience: Annotated[
         int, typer.Option(min=1, help="Epochs without a better accuracy before training stops.")
     ] = 20,
-    batch: Annotated[int, typer.Option(min=2, help="Turns in a batch.")] = 256,
+    batch: Annotated[int, typer.Option(min=2, help="Turns per batch.")] = 256,
     rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.003,
     update: Annotated[
         str,
-        typer.Option(help="Of the belief: [b]constrained[/b], [b]full[/b] or [b]alpha[/b]."),
+        typer.Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b]."),
     ] = "constrained",
     confirm: Annotated[
         str,
         typer.Option(
-            help="Gate for values the system puts to the user: [b]working[/b], or [b]inert[/b] as "
-            "in the public code."
+            help="Gate for values that the system asks to confirm: [b]working[/b], or [b]inert[/b] "
+            "as in the public code."
         ),
     ] = "working",
     start: Annotated[
         str,
         typer.Option(
-            help="Start values: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
+            help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
             "[b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; default one for each processor.")
+        int | None, typer.Option(min=1, help="Number of processes.  \\[default: one per processor]")
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(help="Save the trained trackers there: DIR/METHOD/SEED.", metavar="DIR"),
+        typer.Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR"),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw the learning curves there: svg, pdf or png (plots extra)."),
+        typer.Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
     ] = None,
     interactive: Annotated[
         bool,
         typer.Option(
             "--interactive",
-            help="Read what a user says, line by line, and show the belief after each.",
+            help="Read user turns from standard input and show the belief after each.",
         ),
     ] = False,
     load: Annotated[
         Path | None,
-        typer.Option(help="A saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"),
+        typer.Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"),
     ] = None,
     data: DataOption = None,
     offline: OfflineOption = False,
@@ -103,51 +106,51 @@ def dialogue(
     as_markdown: MarkdownOption = False,
     output: OutputOption = None,
 ) -> None:
-    """Train dialogue state trackers on vectors post-processed in several ways, and compare them.
+    """Train dialogue state trackers on each method's vectors and compare their accuracy.
 
-    Examples
-    --------
-    [b]conceptor dialogue[/b]
+    [bold]Examples[/bold]
 
-    [b]conceptor dialogue my-vectors.bin --methods original,cn --seeds 10 --slots food,area[/b]
+      conceptor dialogue
 
-    [b]conceptor dialogue --methods cn --seeds 1 --save trackers[/b]
+      conceptor dialogue my-vectors.bin --methods original,cn --seeds 10 --slots food,area
 
-    [b]conceptor dialogue --interactive --load trackers/cn/0[/b]
+      conceptor dialogue --methods cn --seeds 1 --save trackers
+
+      conceptor dialogue --interactive --load trackers/cn/0
     """
     from conceptor.algebra.methods import DEFAULT_METHODS
-    from conceptor.comparing.dialogue import checked_methods, checked_slots, need_torch
-    from conceptor.dialogue import Confirm, Options, Start, Update
+    from conceptor.comparing.dialogue import require_torch, validate_methods, validate_slots
+    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update
 
-    one_format(as_json, as_markdown)
+    check_one_format(as_json, as_markdown)
     check_outputs([output], [vectors], plot)
-    need_torch()
+    require_torch()
     if load is not None:
         if not interactive:
-            raise InvalidInputError("--load is for --interactive")
+            raise InvalidInputError("--load is only for --interactive; add that, or remove --load")
         from conceptor.dialogue.saved import BeliefTracker
 
         converse(BeliefTracker.load(load))
         return
-    options = Options(
-        update=choice(Update, update, "--update"),
-        confirm=choice(Confirm, confirm, "--confirm"),
-        start=choice(Start, start, "--start"),
+    options = TrackerOptions(
+        update=parse_choice(Update, update, "--update"),
+        confirm=parse_choice(Confirm, confirm, "--confirm"),
+        start=parse_choice(Initialization, start, "--start"),
         epochs=epochs,
         patience=patience,
         batch=batch,
         rate=rate,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
-    chosen = checked_methods(split(methods) if methods is not None else default)
+    chosen = validate_methods(split_list(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
-        raise InvalidInputError("--interactive trains one method; name one with --methods")
+        raise InvalidInputError("--interactive uses one method; name one with --methods")
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
     study, trackers = _train(
         vectors,
         chosen,
-        checked_slots(split(slots)),
+        validate_slots(split_list(slots)),
         1 if interactive else seeds,
         options,
         workers,
@@ -164,11 +167,11 @@ def dialogue(
     if interactive:
         converse(trackers[0])
     elif as_json:
-        write(as_json_text(study.to_dict()), output)
+        write_output(to_json(study.to_dict()), output)
     else:
         from conceptor.report.dialogue import dialogue_tables
 
-        show(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
+        show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
 
 
 def _train(
@@ -176,7 +179,7 @@ def _train(
     methods: Sequence[str],
     slots: Sequence[str],
     seeds: int,
-    options: Options,
+    options: TrackerOptions,
     workers: int | None,
     data: Path | None,
     *,
@@ -184,20 +187,20 @@ def _train(
 ) -> tuple[Study, list[BeliefTracker]]:
     from conceptor.base.progress import on_terminal
     from conceptor.comparing.dialogue import FewWordsWarning, compare_dialogue
-    from conceptor.dialogue import load as load_corpus
+    from conceptor.dialogue import load_corpus
     from conceptor.fitting import FitOptions
 
-    source = opened(vectors)
+    source = open_or_demo(vectors)
     with download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
     fetch_vocabulary(data, offline=offline)
-    weights: dict[tuple[str, int], dict[Job, Weights]] = {}
+    weights: dict[tuple[str, int], dict[Job, TrackerWeights]] = {}
 
-    def keep(job: Job, trained: Weights) -> None:
+    def keep(job: Job, trained: TrackerWeights) -> None:
         weights.setdefault((job.method, job.seed), {})[job] = trained
 
     with (
-        saying(FewWordsWarning),
+        print_warnings(FewWordsWarning),
         on_terminal() as progress,
         training_progress(options.epochs) as watch,
     ):
@@ -219,7 +222,7 @@ def _train(
 
 
 def _tracker(
-    corpus: Corpus, vectors: str, weights: dict[Job, Weights], options: Options
+    corpus: Corpus, vectors: str, weights: dict[Job, TrackerWeights], options: TrackerOptions
 ) -> BeliefTracker:
     from conceptor.dialogue.saved import BeliefTracker
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - Typer looks it up
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from conceptor.cli.app import app
-from conceptor.cli.evaluation_options import (
+from conceptor.cli.inputs import (
     DEMO,
+    fetch_vocabulary,
+    load_benchmarks,
+    make_lexicon,
+    open_or_demo,
+    open_source,
+    parse_choice,
+    split_list,
+)
+from conceptor.cli.options import (
     AntonymsOption,
     ByTaskOption,
     CsvOption,
     DataOption,
+    FunctionWordsOption,
     JsonOption,
     KmeansOption,
     MarkdownOption,
@@ -21,27 +31,30 @@ from conceptor.cli.evaluation_options import (
     OfflineOption,
     OutputOption,
     SynonymsOption,
-    choice,
-    chosen_battery,
-    chosen_lexicon,
-    fetch_vocabulary,
-    opened,
-    say_if_nothing_was_used,
-    split,
+    TasksOption,
+    VectorsArgument,
+    VocabularyOption,
+    WeightsOption,
 )
-from conceptor.cli.file_options import FunctionWords, Vocabulary, Weights  # noqa: TC001 - Typer
-from conceptor.cli.output import as_json_text, check_outputs, one_format, show, warn, write
+from conceptor.cli.output import (
+    check_one_format,
+    check_outputs,
+    show_tables,
+    to_json,
+    warn,
+    write_output,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from conceptor.evaluation import Evaluation
 
 
 @app.command()
 def evaluate(
     vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
-    tasks: Annotated[
-        str | None,
-        typer.Option(
-            help="Out of similarity, sts, categorization, analogy, sts-b; comma-separated."
-        ),
-    ] = None,
+    tasks: TasksOption = None,
     missing: MissingOption = "skip",
     kmeans: KmeansOption = "categories",
     data: DataOption = None,
@@ -58,61 +71,53 @@ def evaluate(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import Missing
-    from conceptor.report.tables import comma_separated, evaluation_tables
+    from conceptor.report.tables import csv_text, evaluation_tables
     from conceptor.vectors.chunks import collect_rows
 
-    one_format(as_json, as_markdown, as_csv)
+    check_one_format(as_json, as_markdown, as_csv)
     check_outputs([output], vectors)
-    policy = choice(Missing, missing, "--missing")
-    sources = [opened(path) for path in vectors]
-    battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
+    policy = parse_choice(Missing, missing, "--missing")
+    # All files are opened first: what is wrong with one shows before anything is downloaded.
+    sources = [open_source(path) for path in vectors]
+    battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
             rows = collect_rows(source, battery.words, battery.first, progress)
         evaluations.append(battery.run(rows, str(path), policy))
-    say_if_nothing_was_used(evaluations)
+    _warn_if_unused(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
-        text = as_json_text(found[0] if len(found) == 1 else found)
+        write_output(to_json(found[0] if len(found) == 1 else found), output)
     elif as_csv:
-        text = comma_separated({evaluation.vectors: evaluation for evaluation in evaluations})
+        by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
+        write_output(csv_text(by_name), output)
     else:
-        show(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
-        return
-    write(text, output)
+        show_tables(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
 
 
 @app.command()
 def compare(
-    vectors: Annotated[
-        Path | None,
-        typer.Argument(help="A vectors file; without it, GloVe 6B 50d from the demo extra."),
-    ] = None,
+    vectors: VectorsArgument = None,
     methods: Annotated[
         str,
         typer.Option(
-            help="Out of original, cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, "
-            "ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, retrofit; "
-            "comma-separated, or [b]all[/b] without a lexicon. [b]cn+counterfit[/b] is one after "
+            help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
+            "pvn, hsr, ppa, ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, "
+            "retrofit; or [b]all[/b] that need no lexicon. [b]cn+counterfit[/b] applies one after "
             "the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),
     ] = "original,abtt,cn-paper,cn",
-    tasks: Annotated[
-        str | None,
-        typer.Option(
-            help="Out of similarity, sts, categorization, analogy, sts-b; comma-separated."
-        ),
-    ] = None,
-    vocabulary: Vocabulary = None,
-    weights: Weights = None,
-    function_words: FunctionWords = None,
+    tasks: TasksOption = None,
+    vocabulary: VocabularyOption = None,
+    weights: WeightsOption = None,
+    function_words: FunctionWordsOption = None,
     sentences: Annotated[
         str | None,
         typer.Option(
-            help="Also compare sentence vectors on STS and SICK, out of average, sif, usif, "
-            "conceptor (and what lies between: cn-sif, sif-conceptor, sif-spelling, "
-            "conceptor-known); each fitted on the test set's own sentences and on those of the "
+            help="Also compare sentence encoders on STS and SICK: comma-separated list of average, "
+            "sif, usif, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
+            "conceptor-known), each fitted on the test set's own sentences and on those of the "
             "other sets."
         ),
     ] = None,
@@ -121,9 +126,9 @@ def compare(
     missing: MissingOption = "skip",
     kmeans: KmeansOption = "categories",
     resamples: Annotated[
-        int, typer.Option(min=0, help="Of the paired bootstrap; 0 for no intervals.")
+        int, typer.Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the paired bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the paired bootstrap.")] = 0,
     data: DataOption = None,
     offline: OfflineOption = False,
     by_task: ByTaskOption = False,
@@ -131,21 +136,21 @@ def compare(
     as_markdown: MarkdownOption = False,
     as_csv: CsvOption = False,
     as_html: Annotated[
-        bool, typer.Option("--html", help="Print a web page with charts, complete in itself.")
+        bool, typer.Option("--html", help="Print a self-contained web page with charts.")
     ] = False,
     output: OutputOption = None,
 ) -> None:
-    """Post-process vectors in several ways and score each: before and after, side by side.
+    """Post-process vectors with several methods and compare their scores.
 
-    Examples
-    --------
-    [b]conceptor compare[/b]
+    [bold]Examples[/bold]
 
-    [b]conceptor compare my-vectors.bin --methods original,abtt,cn --tasks similarity,sts[/b]
+      conceptor compare
 
-    [b]conceptor compare my-vectors.bin --methods all --html -o report.html[/b]
+      conceptor compare my-vectors.bin --methods original,abtt,cn --tasks similarity,sts
 
-    [b]conceptor compare --tasks sts --sentences average,sif,usif,conceptor[/b]
+      conceptor compare my-vectors.bin --methods all --html -o report.html
+
+      conceptor compare --tasks sts --sentences average,sif,usif,conceptor
     """
     from conceptor.algebra.methods import ORIGINAL, parse_methods, spectral_methods
     from conceptor.base.progress import on_terminal
@@ -153,31 +158,31 @@ def compare(
     from conceptor.evaluation import Missing
     from conceptor.fitting import FitOptions
     from conceptor.report.page import page
-    from conceptor.report.tables import comma_separated, comparison_tables, sentence_tables
+    from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
 
-    one_format(as_json, as_markdown, as_csv, as_html)
+    check_one_format(as_json, as_markdown, as_csv, as_html)
     lists = [*(synonyms or ()), *(antonyms or ())]
     check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
-    policy = choice(Missing, missing, "--missing")
-    names = [ORIGINAL, *spectral_methods()] if methods == "all" else split(methods)
+    policy = parse_choice(Missing, missing, "--missing")
+    names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
     chains = parse_methods(names)
     encoders = []
     if sentences is not None:
         # scikit-learn takes a second to import.
         from conceptor.comparing.sentences import (
-            checked_encoders,
             compare_sentences,
             sentence_tasks,
+            validate_encoders,
         )
 
-        encoders = checked_encoders(split(sentences))
-    source = opened(vectors)
+        encoders = validate_encoders(split_list(sentences))
+    source = open_or_demo(vectors)
     title = str(vectors or DEMO)
-    battery = chosen_battery(tasks, data, offline=offline, kmeans=kmeans)
+    battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
     if encoders:
         sentence_tasks(battery)
     fetch_vocabulary(data, offline=offline)
-    lexicon = chosen_lexicon(synonyms, antonyms, data, offline=offline)
+    lexicon = make_lexicon(synonyms, antonyms, data, offline=offline)
     options = FitOptions(weights, vocabulary, lexicon, function_words, data)
     with on_terminal() as progress:
         comparison = run(
@@ -192,7 +197,7 @@ def compare(
             progress=progress,
         )
     warn(f"{title}: {caution}" for caution in comparison.cautions)
-    say_if_nothing_was_used([next(iter(comparison.evaluations.values()))])
+    _warn_if_unused([next(iter(comparison.evaluations.values()))])
     by_sentence = None
     if encoders:
         with on_terminal() as progress:
@@ -210,16 +215,26 @@ def compare(
         found = comparison.to_dict()
         if by_sentence is not None:
             found["sentences"] = by_sentence.to_dict()
-        write(as_json_text(found), output)
+        write_output(to_json(found), output)
     elif as_csv:
         more = {} if by_sentence is None else by_sentence.evaluations
-        write(comma_separated({**comparison.evaluations, **more}), output)
+        write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
-        write(page(comparison, by_sentence, by_task=by_task), output)
+        write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = list(comparison.notes)
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
-        show(tables, [title, *notes], as_markdown, output)
+        show_tables(tables, [title, *notes], as_markdown, output)
+
+
+def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
+    """Warn about vectors without any word of the benchmarks."""
+    warn(
+        f"{evaluation.vectors}: none of the benchmarks' words has a vector; check that the words "
+        "are English, in lower case and without prefixes"
+        for evaluation in evaluations
+        if not any(outcome.used for outcome in evaluation.outcomes)
+    )

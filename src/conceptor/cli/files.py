@@ -1,4 +1,4 @@
-"""Commands from file to file: postprocess, fit, apply, convert."""
+"""`postprocess`, `fit`, `apply` and `convert`."""
 
 from __future__ import annotations
 
@@ -7,83 +7,83 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
-from conceptor.cli.choices import chosen_method, read_size
-from conceptor.cli.evaluation_options import AntonymsOption, SynonymsOption, chosen_lexicon
-from conceptor.cli.file_options import (
-    Aperture,
-    Directions,
+from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
+from conceptor.cli.options import (
+    AntonymsOption,
+    ApertureOption,
+    ColumnOption,
+    DirectionsOption,
     Dtype,
     DtypeOption,
-    Force,
-    Format,
-    FunctionWords,
-    In,
-    Json,
-    Memory,
+    ForceOption,
+    FormatOption,
+    FunctionWordsOption,
+    InArgument,
+    MemoryOption,
     MethodOption,
     OnError,
     OnErrorOption,
-    Out,
-    Paper,
-    Power,
-    ReplaceSpaces,
-    Ridge,
-    SaveMap,
-    Vocabulary,
-    Weights,
+    OutArgument,
+    PaperOption,
+    PowerOption,
+    ReplaceSpacesOption,
+    RidgeOption,
+    SaveMapOption,
+    SchedulerOption,
+    SummaryJsonOption,
+    SynonymsOption,
+    VocabularyOption,
+    WeightsOption,
+    WorkersOption,
 )
-from conceptor.cli.output import as_json_text, check_outputs, warn
-from conceptor.cli.scale import (
+from conceptor.cli.output import check_json_output, check_outputs, to_json, warn
+from conceptor.cli.shards import (
     ClusterOptions,
-    Column,
-    Scheduler,
     ShardOptions,
-    Workers,
     is_sharded,
     postprocess_shards,
     refuse_file_options,
 )
 
 if TYPE_CHECKING:
-    from conceptor.pipeline import Report
-    from conceptor.vectors import VectorSource
+    from conceptor.vectors.conversion import Report
 
 
 @app.command()
 def postprocess(
-    source: In,
-    target: Out,
+    source: InArgument,
+    target: OutArgument,
     method: MethodOption = None,
-    aperture: Aperture = None,
-    directions: Directions = None,
-    power: Power = None,
-    ridge: Ridge = None,
-    weights: Weights = None,
-    vocabulary: Vocabulary = None,
-    function_words: FunctionWords = None,
+    aperture: ApertureOption = None,
+    directions: DirectionsOption = None,
+    power: PowerOption = None,
+    ridge: RidgeOption = None,
+    weights: WeightsOption = None,
+    vocabulary: VocabularyOption = None,
+    function_words: FunctionWordsOption = None,
     synonyms: SynonymsOption = None,
     antonyms: AntonymsOption = None,
-    paper: Paper = False,
-    save_map: SaveMap = None,
-    memory: Memory = None,
-    format: Format = None,
+    paper: PaperOption = False,
+    save_map: SaveMapOption = None,
+    memory: MemoryOption = None,
+    format: FormatOption = None,
     dtype: DtypeOption = Dtype.float32,
-    force: Force = False,
+    force: ForceOption = False,
     on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpaces = None,
-    as_json: Json = False,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    column: Column = None,
+    replace_spaces: ReplaceSpacesOption = None,
+    as_json: SummaryJsonOption = False,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    column: ColumnOption = None,
 ) -> None:
-    """Post-process a file of vectors into another, in bounded memory; or shards, on a cluster.
+    """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
-    .feather; .gz .bz2 .xz .zst .zip around text and binary ones. The input is recognised by its
-    content, OUT is written as its name says and appears only when complete. Shards (a directory
-    or a pattern in quotes) go to a directory; a run that was stopped goes on where it was.
+    .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
+    recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
+    directory or a quoted pattern) are written to a directory; repeat an interrupted run to
+    continue it.
 
     [bold]Examples[/bold]
 
@@ -99,34 +99,28 @@ def postprocess(
 
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
     """
-    _refuse_json_into_pipe(target, as_json=as_json)
+    check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
 
-    chosen = chosen_method(
-        method,
-        paper=paper,
-        weights=weights,
-        aperture=aperture,
-        n_directions=directions,
-        power=power,
-        ridge=ridge,
+    chosen = resolve_method(
+        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
     )
     budget = read_size(memory)
     if is_sharded(source, scheduler, workers, column):
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         cluster = ClusterOptions(scheduler, workers, budget)
         shards = ShardOptions(weights, vocabulary, column, save_map, force)
-        _close(postprocess_shards(source, target, chosen, cluster, shards), as_json=as_json)
+        _print_report(postprocess_shards(source, target, chosen, cluster, shards), as_json=as_json)
         return
     from conceptor.fitting import FitOptions
     from conceptor.pipeline import postprocess as run
 
     lists = [*(synonyms or ()), *(antonyms or ())]
     check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
-    lexicon = chosen_lexicon(synonyms, antonyms)
+    lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
-            _opened(source, on_error, replace_spaces),
+            open_source(source, on_error, replace_spaces),
             target,
             chosen,
             FitOptions(weights, vocabulary, lexicon, function_words),
@@ -137,27 +131,27 @@ def postprocess(
             force=force,
             progress=progress,
         )
-    _close(report, as_json=as_json)
+    _print_report(report, as_json=as_json)
 
 
 @app.command()
 def fit(
-    source: In,
-    target: Annotated[str, typer.Argument(metavar="MAP", help="Where to save the map.")],
+    source: InArgument,
+    target: Annotated[str, typer.Argument(metavar="MAP", help="File to save the map to.")],
     method: MethodOption = None,
-    aperture: Aperture = None,
-    directions: Directions = None,
-    power: Power = None,
-    ridge: Ridge = None,
-    weights: Weights = None,
-    vocabulary: Vocabulary = None,
-    function_words: FunctionWords = None,
-    paper: Paper = False,
-    force: Force = False,
+    aperture: ApertureOption = None,
+    directions: DirectionsOption = None,
+    power: PowerOption = None,
+    ridge: RidgeOption = None,
+    weights: WeightsOption = None,
+    vocabulary: VocabularyOption = None,
+    function_words: FunctionWordsOption = None,
+    paper: PaperOption = False,
+    force: ForceOption = False,
     on_error: OnErrorOption = OnError.error,
-    as_json: Json = False,
+    as_json: SummaryJsonOption = False,
 ) -> None:
-    """Learn a map from a file of vectors, to apply it later.
+    """Fit a map to a vectors file, to apply it later.
 
     [bold]Example[/bold]
 
@@ -168,38 +162,32 @@ def fit(
     from conceptor.pipeline import fit as run
     from conceptor.vectors.target import check_new_file
 
-    chosen = chosen_method(
-        method,
-        paper=paper,
-        weights=weights,
-        aperture=aperture,
-        n_directions=directions,
-        power=power,
-        ridge=ridge,
+    chosen = resolve_method(
+        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
     )
     check_outputs([target], [weights, vocabulary, function_words])
-    opened = _opened(source, on_error, None)
+    opened = open_source(source, on_error)
     check_new_file(target, opened.files(), force=force)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
         solution, report = run(opened, chosen, options, progress=progress)
     solution.map.save(target)
-    _close(report, as_json=as_json)
+    _print_report(report, as_json=as_json)
 
 
 @app.command()
 def apply(
-    map_: Annotated[str, typer.Argument(metavar="MAP", help="A map saved by fit or --save-map.")],
-    source: In,
-    target: Out,
-    format: Format = None,
+    map_: Annotated[str, typer.Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
+    source: InArgument,
+    target: OutArgument,
+    format: FormatOption = None,
     dtype: DtypeOption = Dtype.float32,
-    force: Force = False,
+    force: ForceOption = False,
     on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpaces = None,
-    as_json: Json = False,
+    replace_spaces: ReplaceSpacesOption = None,
+    as_json: SummaryJsonOption = False,
 ) -> None:
-    """Apply a saved map to a file of vectors.
+    """Apply a saved map to a vectors file.
 
     [bold]Example[/bold]
 
@@ -214,16 +202,16 @@ def apply(
 
 @app.command()
 def convert(
-    source: In,
-    target: Out,
-    format: Format = None,
+    source: InArgument,
+    target: OutArgument,
+    format: FormatOption = None,
     dtype: DtypeOption = Dtype.float32,
-    force: Force = False,
+    force: ForceOption = False,
     on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpaces = None,
-    as_json: Json = False,
+    replace_spaces: ReplaceSpacesOption = None,
+    as_json: SummaryJsonOption = False,
 ) -> None:
-    """Write vectors in another format.
+    """Convert a vectors file to another format.
 
     [bold]Example[/bold]
 
@@ -243,43 +231,28 @@ def _transfer(
     replace_spaces: str | None,
     as_json: bool,
 ) -> None:
-    _refuse_json_into_pipe(target, as_json=as_json)
+    check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
-    from conceptor.pipeline import apply as run
+    from conceptor.vectors.conversion import convert as run
 
     with on_terminal() as progress:
         report = run(
-            map_,
-            _opened(source, on_error, replace_spaces),
+            open_source(source, on_error, replace_spaces),
             target,
+            map_,
             format=format,
             dtype=dtype.value,
             force=force,
             progress=progress,
         )
-    _close(report, as_json=as_json)
+    _print_report(report, as_json=as_json)
 
 
-def _opened(source: str, on_error: OnError, replace_spaces: str | None) -> VectorSource:
-    from conceptor.vectors import open_vectors
-
-    return open_vectors(
-        source,
-        on_error="skip" if on_error is OnError.skip else "raise",
-        replace_spaces=replace_spaces,
-    )
-
-
-def _refuse_json_into_pipe(target: str, *, as_json: bool) -> None:
-    if as_json and target == "-":
-        raise InvalidInputError("--json and vectors cannot both go to standard output")
-
-
-def _close(report: Report, *, as_json: bool) -> None:
-    """Say what was odd, then what was done."""
+def _print_report(report: Report, *, as_json: bool) -> None:
+    """Print warnings, then a summary."""
     warn(report.remarks)
     if as_json:
-        typer.echo(as_json_text(asdict(report)), nl=False)
+        typer.echo(to_json(asdict(report)), nl=False)
         return
     line = (
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "

@@ -1,59 +1,59 @@
-"""`counterfit`: a lexicon's synonyms and antonyms put into a file of vectors."""
+"""`counterfit`: adjust vectors to the synonyms and antonyms of a lexicon."""
 
 from __future__ import annotations
 
 import json
 import time
-from pathlib import Path  # noqa: TC003 - Typer looks it up
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
-from conceptor.cli.file_options import (
+from conceptor.cli.inputs import open_source
+from conceptor.cli.options import (
     Dtype,
     DtypeOption,
-    Force,
-    Format,
-    In,
-    Json,
+    ForceOption,
+    FormatOption,
+    InArgument,
     OnError,
     OnErrorOption,
-    Out,
+    OutArgument,
+    SummaryJsonOption,
 )
-from conceptor.cli.output import check_outputs, warn
+from conceptor.cli.output import check_json_output, check_outputs, warn
 
 
 @app.command()
 def counterfit(
-    source: In,
-    target: Out,
+    source: InArgument,
+    target: OutArgument,
     synonyms: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Pairs of synonyms, one a line; may be repeated."),
+        typer.Option(metavar="FILE", help="File with one pair of synonyms per line; repeatable."),
     ] = None,
     antonyms: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Pairs of antonyms, one a line; may be repeated."),
+        typer.Option(metavar="FILE", help="File with one pair of antonyms per line; repeatable."),
     ] = None,
     retrofit: Annotated[
-        bool, typer.Option("--retrofit", help="Retrofitting instead, to synonyms only.")
+        bool, typer.Option("--retrofit", help="Use retrofitting instead, with synonyms only.")
     ] = False,
     epochs: Annotated[
-        int | None, typer.Option(min=0, help="Steps.  \\[default: 20, of retrofitting 10]")
+        int | None,
+        typer.Option(min=0, help="Number of steps.  \\[default: 20, or 10 for retrofitting]"),
     ] = None,
     radius: Annotated[
         float,
-        typer.Option(
-            min=0.0, max=2.0, help="Neighbours within this cosine distance are kept near."
-        ),
+        typer.Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance near."),
     ] = 0.2,
-    format: Format = None,
+    format: FormatOption = None,
     dtype: DtypeOption = Dtype.float32,
-    force: Force = False,
+    force: ForceOption = False,
     on_error: OnErrorOption = OnError.error,
-    as_json: Json = False,
+    as_json: SummaryJsonOption = False,
 ) -> None:
     """Pull synonyms together and push antonyms apart; other words keep their vectors.
 
@@ -65,16 +65,16 @@ def counterfit(
     from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.vectors.chunks import read_chunks
-    from conceptor.vectors.files import open_vectors
     from conceptor.vectors.target import plan_target
     from conceptor.vectors.writing import write_chunks
 
     if not synonyms and not antonyms:
-        raise InvalidInputError("a lexicon is needed: --synonyms FILE, --antonyms FILE or both")
+        raise InvalidInputError(
+            "no lexicon was given; use --synonyms FILE, --antonyms FILE or both"
+        )
     if retrofit and antonyms:
-        raise InvalidInputError("--antonyms has no meaning for --retrofit")
-    if as_json and target == "-":
-        raise InvalidInputError("--json and vectors cannot both go to standard output")
+        raise InvalidInputError("--antonyms does not apply to --retrofit; remove one of them")
+    check_json_output(target, as_json=as_json)
     method: CounterFitting | Retrofitting
     if retrofit:
         method = Retrofitting(synonyms, iterations=10 if epochs is None else epochs)
@@ -83,7 +83,7 @@ def counterfit(
         method = CounterFitting(synonyms, antonyms, radius=radius, epochs=steps)
     check_outputs([target], [*(synonyms or ()), *(antonyms or ())])
     started = time.perf_counter()
-    opened = open_vectors(source, on_error="skip" if on_error is OnError.skip else "raise")
+    opened = open_source(source, on_error)
     goal = plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)

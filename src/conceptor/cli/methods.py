@@ -1,4 +1,4 @@
-"""`methods`: what each method does."""
+"""`methods`: list the methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conceptor.cli.app import app
 
 @app.command()
 def methods() -> None:
-    """Print every method's name, what it does, and its parameters.
+    """List all methods with their descriptions and parameters.
 
     Example: [b]conceptor methods[/b]
     """

@@ -1,4 +1,4 @@
-"""Where figures go: a terminal, standard output or a file that appears whole."""
+"""Where results go: a terminal, standard output or a file that appears whole."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from typing import TYPE_CHECKING
 import typer
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import check_place, replacing
+from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from conceptor.report.tables import Table
 
-# Arguments of the library that are options here.
+# Arguments of the library that are options on the command line.
 _ARGUMENT = re.compile(
     r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
 
 __all__ = [
-    "as_json_text",
+    "check_json_output",
+    "check_one_format",
     "check_outputs",
-    "one_format",
-    "saying",
-    "show",
+    "print_warnings",
+    "show_tables",
+    "to_json",
     "warn",
     "with_flags",
-    "write",
+    "write_output",
 ]
 
 
@@ -44,18 +45,18 @@ def check_outputs(
     inputs: Iterable[str | Path | None],
     figure: Path | None = None,
 ) -> None:
-    """Refuse, before any work, what cannot be written or would replace what is read.
+    """Raise, before any work, for outputs that cannot be written or would replace an input.
 
-    `figure` is one more output, whose name gives the format of a drawing.
+    `figure` is one more output, whose extension must be that of a figure.
     """
     read = [file for file in inputs if file is not None]
     taken: set[Path] = set()
     for output in (*outputs, figure):
         if output is None or str(output) == "-":
             continue
-        check_place(output, read)
+        check_writable(output, read)
         if Path(output).resolve() in taken:
-            raise InvalidInputError(f"{output}: would be written twice; name two files")
+            raise InvalidInputError(f"{output}: would be written twice; name two different files")
         taken.add(Path(output).resolve())
     if figure is not None:
         from conceptor.report.plots import figure_format
@@ -63,29 +64,37 @@ def check_outputs(
         figure_format(figure)
 
 
-def one_format(*chosen: bool) -> None:
-    """Refuse two formats at once."""
+def check_json_output(target: str, *, as_json: bool) -> None:
+    """Raise if JSON and vectors would be mixed on standard output."""
+    if as_json and target == "-":
+        raise InvalidInputError(
+            "--json and the vectors would both go to standard output; write the vectors to a file"
+        )
+
+
+def check_one_format(*chosen: bool) -> None:
+    """Raise if several output formats were requested."""
     if sum(chosen) > 1:
-        raise InvalidInputError("choose one output format")
+        raise InvalidInputError("more than one output format was requested; choose one")
 
 
-def as_json_text(found: object) -> str:
-    """Return JSON that every reader takes: null for numbers that are none, or infinite."""
-    from conceptor.base.arrays import jsonable  # and NumPy, which --help can do without
+def to_json(found: object) -> str:
+    """Return standard JSON, with null for NaN and infinity."""
+    from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     return json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write(text: str, output: Path | None) -> None:
+def write_output(text: str, output: Path | None) -> None:
     """Write to a file, or to standard output."""
     if output is None:
         sys.stdout.write(text)
         return
-    with replacing(output) as beside:
+    with replace_atomically(output) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
-def show(
+def show_tables(
     tables: Sequence[Table],
     notes: Sequence[str],
     as_markdown: bool,
@@ -97,12 +106,12 @@ def show(
 
     if as_markdown:
         parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
-        write("\n".join([*parts, after]).rstrip() + "\n", output)
+        write_output("\n".join([*parts, after]).rstrip() + "\n", output)
         return
     from rich.console import Console
 
     stream = None if output is None else io.StringIO()
-    # Only a terminal has an edge; in a file or a pipe nothing is folded.
+    # Wrap lines only in a terminal, not in a file or a pipe.
     on_screen = output is None and sys.stdout.isatty()
     console = Console(
         file=stream, width=None if on_screen else 200, highlight=False, soft_wrap=not on_screen
@@ -114,14 +123,13 @@ def show(
     if after:
         console.print(after, markup=False)
     if stream is not None:
-        write(stream.getvalue(), output)
+        write_output(stream.getvalue(), output)
 
 
 def with_flags(message: str) -> str:
-    """Return a message of the library in the words of the command line.
+    """Translate arguments in a message of the library to flags of the command line.
 
-    The library speaks of arguments, as in force=True or on_error="skip"; here these are --force
-    and --on-error skip.
+    For example, force=True becomes --force, and on_error="skip" becomes --on-error skip.
     """
 
     def as_flag(match: re.Match[str]) -> str:
@@ -138,8 +146,8 @@ def warn(messages: Iterable[str]) -> None:
 
 
 @contextmanager
-def saying(category: type[Warning]) -> Iterator[None]:
-    """Say warnings of a kind in a line each, once the block is done."""
+def print_warnings(category: type[Warning]) -> Iterator[None]:
+    """Print warnings of this category, one per line, once the block is done."""
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", category)
         yield

@@ -1,4 +1,4 @@
-"""Bars for downloads and for training, on stderr."""
+"""Progress bars for downloads and training, on standard error."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["download_progress", "training_progress"]
 
 
-class Bar:
-    """One file's bar, as pooch wants it."""
+class DownloadBar:
+    """The bar of one file, with the methods that pooch calls."""
 
     def __init__(self, progress: RichProgress, file: DataFile) -> None:
         self._progress = progress
@@ -32,17 +32,17 @@ class Bar:
         self._progress.update(self._task, advance=amount)
 
     def reset(self) -> None:
-        """Start again from nothing: pooch does so before it sets the bar to the total."""
+        """Start again at zero: pooch does this before it sets the bar to the total."""
         self._progress.reset(self._task, total=self.total)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._progress.remove_task(self._task)
 
 
 @contextmanager
-def download_progress() -> Iterator[Callable[[DataFile], Bar] | None]:
-    """Yield a maker of bars that live until the block ends, or None off a terminal."""
+def download_progress() -> Iterator[Callable[[DataFile], DownloadBar] | None]:
+    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -51,12 +51,12 @@ def download_progress() -> Iterator[Callable[[DataFile], Bar] | None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield lambda file: Bar(progress, file)
+        yield lambda file: DownloadBar(progress, file)
 
 
 @contextmanager
 def training_progress(epochs: int) -> Iterator[Watch | None]:
-    """Yield what shows a bar with loss and accuracy for each tracker, or None off a terminal."""
+    """Yield a callback that shows a bar for each tracker, or None if this is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,24 +1,30 @@
-"""`reproduce`: the paper's tables beside what is measured."""
+"""`reproduce`: the paper's tables next to measured scores."""
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - Typer looks it up
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli.app import app
-from conceptor.cli.evaluation_options import (
+from conceptor.cli.inputs import load_benchmarks, open_source
+from conceptor.cli.options import (
     DataOption,
     JsonOption,
     MarkdownOption,
     OfflineOption,
     OutputOption,
-    chosen_battery,
-    opened,
 )
-from conceptor.cli.output import as_json_text, check_outputs, one_format, saying, show, write
+from conceptor.cli.output import (
+    check_one_format,
+    check_outputs,
+    print_warnings,
+    show_tables,
+    to_json,
+    write_output,
+)
 from conceptor.cli.progress import training_progress
 
 
@@ -32,15 +38,17 @@ def reproduce(
     ] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(help="Also draw the gating figure there: svg, pdf or png (plots extra)."),
+        typer.Option(
+            help="Also draw the gating figure to this svg, pdf or png file (plots extra)."
+        ),
     ] = None,
     dialogue: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="RUNS",
-            help="How often dialogue state trackers are trained for each method: minutes each at "
-            "50 dimensions, much longer at 300; 0 leaves them out (dialogue extra).",
+            help="Dialogue state trackers to train for each method: minutes per run at 50 "
+            "dimensions, much longer at 300; 0 for none (dialogue extra).",
         ),
     ] = 1,
     data: DataOption = None,
@@ -49,27 +57,27 @@ def reproduce(
     as_markdown: MarkdownOption = False,
     output: OutputOption = None,
 ) -> None:
-    """Run the paper's protocol and print paper, measured and difference for every cell.
+    """Run the paper's protocol and compare its published scores with the measured ones.
 
     Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
     glove.840B.300d.txt[/b]
     """
+    check_one_format(as_json, as_markdown)
+    check_outputs([output], [word2vec, glove], figure)
+    given = {"word2vec": word2vec, "glove": glove}
+    sources = {name: open_source(path) for name, path in given.items() if path is not None}
+    if not sources:
+        raise InvalidInputError("no vectors were given; use --word2vec FILE or --glove FILE")
     from conceptor.base.progress import on_terminal
     from conceptor.comparing import paper as reproduction
     from conceptor.comparing.dialogue import FewWordsWarning
-    from conceptor.dialogue import Options
+    from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
-    one_format(as_json, as_markdown)
-    check_outputs([output], [word2vec, glove], figure)
-    given = {"word2vec": word2vec, "glove": glove}
-    sources = {name: opened(path) for name, path in given.items() if path is not None}
-    if not sources:
-        raise InvalidInputError("name at least one file: --word2vec FILE or --glove FILE")
-    battery = chosen_battery(None, data, offline=offline, kmeans="categories", extras=False)
-    epochs = Options().epochs
+    battery = load_benchmarks(None, data, offline=offline, kmeans="categories", extras=False)
+    epochs = TrackerOptions().epochs
     with (
-        saying(FewWordsWarning),
+        print_warnings(FewWordsWarning),
         on_terminal() as progress,
         training_progress(epochs) as watch,
     ):
@@ -85,7 +93,7 @@ def reproduce(
     if figure is not None:
         draw_gates(found, figure)
     if as_json:
-        write(as_json_text(found.to_dict()), output)
+        write_output(to_json(found.to_dict()), output)
     else:
         tables = reproduction_tables(found)
-        show(tables, found.notes, as_markdown, output, after=gates_text(found))
+        show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))

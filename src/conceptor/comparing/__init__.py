@@ -1,4 +1,4 @@
-"""Methods side by side: on words, on sentences, in dialogue, and beside the paper."""
+"""Comparing methods: on words, on sentences, in dialogue, and with the paper."""
 
 from conceptor.comparing.words import Comparison, compare
 

@@ -1,4 +1,4 @@
-"""Post-processors side by side in a downstream task: dialogue state tracking (paper, Table 5)."""
+"""Comparing post-processors on a downstream task: dialogue state tracking (paper, Table 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL, parse_method
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import Progress, silent
 from conceptor.dialogue.embedding import Embedding
-from conceptor.dialogue.options import Options
+from conceptor.dialogue.options import TrackerOptions
 from conceptor.dialogue.woz import SLOTS
 from conceptor.fitting import fit_methods
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from conceptor.dialogue.study import Study
-    from conceptor.dialogue.trials import Job, Trial, Watch, Weights
+    from conceptor.dialogue.trials import Job, TrackerWeights, Trial, Watch
     from conceptor.dialogue.woz import Corpus
     from conceptor.fitting import FitOptions
 
 __all__ = [
     "RANDOM",
     "FewWordsWarning",
-    "Prepared",
-    "checked_methods",
-    "checked_slots",
+    "MethodEmbeddings",
     "compare_dialogue",
-    "prepare",
+    "embed_corpus",
+    "validate_methods",
+    "validate_slots",
 ]
 
 RANDOM = "random"
-# Below this share of the words said, a tracker mostly sees random vectors.
+# Below this share of the words spoken, a tracker sees too many random vectors.
 ENOUGH = 0.9
 
 
 class FewWordsWarning(UserWarning):
-    """The vectors lack many of the words that are said in the dialogues."""
+    """Many of the words spoken in the dialogues have no vector."""
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """The words of a corpus as each method leaves them."""
+class MethodEmbeddings:
+    """The vectors of a corpus's words, by method."""
 
     embeddings: Mapping[str, Embedding]
     dimension: int
     notes: Sequence[str]
 
     def jobs(self, methods: Sequence[str], seeds: Sequence[int], slots: Sequence[str]) -> list[Job]:
-        """Return a job for each tracker, all methods of a seed together.
+        """Return a job for each tracker, grouped by seed.
 
-        The control has other random vectors for each seed.
+        The random control draws new vectors for each seed.
         """
         from conceptor.dialogue.trials import Job
 
@@ -73,50 +73,51 @@ class Prepared:
         ]
 
 
-def checked_methods(methods: Sequence[str]) -> list[str]:
-    """Return the methods, each once; `random` is one of them here."""
+def validate_methods(methods: Sequence[str]) -> list[str]:
+    """Return the methods without duplicates; raise for an unknown name. `random` is allowed."""
     if not methods:
-        raise InvalidInputError("no method was named")
+        raise InvalidInputError("no methods were given; name at least one")
     for method in methods:
         if method != RANDOM:
             parse_method(method)
     return list(dict.fromkeys(methods))
 
 
-def checked_slots(slots: Sequence[str]) -> list[str]:
-    """Return the slots, each once, in their order; an error for a name that is none."""
+def validate_slots(slots: Sequence[str]) -> list[str]:
+    """Return the slots without duplicates, in order; raise for an unknown name."""
     for slot in slots:
         if slot not in SLOTS:
-            raise InvalidInputError(f"no slot is called {slot!r}; there are {', '.join(SLOTS)}")
+            raise InvalidInputError(f"unknown slot {slot!r}; choose from {', '.join(SLOTS)}")
     if not slots:
-        raise InvalidInputError("no slot was named")
+        raise InvalidInputError(f"no slots were given; choose from {', '.join(SLOTS)}")
     return [slot for slot in SLOTS if slot in slots]
 
 
-def prepare(
+def embed_corpus(
     vectors: object,
     corpus: Corpus,
     methods: Sequence[str],
     fitting: FitOptions | None = None,
     *,
     progress: Progress = silent,
-) -> Prepared:
-    """Fit methods to vectors, in one pass, and keep the corpus's words of each."""
-    fitted = [method for method in checked_methods(methods) if method != RANDOM] or [ORIGINAL]
+) -> MethodEmbeddings:
+    """Fit methods to vectors in one pass, and return each one's vectors of the corpus's words."""
+    fitted = [method for method in validate_methods(methods) if method != RANDOM] or [ORIGINAL]
     found = fit_methods(vectors, fitted, fitting, wanted=corpus.words, progress=progress)
     embeddings = {
-        method: Embedding.from_vectors(found.transformed(method), corpus.words)
-        for method in found.methods
+        method: Embedding.from_vectors(found.rows[method], corpus.words) for method in found.methods
     }
     first = next(iter(embeddings.values()))
     coverage = first.coverage(corpus)
     if coverage.share < ENOUGH:
         warnings.warn(
-            f"the vectors hold {coverage} in the dialogues; the rest get random vectors",
+            f"the vectors hold {coverage} in the dialogues; all other words get random vectors",
             FewWordsWarning,
             stacklevel=2,
         )
-    return Prepared(embeddings, first.dimension, [f"the vectors hold {coverage}", *found.notes])
+    return MethodEmbeddings(
+        embeddings, first.dimension, [f"the vectors hold {coverage}", *found.notes]
+    )
 
 
 def compare_dialogue(
@@ -127,57 +128,57 @@ def compare_dialogue(
     *,
     slots: Sequence[str] = SLOTS,
     seeds: int | Sequence[int] = 5,
-    options: Options | None = None,
+    options: TrackerOptions | None = None,
     workers: int | None = None,
     name: str = "vectors",
     progress: Progress = silent,
     watch: Watch | None = None,
-    keep: Callable[[Job, Weights], None] | None = None,
+    keep: Callable[[Job, TrackerWeights], None] | None = None,
 ) -> Study:
-    """Train trackers on each method's vectors, several times, and compare their goals.
+    """Train trackers on each method's vectors, several times, and compare their accuracy.
 
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
     corpus : Corpus
-        From `conceptor.dialogue.load`.
+        From `conceptor.dialogue.load_corpus`.
     methods : names
         As in `conceptor.comparing.words.compare`, and `random` for random vectors.
     fitting : FitOptions, optional
-        What the methods are fitted with.
+        Options for fitting the methods.
     slots : names
-        Out of food, price range, area; all three give the joint goal as well.
+        From food, price range and area; all three also give the joint goal.
     seeds : int or sequence of int
-        How many runs, or their seeds.
-    options : Options, optional
+        Number of runs, or their seeds.
+    options : TrackerOptions, optional
         The model and its training.
     workers : int, optional
-        Processes; by default one for each processor. The result does not depend on it.
+        Number of processes; by default one per processor. The result does not depend on it.
     name : str
-        How the result calls the vectors.
+        Name of the vectors in the result.
     progress, watch
-        Told how far the reading is, and of every epoch.
+        Called while reading the vectors, and after every epoch.
     keep
-        Given the weights of each tracker, to save them.
+        Called with the weights of each tracker, for example to save them.
 
     Notes
     -----
     Needs the `dialogue` extra (PyTorch).
     """
-    need_torch()
+    require_torch()
     from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import ignore, run_trials
 
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not len(chosen):
-        raise InvalidInputError("at least one seed is needed")
-    prepared = prepare(vectors, corpus, methods, fitting, progress=progress)
-    jobs = prepared.jobs(checked_methods(methods), chosen, checked_slots(slots))
+        raise InvalidInputError("no seeds were given; at least one is needed")
+    prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
+    jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
     done: dict[Job, Trial] = {}
     for job, trial, weights in run_trials(
         corpus,
         jobs,
-        options or Options(),
+        options or TrackerOptions(),
         workers=workers or os.cpu_count() or 1,
         watch=watch or ignore,
     ):
@@ -188,7 +189,7 @@ def compare_dialogue(
     return Study.from_trials(name, corpus, trials, prepared.notes)
 
 
-def need_torch() -> None:
-    """Raise an error that says how to get PyTorch where it is missing."""
+def require_torch() -> None:
+    """Raise an error that says how to install PyTorch if it is missing."""
     if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("Dialogue state tracking", "dialogue")
+        raise MissingExtraError("dialogue state tracking", "dialogue")

@@ -1,4 +1,4 @@
-"""The paper's protocol on the paper's vectors: what was printed, what was measured.
+"""The paper's protocol on the paper's vectors: published and measured scores.
 
 Liu, Ungar & Sedoc (2019) quote the original and ABTT columns from another paper's pipeline; here
 all three columns come from one vocabulary and one code path.
@@ -17,11 +17,10 @@ from conceptor.algebra.methods import ORIGINAL
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
 from conceptor.base.progress import Progress, silent
-from conceptor.comparing.dialogue import compare_dialogue, need_torch
+from conceptor.comparing.dialogue import compare_dialogue, require_torch
 from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
-from conceptor.dialogue.woz import SLOTS
-from conceptor.dialogue.woz import load as load_dialogues
+from conceptor.dialogue.woz import SLOTS, load_corpus
 from conceptor.fitting import FitOptions
 from conceptor.lexicon.files import Lexicon
 from conceptor.weights import PAPER_VOCABULARY
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.comparing.words import Comparison
-    from conceptor.dialogue import Options
+    from conceptor.dialogue import TrackerOptions
     from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import Watch
     from conceptor.evaluation import Battery
 
 __all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
 
-# The paper calls its method cn; what is called so here is beyond it.
+# The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
 TABLES = (
@@ -53,7 +52,7 @@ TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class PaperCell:
-    """A figure of the paper beside the one just measured (nan where its data is missing)."""
+    """A score from the paper and the one just measured (nan if its data is missing)."""
 
     vectors: str
     table: str
@@ -66,12 +65,12 @@ class PaperCell:
 
     @property
     def difference(self) -> float:
-        """Measured minus printed."""
+        """Measured minus published."""
         return self.measured - self.paper
 
 
 def paper_tables() -> dict[str, Any]:
-    """Return the paper's figures and settings."""
+    """Return the paper's scores and settings."""
     path = resources.files("conceptor.comparing").joinpath("paper_tables.json")
     tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return tables
@@ -79,7 +78,7 @@ def paper_tables() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """Every cell of the paper's tables, for the vectors that were given."""
+    """Every cell of the paper's tables for the given vectors."""
 
     cells: Sequence[PaperCell]
     comparisons: Mapping[str, Comparison] = field(repr=False)
@@ -88,7 +87,7 @@ class Reproduction:
 
     @property
     def notes(self) -> list[str]:
-        """What was measured on what."""
+        """Which vectors were measured, how they were fitted, and what was left out."""
         lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
         for name, comparison in self.comparisons.items():
             lines += [f"{name}: {comparison.vectors}", *comparison.notes]
@@ -112,7 +111,7 @@ class Reproduction:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; an undefined figure is None."""
+        """Return the JSON form, with None for undefined scores."""
         return {
             "cells": [
                 jsonable(asdict(cell) | {"difference": cell.difference}) for cell in self.cells
@@ -128,30 +127,29 @@ def reproduce(
     battery: Battery,
     *,
     dialogue: int = 1,
-    options: Options | None = None,
+    options: TrackerOptions | None = None,
     data: str | os.PathLike[str] | None = None,
     offline: bool = False,
     progress: Progress = silent,
     watch: Watch | None = None,
 ) -> Reproduction:
-    """Run α = 2, d = 3 (word2vec) or 2 (GloVe), fitted on the 200-count vocabulary.
+    """Run the paper's protocol: α = 2, d = 3 (word2vec) or 2 (GloVe), the 200-count vocabulary.
 
     Parameters
     ----------
     sources : mapping of `word2vec` and `glove` to vectors
-        One of them is enough; each is read once for every part, in bounded memory.
+        One of the two is enough; each is read once per part, in bounded memory.
     battery : Battery
         The paper's three tasks.
     dialogue : int
-        How often a dialogue state tracker is trained on each method's vectors; 0 for never.
-    options : Options, optional
-        How it is trained.
+        Number of dialogue state trackers to train for each method and slot; 0 for none.
+    options : TrackerOptions, optional
+        How they are trained.
     data, offline
-        Where the estimation vocabulary is looked for, without which there is no protocol; the
-        synonyms and antonyms of the supervised rows and the dialogues, without which those cells
-        stay empty.
+        Where to look for the estimation vocabulary, which is required, and for the lexicon and
+        the dialogues, without which their cells stay empty.
     progress, watch
-        Told how far the reading is, and of every epoch of training.
+        Called while reading the vectors, and after every training epoch.
     """
     paper = paper_tables()
     vocabulary = datasets.fetch(PAPER_VOCABULARY, data, offline=offline)
@@ -176,8 +174,8 @@ def reproduce(
     }
     corpus = None
     try:
-        need_torch()
-        corpus = load_dialogues(data, offline=offline) if dialogue else None
+        require_torch()
+        corpus = load_corpus(data, offline=offline) if dialogue else None
     except (datasets.MissingDataError, MissingExtraError) as error:
         missing["dialogue"] = str(error)
     studies = {
@@ -195,7 +193,7 @@ def reproduce(
         if corpus is not None
     }
     cells = [
-        _measured(
+        _fill_in(
             PaperCell(name, table, dataset, method, printed),
             specs[name].get(method, method),
             comparison,
@@ -220,9 +218,9 @@ def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
     return {}
 
 
-def _measured(cell: PaperCell, spec: str, comparison: Comparison, study: Study | None) -> PaperCell:
+def _fill_in(cell: PaperCell, spec: str, comparison: Comparison, study: Study | None) -> PaperCell:
     if cell.table == "dialogue":
-        return cell if study is None else _goals_reached(cell, spec, study)
+        return cell if study is None else _fill_in_dialogue(cell, spec, study)
     try:
         row = comparison.evaluations[spec][cell.dataset]
     except KeyError:
@@ -230,8 +228,8 @@ def _measured(cell: PaperCell, spec: str, comparison: Comparison, study: Study |
     return replace(cell, measured=row.score, used=row.used, total=row.total)
 
 
-def _goals_reached(cell: PaperCell, spec: str, study: Study) -> PaperCell:
-    """Fill in the mean over runs, of one slot or of all."""
+def _fill_in_dialogue(cell: PaperCell, spec: str, study: Study) -> PaperCell:
+    """Fill in the mean over runs, for one slot or averaged over all."""
     slots = [slot for slot in SLOTS if cell.dataset.lower() in (slot, "average")]
     turns = sum(study.string_match[slot].total for slot in slots)
     measured = fmean(study.mean(spec, slot) for slot in slots)

@@ -1,4 +1,4 @@
-"""Sentence encoders side by side, each fitted on the test set's own sentences and on others."""
+"""Comparing sentence encoders, each fitted on the test set's own sentences and on others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.sentences.encoder import SentenceEncoder
 from conceptor.sentences.spelling import REFERENCES, Spelling
-from conceptor.vectors.chunks import as_vectors, read_chunks
+from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ __all__ = [
     "ENCODERS",
     "REGIMES",
     "EncoderRecipe",
-    "checked_encoders",
     "compare_sentences",
     "sentence_tasks",
+    "validate_encoders",
 ]
 
 OWN, OTHER = "own", "other"
@@ -51,7 +51,7 @@ REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the oth
 
 @dataclass(frozen=True)
 class EncoderRecipe:
-    """Which word vectors, how they weigh, what is taken off the sentences, and unknown words."""
+    """The choices of an encoder: word vectors, weights, removal, and unknown words."""
 
     words: Literal["original", "cn"]
     weights: Literal["average", "sif", "usif"]
@@ -60,7 +60,7 @@ class EncoderRecipe:
 
     @property
     def needs_sentences(self) -> bool:
-        """Whether anything is learnt from sentences."""
+        """Whether anything is learned from sentences."""
         return self.removal != "none" or self.weights == "usif"
 
 
@@ -70,30 +70,27 @@ ENCODERS = {
     "usif": EncoderRecipe("original", "usif", "piecewise"),
     "cn-sif": EncoderRecipe("cn", "sif", "first"),
     "sif-conceptor": EncoderRecipe("original", "sif", "conceptor"),
-    # Between SIF and the encoder as it comes: either of its two parts alone.
+    # Between SIF and the default encoder: each of its two additions alone.
     "sif-spelling": EncoderRecipe("original", "sif", "first", "spelling"),
     "conceptor-known": EncoderRecipe("cn", "sif", "conceptor"),
     "conceptor": EncoderRecipe("cn", "sif", "conceptor", "spelling"),
 }
 
 
-def checked_encoders(names: Sequence[str]) -> list[str]:
-    """Return the encoders' names, each once; an error for a name that is none."""
-    for name in names:
-        if name not in ENCODERS:
-            raise InvalidInputError(
-                f"no sentence encoder is called {name!r}; there are {', '.join(ENCODERS)}"
-            )
-    if not names:
-        raise InvalidInputError("no sentence encoder was named")
+def validate_encoders(names: Sequence[str]) -> list[str]:
+    """Return the encoders' names without duplicates; raise for an unknown name."""
+    unknown = [name for name in names if name not in ENCODERS]
+    if unknown or not names:
+        found = f"unknown sentence encoder {unknown[0]!r}" if unknown else "no sentence encoders"
+        raise InvalidInputError(f"{found}; choose from {', '.join(ENCODERS)}")
     return list(dict.fromkeys(names))
 
 
 def sentence_tasks(battery: Battery) -> list[SentenceSimilarity]:
-    """Return the sentence tasks of a battery; an error if there is none."""
+    """Return the sentence tasks of a battery; raise if there are none."""
     tasks = [task for task in battery.tasks if isinstance(task, SentenceSimilarity)]
     if not tasks:
-        raise InvalidInputError('sentence vectors need sentence tasks, as in tasks="sts"')
+        raise InvalidInputError('no sentence tasks to compare encoders on; add tasks="sts"')
     return tasks
 
 
@@ -110,15 +107,14 @@ def compare_sentences(
 ) -> Comparison:
     """Score sentence encoders on the sentence tasks of a battery.
 
-    A column reads `sif (own)` where the map was fitted on the very sentences it is tested on, as
-    SIF's authors do, and `sif (other)` where it was fitted on the sentences of all other tasks;
-    sentences that also stand in the test set are taken out of the latter. What learns nothing
-    from sentences has one column and no bracket. Gains are over the first encoder, in the same
-    regime.
+    A column is called `sif (own)` if the map was fitted on the very sentences it is tested on, as
+    SIF's authors do, and `sif (other)` if it was fitted on the sentences of all other tasks,
+    without those that also occur in the test set. Encoders that learn nothing from sentences have
+    a single column without brackets. Gains are over the first encoder in the same regime.
     """
-    recipes = {encoder: ENCODERS[encoder] for encoder in checked_encoders(encoders)}
+    recipes = {encoder: ENCODERS[encoder] for encoder in validate_encoders(encoders)}
     tasks = sentence_tasks(battery)
-    words, frequencies, usage_cn = _gathered(vectors, tasks, options or FitOptions(), progress)
+    words, frequencies, usage_cn = _gather(vectors, tasks, options or FitOptions(), progress)
     negated = words.with_vectors(usage_cn.map(words.vectors))
     forms = {ORIGINAL: words, "cn": negated}
     strange = sorted({token for task in tasks for token in task.words if token not in words})
@@ -132,18 +128,18 @@ def compare_sentences(
             progress("encoding", done / len(recipes), done * tokens)
             form = forms[recipe.words]
             if recipe.unknown == "spelling" and strange:
-                # Once for all tasks, rather than by each of the encoders made below.
-                form = _with_spelt(form, strange, frequencies)
+                # Once for all tasks, rather than in each encoder created below.
+                form = _add_spelt(form, strange, frequencies)
             start = SentenceEncoder(
                 form,
                 weights=recipe.weights,
                 removal=recipe.removal,
                 unknown="skip",
-                # Without usage all words are as frequent.
+                # Without frequencies, all words count as equally frequent.
                 frequencies=frequencies or "uniform",
             )
             regimes: Sequence[str | None] = possible if recipe.needs_sentences else [None]
-            for regime, outcomes in zip(regimes, _scored(start, tasks, regimes), strict=True):
+            for regime, outcomes in zip(regimes, _score_tasks(start, tasks, regimes), strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
                 if not done:
@@ -151,53 +147,51 @@ def compare_sentences(
                 baselines[label] = firsts.get(regime, next(iter(firsts.values())))
     notes = [f"({regime}): fitted on {REGIMES[regime]}" for regime in possible]
     if any(recipe.words == "cn" for recipe in recipes.values()):
-        notes.append(f"words of conceptor: cn, aperture {usage_cn.aperture:.4g}")
+        notes.append(f"word vectors of conceptor: cn, aperture {usage_cn.aperture:.4g}")
     if any(recipe.unknown == "spelling" for recipe in recipes.values()):
         share = _unknown_share(tasks, words)
-        notes.append(f"{share:.1%} of the tokens have no vector: {_what_becomes(recipes)}")
+        notes.append(f"{share:.1%} of the tokens have no vector: {_describe_unknown(recipes)}")
     first = next(iter(evaluations))
     return Comparison(
         name, evaluations, notes, resamples, seed, baseline=first, baselines=baselines
     )
 
 
-def _gathered(
+def _gather(
     vectors: object, tasks: Sequence[SentenceSimilarity], options: FitOptions, progress: Progress
 ) -> tuple[WordVectors, dict[str, float], Solution]:
-    """Read the vectors once: the tasks' words, every word's use, and the usage-weighted CN."""
+    """Read the vectors once: the tasks' words, all frequencies, and the usage-weighted CN."""
     opened = as_vectors(vectors)
     usage = options.weights_for(Words.USAGE, opened)
     wanted = frozenset().union(*(task.words for task in tasks))
-    # Counts also know of words that have no vector; ranks are noted on the way.
+    # Counts may include words without a vector; ranks are collected while reading.
     frequencies = dict(usage.counts or {})
 
-    def noted() -> Chunks:
-        before = 0
-        for packed, rows in read_chunks(opened, progress):
+    def note_frequencies() -> Chunks:
+        for before, packed, rows in number_chunks(read_chunks(opened, progress)):
             names = list(packed)
             taken, weights = usage.shares(names, before)
             if usage.counts is None and weights is not None:
                 of = names if taken is None else [names[i] for i in taken]
                 for word, weight in zip(of, weights.tolist(), strict=True):
                     frequencies.setdefault(word, weight)
-            before += len(names)
             yield names, rows
 
-    # The most frequent words are what unknown ones are spelt from: by rank the first.
+    # Vectors of unknown words derive from the most frequent words; by rank, the first ones.
     first = REFERENCES if usage.counts is None else 0
     if usage.counts is not None:
         known = (word for words, _ in read_chunks(opened) for word in words)
         wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
-    gathered = gather(noted(), [usage], wanted, first=first)
+    gathered = gather(note_frequencies(), [usage], wanted, first=first)
     recipe = METHODS["cn"]
     assert isinstance(recipe, Recipe)
     return gathered.rows, frequencies, solve(recipe, gathered.moments[usage])
 
 
-def _with_spelt(
+def _add_spelt(
     words: WordVectors, strange: Sequence[str], frequencies: Mapping[str, float]
 ) -> WordVectors:
-    """Return the words and others that get their vectors from their spelling."""
+    """Add unknown words, with vectors from their spelling."""
     known = np.array([frequencies.get(word, 0.0) for word in words.words])
     spelling = Spelling.from_frequent(words.words, words.vectors, known)
     vectors = np.concatenate([words.vectors, spelling(strange)])
@@ -209,22 +203,22 @@ def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> f
     return sum(token not in words for token in tokens) / max(len(tokens), 1)
 
 
-def _what_becomes(recipes: Mapping[str, EncoderRecipe]) -> str:
-    """Say which encoders skip unknown words and which spell them."""
+def _describe_unknown(recipes: Mapping[str, EncoderRecipe]) -> str:
+    """Describe which encoders skip unknown words and which use their spelling."""
     skip = [name for name, recipe in recipes.items() if recipe.unknown == "skip"]
     spell = [name for name, recipe in recipes.items() if recipe.unknown == "spelling"]
-    said = f"{', '.join(spell)} give{'s' * (len(spell) == 1)} them one by their spelling"
-    return f"{said}; {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else said
+    spelt = f"{', '.join(spell)} derive{'s' * (len(spell) == 1)} one from their spelling"
+    return f"{spelt}; {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else spelt
 
 
-def _scored(
+def _score_tasks(
     encoder: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regimes: Sequence[str | None]
 ) -> list[list[Outcome]]:
-    """Score all tasks under each regime; what sentences of others stand in a task is left out."""
+    """Score all tasks in each regime."""
     distinct = [[tuple(sentence) for sentence in task.tokens] for task in tasks]
     if encoder.weights == "usif":
-        return [_one_by_one(encoder, tasks, distinct, regime) for regime in regimes]
-    # The averages do not depend on what the encoder is fitted on: made once, fitted by moments.
+        return [_score_refitted(encoder, tasks, distinct, regime) for regime in regimes]
+    # The averages do not depend on the fit: compute them once, and fit from their moments.
     made = [encoder.averages(task.tokens) for task in tasks]
     moments = [Moments.from_vectors(averages, known.astype(np.float64)) for averages, known in made]
     outcomes: list[list[Outcome]] = [[] for _ in regimes]
@@ -241,7 +235,7 @@ def _scored(
                         if j != i
                     ),
                 )
-            vectors = encoder.fit_moments(fitted_on).finished(*made[i])
+            vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
             found.append(task.score_sentences(vectors, made[i][1]))
     return outcomes
 
@@ -252,7 +246,7 @@ def _without(
     made: tuple[Float64, NDArray[np.bool_]],
     moments: Moments,
 ) -> Moments:
-    """Return the moments of sentences without those seen: mostly there are none of them."""
+    """Return the moments of the sentences that are not in `seen`; usually all of them."""
     if seen.isdisjoint(sentences):
         return moments
     averages, known = made
@@ -260,13 +254,13 @@ def _without(
     return Moments.from_vectors(averages, (known & fresh).astype(np.float64))
 
 
-def _one_by_one(
+def _score_refitted(
     start: SentenceEncoder,
     tasks: Sequence[SentenceSimilarity],
     distinct: Sequence[Sequence[tuple[str, ...]]],
     regime: str | None,
 ) -> list[Outcome]:
-    """Score with an encoder whose words weigh differently by what it is fitted on."""
+    """Score with an encoder whose word weights depend on the sentences it is fitted on."""
     outcomes = []
     for i, task in enumerate(tasks):
         fitted_on = distinct[i]
@@ -276,5 +270,5 @@ def _one_by_one(
             fitted_on = [sentence for sentence in others if sentence not in seen]
         encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
         averages, known = encoder.averages(task.tokens)
-        outcomes.append(task.score_sentences(encoder.finished(averages, known), known))
+        outcomes.append(task.score_sentences(encoder.transform_averages(averages, known), known))
     return outcomes

@@ -1,4 +1,4 @@
-"""Post-processors side by side: fit each on the vectors given, score all on the same items."""
+"""Comparing post-processors: fit each to the same vectors, score all on the same items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
-from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load
+from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors.chunks import vectors_name
@@ -29,19 +29,19 @@ class Comparison:
     Attributes
     ----------
     vectors : str
-        What was post-processed.
+        Name of the vectors.
     evaluations : dict of str to Evaluation
-        By method; the vectors as they came are `original`.
+        By method; `original` is the vectors without post-processing.
     notes : sequence of str
         What the methods were fitted on.
     cautions : sequence of str
-        What users should know about how words were weighed.
+        Warnings about the word weights.
     solutions : dict of str to Solution
-        Of the methods that are a single spectral one.
+        Solutions of the methods that are a single spectral method.
     baseline : str
         The method that gains are over.
     baselines : dict of str to str
-        Another one, for the methods named here.
+        Other baselines, for the methods listed here.
     """
 
     vectors: str
@@ -61,12 +61,12 @@ class Comparison:
 
     @property
     def missing(self) -> dict[str, str]:
-        """Datasets that could not be had, and why."""
+        """Datasets that were not found, and why."""
         return next(iter(self.evaluations.values())).missing
 
     @cached_property
     def _differences(self) -> dict[str, Differences]:
-        """Gains over the baseline by dataset, for the methods besides it."""
+        """Gains of all other methods over the baseline, by dataset."""
         if self.baseline not in self.evaluations or self.resamples == 0:
             return {}
         statistics = {
@@ -83,9 +83,9 @@ class Comparison:
     def interval(
         self, method: str, datasets: Sequence[str], against: str | None = None
     ) -> Interval | None:
-        """Return the interval of a method's mean gain on these datasets, over its baseline.
+        """Return the interval of a method's mean gain over its baseline on these datasets.
 
-        `against` names another method to compare with; the draws are the same for all.
+        `against` names another method to compare with; all methods share the same draws.
         """
         found = self.differences(method, datasets, against)
         return None if found is None else found.interval(0)
@@ -159,24 +159,24 @@ def compare(
 ) -> Comparison:
     """Fit methods to vectors and score each on the same items, in one pass over the vectors.
 
-    What is scored is what `postprocess` writes for the same vectors, method and options.
+    The scored vectors are those that `postprocess` writes for the same method and options.
 
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
     methods : names, or recipes by name
-        Out of `original` and `conceptor.algebra.methods.METHODS`; several joined by `+` are applied
-        one after the other. Chains and lexicon methods take further passes over the vectors.
-    tasks : names out of `conceptor.evaluation.FAMILIES`, or a Battery
+        From `original` and `conceptor.algebra.methods.METHODS`; `a+b` applies b after a. Chains
+        and lexicon methods take further passes over the vectors.
+    tasks : names from `conceptor.evaluation.FAMILIES`, or a Battery
         A battery loaded once can serve many comparisons.
     options : FitOptions, optional
-        What words weigh, which take part, and the lexicon.
+        Word weights, the vocabulary to fit on, and the lexicon.
     name, missing
         As in `conceptor.evaluation.evaluate`.
     resamples, seed
-        Of the paired bootstrap; 0 resamples for none.
+        For the paired bootstrap; 0 resamples for no intervals.
     progress
-        Told how far the reading is, and the fitting to a lexicon.
+        Called while reading the vectors and fitting to a lexicon.
 
     Examples
     --------
@@ -184,13 +184,13 @@ def compare(
     >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
     """
     options = options or FitOptions()
-    battery = tasks if isinstance(tasks, Battery) else load(tasks, options.data)
+    battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)
     title = name or vectors_name(vectors)
     found = fit_methods(
         vectors, methods, options, wanted=battery.words, first=battery.first, progress=progress
     )
     evaluations = {
-        method: battery.run(found.transformed(method), f"{title} ({method})", Missing(missing))
+        method: battery.run(found.rows[method], f"{title} ({method})", Missing(missing))
         for method in found.methods
     }
     solutions = {

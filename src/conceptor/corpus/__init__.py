@@ -1,4 +1,4 @@
-"""Vectors of one's own: text → co-occurrence counts → PPMI → truncated SVD."""
+"""Train word vectors: text → co-occurrence counts → PPMI → truncated SVD."""
 
 from conceptor.corpus.counting import Cooccurrence, cooccurrence
 from conceptor.corpus.ppmi import PPMIVectors, ppmi, truncated_svd

@@ -1,8 +1,8 @@
-"""From text to a vocabulary with counts and to a sparse matrix of windowed co-occurrences.
+"""Count words and windowed co-occurrences in text.
 
-The text is read once. Tokens become numbers, which wait in a temporary file (4 bytes a token, in
-memory while they are few) until the vocabulary is known; then pairs are counted in hash tables
-that grow with the number of distinct pairs and with nothing else.
+The text is read once. Tokens become numbers in a temporary file (4 bytes per token, in memory if
+there are few). Once the vocabulary is known, pairs are counted in hash tables that grow only with
+the number of distinct pairs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import processors
-from conceptor.corpus.numbering import UNITS, numbered
+from conceptor.corpus.numbering import UNITS, number_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,14 +42,14 @@ class Cooccurrence:
     Attributes
     ----------
     words : list of str
-        By falling count, equals in the order of their first appearance.
+        By descending count; ties in order of first appearance.
     counts : ndarray of int64
         How often each word occurs.
     tokens : int
-        How many tokens there were, those outside the vocabulary included.
+        How many tokens there were, including those outside the vocabulary.
     matrix : scipy.sparse.csr_array
-        Entry (w, c) sums the weights of the places where c stands within a window of w;
-        symmetric, float64.
+        Entry (w, c) sums the weights of all occurrences of c in a window around w; symmetric,
+        float64.
     """
 
     words: list[str]
@@ -77,37 +77,37 @@ def cooccurrence(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> Cooccurrence:
-    """Count words, and pairs of words that stand within a window of each other.
+    """Count words, and pairs of words within a window of each other.
 
     Parameters
     ----------
     corpus
         A file, or an iterable of texts (`str`) and files (paths); read once.
     window
-        How many tokens to each side count.
+        How many tokens on each side count.
     dynamic_window
-        Weigh distance k by ``(window − k + 1) / window``, the expected value of word2vec's
-        window of random size; otherwise all the same.
+        Weight distance k by ``(window − k + 1) / window``, the expected value of word2vec's
+        window of random size; otherwise all distances count equally.
     min_count, max_words
-        The vocabulary: words at least so frequent, and at most so many. Other tokens keep their
-        place in the text, so windows do not stretch over them ("clean" in Levy et al.).
+        The vocabulary: words at least this frequent, and at most this many. Other tokens keep
+        their place in the text, so windows do not stretch over them ("clean" in Levy et al.).
     tokens
-        `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: whatever
-        stands between spaces, for text that is tokenised already.
+        `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: anything
+        between spaces, for text that is already tokenised.
     lowercase
-        Fold to lower case.
+        Convert to lower case.
     unit
-        What windows do not reach across: the end of a `line`, an empty line (`paragraph`, for
-        text with wrapped lines), or the end of a `document` only.
+        What windows do not cross: the end of a `line`, an empty line (`paragraph`, for text with
+        wrapped lines), or only the end of a `document`.
     threads
-        By default as many as there are processors. Counts are whole numbers while they grow, so
-        the result does not depend on it.
+        By default one per processor. Counts are added up as integers, so the result does not
+        depend on it.
     progress
-        Called as the work goes on.
+        Called to report progress.
     """
     _check(tokens, unit, window=window, min_count=min_count, max_words=max_words, threads=threads)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:
-        found = numbered(corpus, numbers, tokens, lowercase, unit, progress)
+        found = number_corpus(corpus, numbers, tokens, lowercase, unit, progress)
         counts = found.counts[: found.known]
         total = int(counts.sum())
         order = np.argsort(-counts, kind="stable")[:max_words]
@@ -115,17 +115,17 @@ def cooccurrence(
         if len(order) < 2:
             raise InvalidInputError(
                 f"{total:,} tokens, but {len(order)} word(s) occur at least {min_count} times; "
-                "a lower min-count or more text would help"
+                "use a lower minimum count or more text"
             )
         words = list(found.words().take(order))
         renumbered = np.full(found.known + 2, -2, dtype=np.int32)
         renumbered[order] = np.arange(len(order), dtype=np.int32)
-        renumbered[-1] = -1  # boundaries stay boundaries
+        renumbered[-1] = -1  # boundaries stay as they are
         length = numbers.tell() // 4
         streamed = _read_numbers(numbers, renumbered, window, length, progress)
         weights = np.arange(window + 1, 0, -1) if dynamic_window else np.ones(window + 1, np.int64)
-        pairs = _counted(streamed, window, weights, len(order), threads or processors())
-    matrix = _symmetric(pairs, len(words))
+        pairs = _count_pairs(streamed, window, weights, len(order), threads or processors())
+    matrix = _symmetrize(pairs, len(words))
     if dynamic_window:
         matrix.data /= window
     return Cooccurrence(words, counts[order], total, matrix)
@@ -136,9 +136,9 @@ def _check(tokens: str, unit: str, **numbers: int | None) -> None:
         if value is not None and value < 1:
             raise InvalidInputError(f"{name} must be at least 1, not {value}")
     if tokens not in ("words", "spaces"):
-        raise InvalidInputError(f"tokens are 'words' or 'spaces', not {tokens!r}")
+        raise InvalidInputError(f"tokens must be 'words' or 'spaces', not {tokens!r}")
     if unit not in UNITS:
-        raise InvalidInputError(f"unit is one of {', '.join(UNITS)}, not {unit!r}")
+        raise InvalidInputError(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
 
 
 def _read_numbers(
@@ -148,7 +148,7 @@ def _read_numbers(
     length: int,
     progress: Progress,
 ) -> Iterator[tuple[NDArray[np.int32], int]]:
-    """Yield blocks of the vocabulary's numbers, each after the last `window` of the one before."""
+    """Yield blocks of renumbered tokens, each preceded by the last `window` of the one before."""
     file.seek(0)
     before = np.zeros(0, dtype=np.int32)
     done = 0
@@ -161,14 +161,14 @@ def _read_numbers(
         progress("counting", done / length, done)
 
 
-def _counted(
+def _count_pairs(
     streamed: Iterator[tuple[NDArray[np.int32], int]],
     window: int,
     weights: NDArray[np.int64],
     words: int,
     threads: int,
 ) -> list[NDArray[np.uint64]]:
-    """Count pairs, each thread those of its own shard; return rows of key and weight."""
+    """Count pairs, one shard per thread; return rows of key and weight."""
     shards = [_PairTable(window, weights, words, shard, threads) for shard in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         for tokens, begin in streamed:
@@ -177,7 +177,7 @@ def _counted(
 
 
 class _PairTable:
-    """Weights of pairs in a hash table that grows with their number."""
+    """Sums of pair weights, in a hash table that grows with the number of pairs."""
 
     def __init__(
         self, window: int, weights: NDArray[np.int64], words: int, shard: int, shards: int
@@ -187,7 +187,7 @@ class _PairTable:
         self._used = 0
 
     def add(self, tokens: NDArray[np.int32], begin: int) -> None:
-        """Count the pairs of the tokens from `begin` on."""
+        """Count the pairs of all tokens from `begin` on."""
         from conceptor.kernels.corpus import count_pairs, move_pairs
 
         while begin < len(tokens):
@@ -201,13 +201,13 @@ class _PairTable:
                 self._table = larger
 
     def release(self) -> NDArray[np.uint64]:
-        """Return the rows in use, letting the table go."""
+        """Return the rows in use and free the table."""
         table, self._table = self._table, self._table[:0]
         return table[table[:, 0] > 0]
 
 
-def _symmetric(pairs: list[NDArray[np.uint64]], words: int) -> Any:  # noqa: ANN401
-    """Return the symmetric matrix of pairs counted once; a word beside itself counts both ways."""
+def _symmetrize(pairs: list[NDArray[np.uint64]], words: int) -> Any:  # noqa: ANN401
+    """Return the symmetric matrix of pairs; a pair of equal words counts in both directions."""
     from scipy import sparse
 
     upper = sparse.csr_array((words, words), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Tokens of a text as numbers, one for each distinct word."""
+"""Turn the tokens of a text into numbers, one for each distinct word."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from conceptor.base.threads import ahead
-from conceptor.corpus.text import blocks
+from conceptor.base.threads import prefetch
+from conceptor.corpus.text import read_blocks
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ Unit = Literal["line", "paragraph", "document"]
 
 UNITS = ("line", "paragraph", "document")  # in the order of the kernels' constants
 _FIRST_PLACES = 1 << 16
-# Nothing is assigned between the ideographs of plane 3 and the specials of plane 14.
+# Unicode assigns nothing between the ideographs of plane 3 and the specials of plane 14.
 _LETTERS_END = 0x33480
 _ALL_CHARACTERS = 0x110000
 
 
 @cache
 def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
-    """Tell for each character whether it belongs to a token."""
+    """Return for each character whether it belongs to a token."""
     if tokens == "spaces":
         table = np.ones(_ALL_CHARACTERS, dtype=np.bool_)
         table[[0, *(c for c in range(_LETTERS_END) if chr(c).isspace())]] = False
@@ -43,7 +43,7 @@ def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
     return table
 
 
-def numbered(
+def number_corpus(
     corpus: Corpus,
     file: IO[bytes],
     tokens: Tokens,
@@ -51,14 +51,14 @@ def numbered(
     unit: Unit,
     progress: Progress,
 ) -> WordNumbers:
-    """Write the numbers of the tokens of a corpus to a file: the word's, or a boundary's."""
+    """Write the number of each token of a corpus, or of a boundary, to a file."""
     from conceptor.kernels.corpus import find_tokens
 
     in_token = _in_token(tokens)
     numbers = WordNumbers()
     state = np.array([True, False])
     seen = 0
-    for block in ahead(blocks(corpus)):
+    for block in prefetch(read_blocks(corpus)):
         text = block.text
         if lowercase:
             text = text.lower()
@@ -68,14 +68,14 @@ def numbered(
         starts = np.empty(len(encoded) + 1, dtype=np.int32)
         ends = np.empty_like(starts)
         found = find_tokens(encoded, in_token, UNITS.index(unit), state, starts, ends)
-        file.write(numbers.of(encoded, starts[:found], ends[:found]).tobytes())
+        file.write(numbers.number(encoded, starts[:found], ends[:found]).tobytes())
         seen += found
         progress("reading", block.fraction, seen)
     return numbers
 
 
 class WordNumbers:
-    """Numbers for words in the order in which they first appear, and how often each did."""
+    """Numbers words in order of first appearance, and counts how often each occurs."""
 
     def __init__(self) -> None:
         self.known = 0
@@ -85,7 +85,7 @@ class WordNumbers:
         self._blob = np.zeros(0, dtype=np.uint8)
         self._offsets = np.zeros(1, dtype=np.int64)
 
-    def of(
+    def number(
         self, text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """Return the number of each token of a text."""
@@ -115,16 +115,16 @@ class WordNumbers:
         from conceptor.kernels.corpus import fill_table
 
         most = self.known + tokens
-        self.counts = _at_least(self.counts, most)
-        self._hashes = _at_least(self._hashes, most)
-        self._offsets = _at_least(self._offsets, most + 1)
-        self._blob = _at_least(self._blob, int(self._offsets[self.known]) + letters)
+        self.counts = _grow(self.counts, most)
+        self._hashes = _grow(self._hashes, most)
+        self._offsets = _grow(self._offsets, most + 1)
+        self._blob = _grow(self._blob, int(self._offsets[self.known]) + letters)
         if 2 * most > len(self._table):
             self._table = np.zeros(1 << (4 * most - 1).bit_length(), dtype=np.int32)
             fill_table(self._table, self._hashes[: self.known])
 
 
-def _at_least(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _grow(array: NDArray[Any], size: int) -> NDArray[Any]:
     if len(array) >= size:
         return array
     larger = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)

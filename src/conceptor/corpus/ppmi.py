@@ -46,11 +46,11 @@ def ppmi(
         k ≥ 1, the number of negative samples in the word2vec analogy.
     subsample
         t: each occurrence of a word whose share f of the text exceeds t is kept with probability
-        ``√(t / f)`` only. No dice are thrown: counts are multiplied by the probability that
-        both tokens of a pair stay, which is their expected value. None keeps everything.
+        ``√(t / f)`` only. Nothing is sampled: counts are multiplied by the probability that both
+        tokens of a pair are kept, which gives their expected value. None keeps everything.
     positive
-        Whether entries below zero are dropped. Pairs that were never seen are zero either way,
-        where their PMI would be −∞.
+        Whether entries below zero are dropped. Pairs that never occur are zero either way,
+        although their PMI is −∞.
 
     References
     ----------
@@ -88,7 +88,7 @@ def _check_ppmi(smoothing: float, shift: float, subsample: float | None) -> None
     if not 0 <= smoothing <= 1:
         raise InvalidInputError(f"smoothing must be between 0 and 1, not {smoothing}")
     if not 1 <= shift < np.inf:
-        raise InvalidInputError(f"shift must be at least 1 (which is none), not {shift}")
+        raise InvalidInputError(f"shift must be at least 1 (no shift), not {shift}")
     if subsample is not None and not subsample > 0:
         raise InvalidInputError(f"subsample must be above 0, not {subsample}")
 
@@ -96,22 +96,22 @@ def _check_ppmi(smoothing: float, shift: float, subsample: float | None) -> None
 def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # noqa: ANN401
     """Return the leading left singular vectors Θ and singular values D (descending).
 
-    By Lanczos (ARPACK) on the Gram operator, from a fixed start, and with each column's largest
-    component positive: the same input gives the same output. Singular values that are zero but
-    for rounding are zero, and so are their columns.
+    Uses Lanczos (ARPACK) on the Gram operator from a fixed start, and makes each column's largest
+    component positive, so the same input gives the same output. Singular values that are zero up
+    to rounding are set to zero, and so are their columns.
     """
     from scipy.sparse.linalg import svds
 
     if not 0 < dimension < min(matrix.shape):
         raise InvalidInputError(
-            f"vectors of dimension {dimension} need a vocabulary of more words; there are "
-            f"{matrix.shape[0]}"
+            f"vectors of dimension {dimension} need a vocabulary of more than {dimension} words; "
+            f"there are {matrix.shape[0]}"
         )
     if matrix.nnz == 0:
-        raise InvalidInputError("no pair of words occurs more often than by chance; more text?")
+        raise InvalidInputError("no pair of words occurs more often than by chance; use more text")
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
-    # One BLAS thread: on ARPACK's thin products several mostly wait for each other, and take two
-    # to five times as long where the processors have other work.
+    # One BLAS thread: on ARPACK's thin products several threads mostly wait for each other, and
+    # take two to five times as long if the processors are busy.
     with threadpool_limits(1):
         left, values, _ = svds(matrix, k=dimension, v0=start.astype(matrix.dtype))
     order = np.argsort(-values)
@@ -132,9 +132,9 @@ class PPMIVectors(BaseEstimator):
     Parameters
     ----------
     dimension : int, default=300
-        Length of a vector.
+        The length of a vector.
     power : float, default=0.5
-        p of eigenvalue weighting, for `vectors()`; 1 keeps the singular values, 0 drops them.
+        The p of eigenvalue weighting, for `vectors()`; 1 keeps the singular values, 0 drops them.
     window, dynamic_window, min_count, max_words, tokens, lowercase, unit, threads
         As for `conceptor.corpus.cooccurrence`.
     smoothing, shift, subsample, positive
@@ -143,9 +143,9 @@ class PPMIVectors(BaseEstimator):
     Attributes
     ----------
     words : list of str
-        The vocabulary by falling count.
+        The vocabulary by descending count.
     counts : dict of str to int
-        How often each occurs, as `conceptor.weights.usage` wants weights.
+        How often each occurs, as `conceptor.weights.parse_weights` takes it.
     singular_values_ : ndarray of shape (dimension,)
         D, descending.
     singular_vectors_ : ndarray of shape (words, dimension)
@@ -155,9 +155,9 @@ class PPMIVectors(BaseEstimator):
 
     Notes
     -----
-    Time is linear in the tokens times the window. Memory is that of the distinct words and
-    pairs: 27 to 53 bytes for each pair while counting (half as much again while a table grows)
-    and about as much for the matrix and its factors' products. Nothing is random.
+    Time is linear in the tokens times the window. Memory depends on the distinct words and pairs:
+    27 to 53 bytes per pair while counting (half as much again while a table grows), and about as
+    much for the matrix and its factorization. Nothing is random.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class PPMIVectors(BaseEstimator):
         return self.fit_counts(counted, progress=progress)
 
     def fit_counts(self, counted: Cooccurrence, *, progress: Progress = silent) -> Self:
-        """Learn vectors from counts gathered before."""
+        """Learn vectors from existing counts."""
         progress("factoring", None, counted.tokens)
         matrix = ppmi(
             counted,
@@ -240,7 +240,7 @@ class PPMIVectors(BaseEstimator):
         return self
 
     def vectors(self, power: float | None = None) -> NDArray[np.float32]:
-        """Return ``Θ D^p``, one row a word; p is `power` here or else of the constructor."""
+        """Return ``Θ D^p``, one row per word; p is `power`, by default that of the constructor."""
         check_is_fitted(self, "singular_values_")
         scale = gated_power(self.singular_values_, self.power if power is None else power)
         return (self.singular_vectors_ * scale).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Plain text as blocks of UTF-8 that never cut a word, with a NUL where a document ends."""
+"""Read plain text in blocks that end between words, with a NUL at the end of each document."""
 
 from __future__ import annotations
 
@@ -16,61 +16,61 @@ if TYPE_CHECKING:
     Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 BLOCK_BYTES = 1 << 20
-# Text has spaces; a file without one for so long is something else.
+# Text has spaces; a file without one for this long is something else.
 LONGEST_WORD_BYTES = 1 << 26
 DOCUMENT_END = "\0"
 _SPACES = (b" ", b"\n", b"\t", b"\r")
 
 
 class TextBlock(NamedTuple):
-    """Some text as it stands, and how much of all the text is read after it, where known."""
+    """Some text, and the fraction of the corpus read so far, if known."""
 
     text: str
     fraction: float | None
 
 
-def blocks(corpus: Corpus) -> Iterator[TextBlock]:
+def read_blocks(corpus: Corpus) -> Iterator[TextBlock]:
     """Yield text in blocks that end between words; `DOCUMENT_END` follows each file or text.
 
     Parameters
     ----------
     corpus
-        A file by name (a `str` or path; gzip, bzip2, xz, zstd and zip are read as they are), or
-        several documents one after the other: paths are files, and any `str` is a text itself.
+        The name of a file (a `str` or path; gzip, bzip2, xz, zstd and zip are decompressed), or
+        several documents in order: paths are files, and each `str` is a text itself.
     """
     if isinstance(corpus, (str, os.PathLike)):
         corpus = [Path(corpus)]
     elif not isinstance(corpus, Iterable):
-        raise InvalidInputError(f"a corpus is a file, or texts and paths, not {corpus!r}")
+        raise InvalidInputError(f"a corpus must be a file, or texts and paths, not {corpus!r}")
     if isinstance(corpus, (list, tuple)):
-        yield from _measured(corpus)
+        yield from _read_known(corpus)
     else:
-        yield from _batched(_documents(corpus))
+        yield from _batch(_read_documents(corpus))
 
 
-def _measured(
+def _read_known(
     corpus: list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...],
 ) -> Iterator[TextBlock]:
-    """Read known documents, telling how far one is."""
+    """Read a list of documents, with the fraction read if all of them are files."""
     paths = [Path(document) for document in corpus if isinstance(document, os.PathLike)]
     for path in paths:
         check_readable_file(path)
     if len(paths) != len(corpus):
-        yield from _batched(_documents(corpus))
+        yield from _batch(_read_documents(corpus))
         return
     sizes = [path.stat().st_size for path in paths]
     total = max(sum(sizes), 1)
     done = 0
     for path, size in zip(paths, sizes, strict=True):
-        for text, fraction in _file(path):
+        for text, fraction in _read_file(path):
             yield TextBlock(text, (done + (fraction or 0.0) * size) / total)
         done += size
 
 
-def _documents(corpus: Iterable[str | os.PathLike[str]]) -> Iterator[TextBlock]:
+def _read_documents(corpus: Iterable[str | os.PathLike[str]]) -> Iterator[TextBlock]:
     for number, document in enumerate(corpus):
         if isinstance(document, os.PathLike):
-            yield from _file(Path(document))
+            yield from _read_file(Path(document))
         elif isinstance(document, str):
             if DOCUMENT_END in document:
                 offset = document.index(DOCUMENT_END)
@@ -82,7 +82,7 @@ def _documents(corpus: Iterable[str | os.PathLike[str]]) -> Iterator[TextBlock]:
             )
 
 
-def _batched(texts: Iterable[TextBlock]) -> Iterator[TextBlock]:
+def _batch(texts: Iterable[TextBlock]) -> Iterator[TextBlock]:
     """Join many short texts into blocks."""
     held: list[str] = []
     size = 0
@@ -95,7 +95,7 @@ def _batched(texts: Iterable[TextBlock]) -> Iterator[TextBlock]:
     yield TextBlock("".join(held), None)
 
 
-def _file(path: Path) -> Iterator[TextBlock]:
+def _read_file(path: Path) -> Iterator[TextBlock]:
     check_readable_file(path)
     with ByteReader(path) as reader:
         rest = b""
@@ -106,15 +106,15 @@ def _file(path: Path) -> Iterator[TextBlock]:
             rest = data[cut:]
             if len(rest) > LONGEST_WORD_BYTES:
                 raise InvalidInputError(
-                    f"{path}, byte {offset}: {len(rest)} bytes without a space or a line's end; "
+                    f"{path}, byte {offset}: {len(rest)} bytes without a space or line break; "
                     "this is not text"
                 )
-            yield TextBlock(_decoded(data[:cut], path, offset), reader.fraction_read())
+            yield TextBlock(_decode(data[:cut], path, offset), reader.fraction_read())
             offset += cut
-        yield TextBlock(_decoded(rest, path, offset) + DOCUMENT_END, 1.0)
+        yield TextBlock(_decode(rest, path, offset) + DOCUMENT_END, 1.0)
 
 
-def _decoded(data: bytes, path: Path, offset: int) -> str:
+def _decode(data: bytes, path: Path, offset: int) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

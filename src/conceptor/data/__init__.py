@@ -1,1 +1,1 @@
-"""Which data files exist, where they are found, how they are fetched and verified."""
+"""Benchmark files: what there is, where it is found, how it is fetched and verified."""

@@ -1,15 +1,15 @@
-"""What data exists, where it is found, how it is fetched and verified.
+"""The known data files: find them, or fetch and verify them.
 
-Every file is named in `datasets.json` with its size, SHA-256, origin and terms; none is part of
-this package. A file is looked for in this order:
+`datasets.json` lists every file with its size, SHA-256, origin and terms; none is part of this
+package. A file is looked for in this order:
 
 1. the directory given as `data=`, or else `$CONCEPTOR_DATA`;
-2. inside an installed package that carries it (found without importing that package);
+2. an installed package that contains it (found without importing that package);
 3. the user's cache;
-4. its repository, at a pinned commit, by a verified download into the cache.
+4. its repository at a pinned commit, as a verified download into the cache.
 
-`$CONCEPTOR_DATA_URL` replaces `https://raw.githubusercontent.com` as the place to download from
-(a mirror laid out as `<owner>/<repository>/<commit>/<path>`).
+`$CONCEPTOR_DATA_URL` replaces `https://raw.githubusercontent.com` as the download server (a mirror
+laid out as `<owner>/<repository>/<commit>/<path>`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.data.download import DownloadError, download
+from conceptor.data.download import ConnectionFailedError, DownloadError, download
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from conceptor.data.download import Bar
 
-    # What makes a bar for a file.
+    # Makes a progress bar for a file.
     Bars = Callable[["DataFile"], Bar]
 
 __all__ = [
@@ -57,10 +57,10 @@ DEFAULT_URL = "https://raw.githubusercontent.com"
 
 
 class MissingDataError(ConceptorError):
-    """A data file is neither at hand nor to be had (exit code 1)."""
+    """A data file was neither found nor downloaded (exit code 1)."""
 
     def __init__(self, file: DataFile, reason: str) -> None:
-        super().__init__(f"{file.name} is not at hand: {reason}")
+        super().__init__(f"{file.name} was not found locally: {reason}")
         self.reason = reason
 
 
@@ -74,7 +74,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """A copy of a file inside an installed package, with the copy's own bytes and hash."""
+    """A copy of a file inside an installed package, with the size and hash of that copy."""
 
     package: str
     path: str
@@ -84,7 +84,7 @@ class Packaged:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One file: its name (also its place in a data directory), its hash, its source, its terms."""
+    """One file: its name (also its path in a data directory), its hash, its source, its terms."""
 
     name: str
     bytes: int
@@ -98,7 +98,7 @@ class DataFile:
 
     @property
     def url(self) -> str | None:
-        """Address of the pinned file; None where it cannot be downloaded."""
+        """The address of the pinned file; None if it cannot be downloaded."""
         if self.repository is None:
             return None
         base = os.environ.get("CONCEPTOR_DATA_URL", DEFAULT_URL).rstrip("/")
@@ -106,7 +106,7 @@ class DataFile:
 
     @property
     def source(self) -> str:
-        """The origin in words, for people."""
+        """The origin in words."""
         if self.repository is not None:
             return f"{self.repository}@{(self.commit or '')[:7]}"
         if self.packaged:
@@ -116,7 +116,7 @@ class DataFile:
 
 @functools.cache
 def registry() -> dict[str, DataFile]:
-    """Return every known file by name."""
+    """Return all known files by name."""
     text = resources.files("conceptor.data").joinpath("datasets.json").read_text(encoding="utf-8")
     files = (_parse(entry) for entry in json.loads(text))
     return {file.name: file for file in files}
@@ -128,42 +128,42 @@ def _parse(entry: dict[str, Any]) -> DataFile:
 
 
 def data_file(name: str) -> DataFile:
-    """Return the registry's entry for `name`: its full name, or the end of it if unambiguous."""
+    """Return the file called `name`: its full name, or the last part if that is unambiguous."""
     files = registry()
     if name in files:
         return files[name]
     matches = [file for known, file in files.items() if known.endswith("/" + name)]
     if len(matches) == 1:
         return matches[0]
-    raise InvalidInputError(f"no data file is called {name!r}; `conceptor data list` names them")
+    raise InvalidInputError(f"no data file is called {name!r}; to see all: conceptor data list")
 
 
 def cache_directory() -> Path:
-    """Return the user's cache for downloaded files."""
+    """Return the user's cache directory for downloaded files."""
     import pooch
 
     return Path(pooch.os_cache("conceptor"))
 
 
 def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, Origin] | None:
-    """Look for a file without the network; every file returned has been hashed.
+    """Look for a file without the network, and verify its hash.
 
-    A wrong file in a directory the user named is an error; a wrong copy in a package or in the
-    cache is passed over, because the user did not ask for that one.
+    A wrong file in the directory that the user named is an error; a wrong copy in a package or in
+    the cache is ignored, because the user did not ask for it.
     """
     for path, origin, size, sha256 in _places(file, data):
         if matches(path, size, sha256):
             return path, origin
         if origin is Origin.DIRECTORY:
             raise InvalidInputError(
-                f"{path} is not the file this version knows (its SHA-256 differs); "
-                "take it out of the directory to have it fetched"
+                f"{path}: not the file this version expects (its SHA-256 differs); "
+                "remove it to have the right one fetched"
             )
     return None
 
 
-def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> str:
-    """Return where the benchmark file of this name is, unless there is a file so called here."""
+def find_locally(name: str, data: str | os.PathLike[str] | None = None) -> str:
+    """Return the local path of a known file; `name` itself if that exists or nothing is found."""
     known = [file for file in registry().values() if Path(file.name).name == name]
     if len(known) != 1 or os.path.exists(name):
         return name
@@ -172,18 +172,18 @@ def at_hand(name: str, data: str | os.PathLike[str] | None = None) -> str:
 
 
 def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
-    """Hash every copy of a file that is at hand: where it is, and whether it is whole."""
+    """Hash every local copy of a file; return their paths and whether each is intact."""
     return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]
 
 
 def _places(
     file: DataFile, data: str | os.PathLike[str] | None
 ) -> Iterator[tuple[Path, Origin, int, str]]:
-    """Yield the copies there are, in order, each with the size and hash it should have."""
+    """Yield the existing copies in order, each with the size and hash it should have."""
     named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
     if named is not None:
         if not Path(named).is_dir():
-            raise InvalidInputError(f"the data directory {os.fspath(named)} is not a directory")
+            raise InvalidInputError(f"{os.fspath(named)}: the data directory is not a directory")
         path = Path(named, file.name)
         if path.is_file():
             yield path, Origin.DIRECTORY, file.bytes, file.sha256
@@ -197,7 +197,7 @@ def _places(
 
 
 def matches(path: Path, size: int, sha256: str) -> bool:
-    """Whether the file has this size and this SHA-256 (streamed, constant memory)."""
+    """Return whether the file has this size and SHA-256 (streamed, in constant memory)."""
     if path.stat().st_size != size:
         return False
     with path.open("rb") as stream:
@@ -205,7 +205,7 @@ def matches(path: Path, size: int, sha256: str) -> bool:
 
 
 def _package_file(copy: Packaged) -> Path | None:
-    # find_spec on a top-level name reads directories only; importing gensim would take seconds.
+    # For a top-level name find_spec only reads directories; importing gensim would take seconds.
     spec = importlib.util.find_spec(copy.package)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(place, copy.path)
@@ -215,38 +215,28 @@ def _package_file(copy: Packaged) -> Path | None:
 
 
 def fetch(
-    name: str,
+    file: str | DataFile,
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
     progress: Bars | None = None,
 ) -> Path:
-    """Return the path of a verified file, downloading it into the cache if need be.
+    """Return the path of a verified file, downloading it into the cache if necessary.
 
     Raises
     ------
     MissingDataError
-        It is not at hand and there is no network, the server failed, or the bytes are wrong.
+        It was not found, and there is no network, the server failed or the bytes are wrong.
         Nothing is left in the cache then.
     """
-    return fetch_file(data_file(name), data, offline=offline, progress=progress)
-
-
-def fetch_file(
-    file: DataFile,
-    data: str | os.PathLike[str] | None = None,
-    *,
-    offline: bool = False,
-    progress: Bars | None = None,
-) -> Path:
-    """Do what `fetch` does for a file described by hand."""
+    file = data_file(file) if isinstance(file, str) else file
     found = find(file, data)
     if found is not None:
         return found[0]
     if file.url is None:
-        raise MissingDataError(file, how_to_get(file))
+        raise MissingDataError(file, _how_to_get(file))
     if offline:
-        raise MissingDataError(file, f"fetching is switched off; {how_to_get(file)}")
+        raise MissingDataError(file, f"downloads are switched off; {_how_to_get(file)}")
     target = cache_directory() / file.name
     try:
         bar = functools.partial(progress, file) if progress else None
@@ -263,34 +253,39 @@ def gather(
     offline: bool = False,
     progress: Bars | None = None,
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """Fetch what can be had: the paths, and for each missing file the reason.
+    """Fetch what is available; return the paths, and the reason for each missing file.
 
-    The network is tried once: where no connection can be made, the other files are not waited for.
+    After the first failed connection nothing more is downloaded: all files have the same host.
     """
     paths: dict[str, Path] = {}
     missing: dict[str, str] = {}
+    no_connection = ""
     for name in names:
         try:
-            paths[name] = fetch(name, data, offline=offline, progress=progress)
+            paths[name] = fetch(
+                name, data, offline=offline or no_connection != "", progress=progress
+            )
         except MissingDataError as error:
-            missing[name] = error.reason
+            if isinstance(error.__cause__, ConnectionFailedError):
+                no_connection = error.reason
+            missing[name] = no_connection if no_connection and data_file(name).url else error.reason
     return paths, missing
 
 
-def how_to_get(file: DataFile) -> str:
-    """One clause that tells the user how to come by a file."""
+def _how_to_get(file: DataFile) -> str:
+    """Return a clause that says how to get a file."""
     if file.url is not None:
         return "run: conceptor data fetch"
     if file.packaged:
         package = file.packaged[0].package.replace("_", "-")
         return f"it comes with the package {package}: pip install 'conceptor[demo]'"
-    return 'no server offers it; put it in a directory under its name and give data="DIRECTORY"'
+    return 'it cannot be downloaded; put it in a directory under this name and use data="DIRECTORY"'
 
 
 def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
-    """Return GloVe 6B 50d (400,000 words by falling frequency) from the demo extra.
+    """Return GloVe 6B 50d (400,000 words by descending frequency) from the demo extra.
 
-    The package stores the matrix in Fortran order; rows are made contiguous here, once.
+    The package stores the matrix in Fortran order; the rows are made contiguous here.
     """
     words, matrix = (
         _package_file(data_file(name).packaged[0])

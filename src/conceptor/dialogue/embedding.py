@@ -1,4 +1,4 @@
-"""The words of a corpus as unit vectors, those that are missing included."""
+"""Unit vectors for the words of a corpus, including out-of-vocabulary words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Coverage", "Embedding"]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of a corpus's words, and of the words said in it, the vectors hold."""
+    """How many of a corpus's distinct words, and of all words spoken, have a vector."""
 
     types: int
     types_total: int
@@ -33,7 +33,7 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Of the words said."""
+        """Covered share of the words spoken."""
         return self.spoken / self.spoken_total if self.spoken_total else 0.0
 
     def __str__(self) -> str:
@@ -47,8 +47,8 @@ class Coverage:
 class Embedding:
     """A unit vector for any word.
 
-    A word that the vectors lack, or whose vector is zero, gets a random unit vector drawn from a
-    stable hash of the word and the salt: the same in every process and on every machine.
+    A word without a vector, or with a zero vector, gets a random one drawn from a stable hash of
+    the word and the salt: the same in every process and on every machine.
     """
 
     words: Sequence[str]
@@ -61,7 +61,7 @@ class Embedding:
 
     @classmethod
     def from_vectors(cls, vectors: WordVectors, words: Iterable[str]) -> Embedding:
-        """Return the unit vectors of those words that the vectors hold."""
+        """Return the unit vectors of the words that have one."""
         wanted = sorted(set(words))
         rows = vectors.rows(wanted)
         found = np.asarray(vectors.vectors[rows[rows >= 0]], dtype=np.float64)
@@ -71,12 +71,14 @@ class Embedding:
         held = [word for word, row in zip(wanted, rows, strict=True) if row >= 0]
         kept = [word for word, size in zip(held, largest, strict=True) if size > 0]
         if not kept:
-            raise InvalidInputError("the vectors hold none of the dialogues' words")
+            raise InvalidInputError(
+                "the vectors contain none of the dialogues' words; check that they are English"
+            )
         return cls(kept, units.astype(np.float32))
 
     @classmethod
     def random(cls, dimension: int, seed: int) -> Embedding:
-        """Return vectors that know nothing: the control."""
+        """Return random vectors for all words, as a control."""
         return cls([], np.empty((0, dimension), dtype=np.float32), f"random {seed}")
 
     @property
@@ -103,13 +105,13 @@ class Embedding:
         rows = [self.vector(word) for word in words]
         return np.stack(rows) if rows else np.empty((0, self.dimension), dtype=np.float32)
 
-    def name(self, slot_or_value: str) -> NDArray[np.float32]:
-        """Return the plain sum of a name's words."""
+    def phrase_vector(self, slot_or_value: str) -> NDArray[np.float32]:
+        """Return the plain sum of the vectors of a phrase."""
         total: NDArray[np.float32] = self.table(phrase(slot_or_value)).sum(axis=0)
         return total
 
     def coverage(self, corpus: Corpus) -> Coverage:
-        """Return how much of a corpus these vectors know."""
+        """Return how much of a corpus these vectors cover."""
         spoken = [
             word
             for part in (corpus.train, corpus.validate, corpus.test)

@@ -1,4 +1,4 @@
-"""Turns as numbers: what a tracker of one slot sees, and the classes before and after."""
+"""Turns as tensors: what the tracker of a slot sees, and the classes before and after."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Examples", "WordTable"]
 
 @dataclass(eq=False)
 class WordTable:
-    """Rows of vectors for the words met so far; row 0 is padding."""
+    """Table rows for the words met so far; row 0 is padding."""
 
     embedding: Embedding
     _rows: dict[str, int] = field(default_factory=dict, repr=False)
@@ -41,7 +41,7 @@ class WordTable:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Turns of one slot.
+    """Turns as examples for one slot.
 
     Attributes
     ----------
@@ -61,19 +61,19 @@ class Examples:
     def from_turns(
         cls, turns: Sequence[Turn], slot: str, values: Sequence[str], table: WordTable
     ) -> Examples:
-        """Return these turns as a slot's tracker sees them."""
+        """Return these turns as the tracker of a slot sees them."""
         classes = {value: number for number, value in enumerate(values)}
         none = len(values)
         words = np.zeros((len(turns), LONGEST), dtype=np.int64)
         gates = np.zeros(len(turns), dtype=np.float32)
         confirmed = np.zeros((len(turns), none), dtype=np.float32)
         embedding = table.embedding
-        own = embedding.name(slot)
+        own = embedding.phrase_vector(slot)
         for i, turn in enumerate(turns):
             said = [table.row(word) for word in turn.tokens]
             words[i, : len(said)] = said
             if turn.requested:
-                asked = sum(embedding.name(other) for other in turn.requested)
+                asked = sum(embedding.phrase_vector(other) for other in turn.requested)
                 gates[i] = np.mean(own * asked)
             for other, value in turn.confirmed:
                 if other == slot and value in classes:

@@ -1,9 +1,9 @@
-"""The tracker's two heavy steps, each as one function with its own derivative.
+"""The two expensive steps of the tracker, each as one function with its own gradient.
 
-A tracker spends its time where every turn meets every candidate value: 256 × 92 × 100 hidden
-units for food. Written with single operations that is a dozen passes over ten megabytes and half
-a dozen copies kept for the derivative; here it is one matrix product and one array that is kept,
-both without the half that dropout takes away.
+A tracker spends its time combining every turn with every candidate value: 256 × 92 × 100 hidden
+units for food. Written as single operations, that takes a dozen passes over ten megabytes and
+keeps half a dozen copies for the gradient; here it is one matrix product and one saved array,
+both without the half that dropout removes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["decode", "half_of", "max_convolution"]
+__all__ = ["decode", "draw_half", "max_convolution"]
 
 
-def half_of(count: int, draws: int, generator: torch.Generator) -> Tensor:
-    """Return for each draw a random half of `count` units: shape (draws, count // 2)."""
+def draw_half(count: int, draws: int, generator: torch.Generator) -> Tensor:
+    """Draw random halves of `count` units: shape (draws, count // 2)."""
     return torch.rand(draws, count, generator=generator).argsort(1)[:, : count // 2]
 
 
@@ -45,8 +45,7 @@ def decode(
     weight, bias, out : tensors of shapes (H, D), (H,), (H,)
         W, b and the linear output.
     units : integer tensor of shape (values, K), optional
-        The hidden units that dropout leaves for each value; they count H / K times. All units by
-        default.
+        The hidden units that dropout keeps for each value, scaled by H / K. All units by default.
 
     Returns
     -------
@@ -56,7 +55,7 @@ def decode(
     -----
     One product of turns × D with D × (values · K), whose entries are ``c[v, d] W[h, d]``. The
     turns of a batch share their dropout, which differs between values and between batches: the
-    expected gradient is that of dropout drawn for each turn, and what is dropped is not computed.
+    expected gradient is that of dropout drawn per turn, and dropped units are never computed.
     """
     if units is None:
         units = torch.arange(len(out)).expand(len(candidates), -1)
@@ -78,7 +77,7 @@ class _Decode(Function):
         out: Tensor,
         units: Tensor,
     ) -> Tensor:
-        # A column of ones takes the bias through the same product, and its derivative back.
+        # A column of ones puts the bias, and its gradient, into the same product.
         utterance = torch.nn.functional.pad(utterance, (0, 1), value=1.0)
         outs = out[units]
         spread = torch.cat(
@@ -98,7 +97,7 @@ class _Decode(Function):
         utterance, candidates, weight, outs, units, spread, active = ctx.saved_tensors
         inner = active * given[:, :, None]
         for_outs = inner.sum(0)
-        # The output weights are common to all turns, so they are multiplied in after the products.
+        # The output weights are the same for all turns, so they are multiplied in afterwards.
         inner = inner.addcmul_(inner, active, value=-1).flatten(1)
         for_utterance = inner @ (spread[:-1] * outs).flatten(1).T
         for_spread = (utterance.T @ inner).view_as(spread) * outs
@@ -116,7 +115,7 @@ class _Decode(Function):
 
 
 def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> Tensor:
-    """Return the greatest response of each filter to each utterance.
+    """Return the maximum response of each filter to each utterance.
 
     Parameters
     ----------
@@ -133,11 +132,11 @@ def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> 
 
     Notes
     -----
-    A filter is a sum of slices, one for each place in the window. Each word of the table is
-    multiplied by each slice once, and a window is a sum of rows that are looked up (a corpus of
-    dialogues has a thousand words, a batch of it two thousand windows). Only windows that start at
-    a word are formed; those of padding respond with 0, where the maximum starts. The derivative
-    goes to the winning windows, in equal parts where several are equal.
+    A filter is a sum of slices, one for each position in the window. Each word of the table is
+    multiplied by each slice once, and a window is a sum of table rows (a corpus of dialogues has a
+    thousand words, a batch of it two thousand windows). Only windows that start at a word are
+    formed; windows of padding respond with 0, the initial value of the maximum. The gradient goes
+    to the winning windows, in equal parts if several tie.
     """
     greatest = _MaxConvolution.apply(words, table, *filters)  # type: ignore[no-untyped-call]
     return cast("Tensor", greatest)

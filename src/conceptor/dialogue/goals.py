@@ -1,4 +1,4 @@
-"""How often tracked goals are right, and what string matching alone gets."""
+"""Accuracy of tracked goals, and the string matching baseline."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from conceptor.dialogue.woz import Corpus, Dialogue, Turn
 
-__all__ = ["JOINT", "Accuracy", "goal_accuracies", "string_match"]
+__all__ = ["JOINT", "GoalAccuracy", "goal_accuracies", "string_match"]
 
 JOINT = "joint"
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
-    """Turns that are right, of those that count."""
+class GoalAccuracy:
+    """Number of correct turns out of those that count."""
 
     right: int
     total: int
@@ -32,19 +32,19 @@ class Accuracy:
 
 def goal_accuracies(
     dialogues: Sequence[Dialogue], states: Mapping[str, Sequence[str | None]]
-) -> dict[str, Accuracy]:
-    """Return the goal accuracy of each slot, and of all three together if all are given.
+) -> dict[str, GoalAccuracy]:
+    """Return the goal accuracy of each slot, and the joint accuracy if all three are given.
 
     Parameters
     ----------
     dialogues : sequence of dialogues
     states : mapping of slot to values
-        Of every turn of the dialogues, one after the other; None is not set.
+        The values after every turn, in order; None for not set.
 
     Notes
     -----
-    A slot counts on turns where its true value is set; the joint goal counts on all. A true value
-    outside the ontology is set, and no tracker can be right about it.
+    A slot counts on turns where its true value is set; the joint goal counts on all turns. A true
+    value outside the ontology counts as set, and no tracker can get it right.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     right = {
@@ -54,10 +54,10 @@ def goal_accuracies(
     found = {}
     for slot, hits in right.items():
         counted = [hit for turn, hit in zip(turns, hits, strict=True) if _goal(turn, slot)]
-        found[slot] = Accuracy(sum(counted), len(counted))
+        found[slot] = GoalAccuracy(sum(counted), len(counted))
     if set(states) == set(SLOTS):
         together = [all(hits) for hits in zip(*right.values(), strict=True)]
-        found[JOINT] = Accuracy(sum(together), len(together))
+        found[JOINT] = GoalAccuracy(sum(together), len(together))
     return found
 
 
@@ -68,7 +68,7 @@ def _goal(turn: Turn, slot: str) -> str | None:
 def string_match(
     dialogues: Sequence[Dialogue], slot: str, values: Sequence[str]
 ) -> list[str | None]:
-    """Return what a tracker without learning says: the longest value named last, carried on."""
+    """Track without learning: after each turn, the longest value named in it, else unchanged."""
     names = {value: phrase(value) for value in values if value != DONTCARE}
     states: list[str | None] = []
     for dialogue in dialogues:
@@ -86,7 +86,7 @@ def string_match(
     return states
 
 
-def string_match_accuracies(corpus: Corpus, slots: Sequence[str]) -> dict[str, Accuracy]:
+def string_match_accuracies(corpus: Corpus, slots: Sequence[str]) -> dict[str, GoalAccuracy]:
     """Return the baseline's goal accuracies on the test dialogues."""
     states = {slot: string_match(corpus.test, slot, corpus.values[slot]) for slot in slots}
     return goal_accuracies(corpus.test, states)

@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from conceptor.base.errors import InvalidInputError
 
-__all__ = ["Confirm", "Options", "Start", "Update"]
+__all__ = ["Confirm", "Initialization", "TrackerOptions", "Update"]
 
 
 class Update(StrEnum):
-    """How a turn's scores and the belief before it make the belief after it.
+    """How a turn's scores y and the belief b before it are combined into the next belief.
 
     `constrained`: matrices with one scalar on the diagonal and one elsewhere; `full`: two matrices;
     `alpha`: ``α y + (1 − α) b`` with a learned α.
@@ -23,18 +23,21 @@ class Update(StrEnum):
 
 
 class Confirm(StrEnum):
-    """Whether a value the system puts to the user is heard, or never, as in the public code."""
+    """Whether the tracker uses values that the system has asked the user to confirm.
+
+    `inert`, never, is what the public code does.
+    """
 
     WORKING = "working"
     INERT = "inert"
 
 
-class Start(StrEnum):
-    """Where training begins.
+class Initialization(StrEnum):
+    """Initial weights.
 
-    `scaled` divides the normal start values of a layer by the root of its inputs, and begins with
-    the belief carried on and the turn's scores as they are. `original` is N(0, 1) for all but the
-    convolutions: the scores then start as noise that training first has to silence.
+    `scaled` divides a layer's normal initial weights by the square root of its number of inputs,
+    and starts with an update that adds scores to the previous belief. `original` is N(0, 1) for
+    all but the convolutions: scores then start as noise that training must first suppress.
     """
 
     SCALED = "scaled"
@@ -42,24 +45,25 @@ class Start(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How trackers are built and trained; the paper's values are in brackets where they differ.
+class TrackerOptions:
+    """How trackers are built and trained; the paper's values in brackets if they differ.
 
     Attributes
     ----------
     update, confirm, start
     epochs : int
-        At most; each has `batches` batches (400).
+        Maximum number of epochs (400), each of `batches` batches.
     patience : int
         Epochs without a better accuracy before training stops.
     batch, batches : int
+        Turns per batch, and batches per epoch.
     rate : float
-        Of Adam (0.001).
+        Learning rate of Adam (0.001).
     """
 
     update: Update = Update.CONSTRAINED
     confirm: Confirm = Confirm.WORKING
-    start: Start = Start.SCALED
+    start: Initialization = Initialization.SCALED
     epochs: int = 60
     patience: int = 20
     batch: int = 256
@@ -69,8 +73,8 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("epochs", "patience", "batches"):
             if getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise InvalidInputError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.batch < 2:
-            raise InvalidInputError(f"a batch has at least 2 turns, not {self.batch}")
+            raise InvalidInputError(f"batch is {self.batch}; it must be at least 2")
         if not 0 < self.rate < 1:
-            raise InvalidInputError(f"the learning rate is between 0 and 1, not {self.rate}")
+            raise InvalidInputError(f"rate is {self.rate}; it must be between 0 and 1")

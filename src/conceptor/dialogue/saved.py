@@ -1,4 +1,4 @@
-"""Trained trackers of all slots as one thing: asked about a turn, saved, loaded."""
+"""A belief tracker for several slots: ask it about a turn, save it, load it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 import torch
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.dialogue.embedding import Embedding
 from conceptor.dialogue.examples import Examples, WordTable
-from conceptor.dialogue.options import Confirm, Options, Start, Update
+from conceptor.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 from conceptor.dialogue.tracker import Tracker
-from conceptor.dialogue.tracking import predicted
+from conceptor.dialogue.tracking import predict
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from conceptor.dialogue.trials import Weights
+    from conceptor.dialogue.trials import TrackerWeights
     from conceptor.dialogue.woz import Turn
 
 __all__ = ["BeliefTracker", "SlotBelief"]
@@ -34,7 +34,7 @@ _DESCRIPTION, _TENSORS = "tracker.json", "tracker.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class SlotBelief:
-    """What is believed of a slot after a turn: its value, and how probable each one is."""
+    """The belief about a slot after a turn: its value, and the probability of each value."""
 
     value: str | None
     probabilities: Mapping[str | None, float]
@@ -47,22 +47,22 @@ class SlotBelief:
 
 @dataclass(frozen=True, eq=False)
 class BeliefTracker:
-    """Trackers of some slots with the vectors they were trained on.
+    """Trackers of several slots with the vectors they were trained on.
 
     Attributes
     ----------
     embedding : Embedding
     values : mapping of slot to values
     trackers : mapping of slot to Tracker
-    options : Options
+    options : TrackerOptions
     provenance : dict
-        Where it comes from (vectors, method, seed, ...); must survive JSON.
+        Its origin (vectors, method, seed, ...); must be valid JSON.
     """
 
     embedding: Embedding
     values: Mapping[str, Sequence[str]]
     trackers: Mapping[str, Tracker]
-    options: Options
+    options: TrackerOptions
     provenance: Mapping[str, Any]
 
     @classmethod
@@ -70,8 +70,8 @@ class BeliefTracker:
         cls,
         embedding: Embedding,
         values: Mapping[str, Sequence[str]],
-        weights: Mapping[str, Weights],
-        options: Options,
+        weights: Mapping[str, TrackerWeights],
+        options: TrackerOptions,
         provenance: Mapping[str, Any],
     ) -> Self:
         """Return trackers with these weights for each slot."""
@@ -87,7 +87,7 @@ class BeliefTracker:
 
     @torch.no_grad()
     def listen(self, turn: Turn, before: Mapping[str, str]) -> dict[str, SlotBelief]:
-        """Return the belief of each slot after a turn, given the values before it."""
+        """Return the belief about each slot after a turn, given the values before it."""
         beliefs = {}
         for slot, tracker in self.trackers.items():
             named = (*self.values[slot], None)
@@ -97,12 +97,12 @@ class BeliefTracker:
             past = torch.tensor([named.index(state if state in named else None)])
             logits = tracker(heard.turns, past, table.tensor())
             shares = torch.softmax(logits[0], 0).tolist()
-            chosen = named[int(predicted(logits)[0])]
+            chosen = named[int(predict(logits)[0])]
             beliefs[slot] = SlotBelief(chosen, dict(zip(named, shares, strict=True)))
         return beliefs
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write safetensors and a JSON description into a directory, made if need be."""
+        """Write safetensors and a JSON description to a directory, created if necessary."""
         from safetensors.numpy import save
 
         target = Path(directory)
@@ -120,41 +120,43 @@ class BeliefTracker:
             "words": list(self.embedding.words),
             "provenance": dict(self.provenance),
         }
-        # The description comes last: without it a directory is no saved tracker.
+        # The description comes last: without it, a directory is not a saved tracker.
         (target / _DESCRIPTION).unlink(missing_ok=True)
-        with replacing(target / _TENSORS) as beside:
+        with replace_atomically(target / _TENSORS) as beside:
             beside.write_bytes(save({**tensors, _UNITS: self.embedding.units}))
-        with replacing(target / _DESCRIPTION) as beside:
+        with replace_atomically(target / _DESCRIPTION) as beside:
             text = json.dumps(description, ensure_ascii=False, indent=1)
             beside.write_text(text + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote.
+        """Load a saved tracker.
 
         Raises
         ------
         InvalidInputError
-            Where there is no saved tracker, or the two files do not belong together.
+            If there is no saved tracker, or its two files do not match.
         """
         from safetensors import SafetensorError
         from safetensors.numpy import load
 
         source = Path(directory)
         if not (source / _DESCRIPTION).is_file():
-            raise InvalidInputError(f"{source} holds no saved tracker ({_DESCRIPTION} is missing)")
+            raise InvalidInputError(f"{source}: no saved tracker ({_DESCRIPTION} is missing)")
         try:
             description = json.loads((source / _DESCRIPTION).read_text(encoding="utf-8"))
             if description["format"] != _FORMAT:
                 raise InvalidInputError(
-                    f"{source / _DESCRIPTION} is not in the format {_FORMAT}; save it again"
+                    f"{source / _DESCRIPTION}: not in the format {_FORMAT}; save it again"
                 )
             tensors = load((source / _TENSORS).read_bytes())
             embedding = Embedding(description["words"], tensors.pop(_UNITS), description["salt"])
             chosen = description["options"]
-            kinds = {"update": Update, "confirm": Confirm, "start": Start}
-            options = Options(**chosen | {name: kind(chosen[name]) for name, kind in kinds.items()})
-            weights: dict[str, Weights] = {slot: {} for slot in description["slots"]}
+            kinds = {"update": Update, "confirm": Confirm, "start": Initialization}
+            options = TrackerOptions(
+                **chosen | {name: kind(chosen[name]) for name, kind in kinds.items()}
+            )
+            weights: dict[str, TrackerWeights] = {slot: {} for slot in description["slots"]}
             for name, part in tensors.items():
                 slot, _, parameter = name.partition("/")
                 weights[slot][parameter] = part
@@ -170,9 +172,9 @@ class BeliefTracker:
             TypeError,
             ValueError,
             AttributeError,
-            RuntimeError,  # PyTorch's complaint about shapes
+            RuntimeError,  # raised by PyTorch for wrong shapes
         ) as error:
             reason = " ".join(str(error).split())
             raise InvalidInputError(
-                f"{source} is not a saved tracker, or is damaged ({reason}); save it again"
+                f"{source}: not a saved tracker, or damaged ({reason}); save it again"
             ) from error

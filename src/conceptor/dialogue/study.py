@@ -1,4 +1,4 @@
-"""What many trials say together: every run, mean and spread, and methods against each other."""
+"""Many trials together: every run, means and spreads, and differences between methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.dialogue.goals import (
-    Accuracy,
+    GoalAccuracy,
     goal_accuracies,
     string_match_accuracies,
 )
@@ -31,16 +31,16 @@ class Run:
 
     Attributes
     ----------
-    accuracies : mapping of goal to Accuracy
+    accuracies : mapping of goal to GoalAccuracy
     kept : mapping of slot to int
         The epoch whose weights were kept.
     seconds : float
-        Of processor time, the slots added up.
+        Processor time, summed over slots.
     curves : mapping of slot to epochs
-        Each epoch with loss, accuracy and loss held out.
+        Each epoch's training loss, held-out accuracy and held-out loss.
     """
 
-    accuracies: Mapping[str, Accuracy]
+    accuracies: Mapping[str, GoalAccuracy]
     kept: Mapping[str, int]
     seconds: float
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Run:
         )
 
     def history(self) -> dict[str, Any]:
-        """Return what training took and how it went, for JSON."""
+        """Return training time and learning curves, for JSON."""
         return {"seconds": round(self.seconds, 1), "curves": dict(self.curves)}
 
 
@@ -68,16 +68,16 @@ class Study:
     Attributes
     ----------
     vectors : str
-        What was post-processed.
-    string_match : mapping of goal to Accuracy
-        What string matching gets without learning.
+        Name of the vectors.
+    string_match : mapping of goal to GoalAccuracy
+        The accuracy of string matching, without learning.
     runs : mapping of method and seed to Run
     notes : sequence of str
         What the methods were fitted on, and how much of the corpus the vectors cover.
     """
 
     vectors: str
-    string_match: Mapping[str, Accuracy]
+    string_match: Mapping[str, GoalAccuracy]
     runs: Mapping[str, Mapping[int, Run]]
     notes: Sequence[str] = ()
 
@@ -85,7 +85,7 @@ class Study:
     def from_trials(
         cls, vectors: str, corpus: Corpus, trials: Iterable[Trial], notes: Sequence[str] = ()
     ) -> Study:
-        """Score trials; a run that lacks a slot which others have is left out."""
+        """Score trials; a run that lacks a slot that others have is left out."""
         grouped: dict[str, dict[int, list[Trial]]] = {}
         for trial in trials:
             grouped.setdefault(trial.method, {}).setdefault(trial.seed, []).append(trial)
@@ -123,15 +123,15 @@ class Study:
         return float(np.mean(found)) if found else math.nan
 
     def deviation(self, method: str, goal: str) -> float:
-        """Return the standard deviation over runs; nan of a single one."""
+        """Return the standard deviation over runs; nan for a single run."""
         found = self.percents(method, goal)
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     def difference(self, method: str, goal: str, against: str | None = None) -> Interval | None:
         """Return the mean difference from another method over the seeds both have.
 
-        The interval is Student's for paired runs; it tells of training, not of other dialogues.
-        `against` is the first method by default.
+        The interval is Student's for paired runs; it covers the randomness of training, not the
+        choice of dialogues. `against` is the first method by default.
         """
         from scipy.stats import t as student
 
@@ -149,7 +149,7 @@ class Study:
         return Interval(middle, middle - reach, middle + reach)
 
     def to_dict(self, *, history: bool = True) -> dict[str, Any]:
-        """Return the JSON form, with or without times and curves; `from_dict` reads it back."""
+        """Return the JSON form, with or without times and curves."""
         return {
             "vectors": self.vectors,
             "notes": list(self.notes),
@@ -182,7 +182,7 @@ class Study:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Study:
-        """Return the study whose JSON form this is."""
+        """Return the study from its JSON form."""
         runs = {
             method["name"]: {
                 run["seed"]: Run(
@@ -198,15 +198,15 @@ class Study:
         return cls(found["vectors"], _accuracies(found["string match"]), runs, found["notes"])
 
 
-def _counts(found: Mapping[str, Accuracy]) -> dict[str, dict[str, float | None]]:
+def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float | None]]:
     return {
         goal: {**asdict(accuracy), "percent": _jsonable(accuracy.percent)}
         for goal, accuracy in found.items()
     }
 
 
-def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, Accuracy]:
-    return {goal: Accuracy(counts["right"], counts["total"]) for goal, counts in found.items()}
+def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, GoalAccuracy]:
+    return {goal: GoalAccuracy(counts["right"], counts["total"]) for goal, counts in found.items()}
 
 
 def _jsonable(number: float) -> float | None:

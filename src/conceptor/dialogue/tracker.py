@@ -1,6 +1,6 @@
-"""The Neural Belief Tracker: what a user wants of one slot, from words and system acts.
+"""The Neural Belief Tracker: what a user wants for one slot, from words and system acts.
 
-Mrkšić & Vulić (2018), "Fully Statistical Neural Belief Tracking", written anew.
+A new implementation of Mrkšić & Vulić (2018), "Fully Statistical Neural Belief Tracking".
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from conceptor.dialogue.fused import decode, half_of, max_convolution
-from conceptor.dialogue.options import Confirm, Start, Update
+from conceptor.dialogue.fused import decode, draw_half, max_convolution
+from conceptor.dialogue.options import Confirm, Initialization, Update
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ class Utterances:
     gates : tensor of shape (turns,)
         How much the system's requests are about this slot.
     confirmed : tensor of shape (turns, values)
-        1 where the system has put this value of this slot to the user.
+        1 if the system has just asked the user to confirm this value.
     """
 
     words: Tensor
@@ -59,15 +59,15 @@ class Tracker(nn.Module):
     confirm : Confirm
     start : Start
     generator : torch.Generator, optional
-        Draws the start values and the dropout; a seed of 0 by default.
+        Draws the initial weights and the dropout; seed 0 by default.
 
     Notes
     -----
-    ``r`` is the utterance: convolutions of width 1, 2 and 3 with D filters, bias, ReLU, maximum
-    over positions with padding, added. Since bias and ReLU rise with their argument, they come
-    after the maximum. Scores of a turn are ``y_v = d_v + q_v + conf_v`` and 0 for none (the last
-    class): d from words (`fused.decode`), q from requests, conf from confirmations. The belief is
-    ``softmax(W_past b + W_cur y)``.
+    ``r`` is the utterance: the sum of convolutions of width 1, 2 and 3 with D filters, each with
+    bias, ReLU and maximum over positions with padding. Bias and ReLU are monotonic, so they come
+    after the maximum. The scores of a turn are ``y_v = d_v + q_v + conf_v``, and 0 for none (the
+    last class): d from words (`fused.decode`), q from requests, conf from confirmations. The
+    belief is ``softmax(W_past b + W_cur y)``.
     """
 
     values: Tensor
@@ -78,7 +78,7 @@ class Tracker(nn.Module):
         *,
         update: Update = Update.CONSTRAINED,
         confirm: Confirm = Confirm.WORKING,
-        start: Start = Start.SCALED,
+        start: Initialization = Initialization.SCALED,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Tracker(nn.Module):
         self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
         self.score = self._normal(HIDDEN)
         self.score_bias = nn.Parameter(torch.zeros(()))
-        # Its input is a mean over dimensions, so it starts as much larger as a mean is smaller.
+        # Its input is a mean over dimensions, so the gain undoes the division.
         self.request = self._normal(HIDDEN, dimension, gain=dimension)
         self.request_bias = nn.Parameter(torch.zeros(HIDDEN))
         self.request_score = self._normal(count, HIDDEN)
@@ -111,25 +111,25 @@ class Tracker(nn.Module):
         match update:
             case Update.CONSTRAINED:  # past: diagonal, elsewhere; current: diagonal, elsewhere
                 self.mixing = self._normal(4)
-                if start is Start.SCALED:
+                if start is Initialization.SCALED:
                     nn.init.zeros_(self.mixing[1::2])
                     nn.init.ones_(self.mixing[::2])
             case Update.FULL:
                 self.past = self._normal(count + 1, count + 1)
                 self.current = self._normal(count + 1, count + 1)
-                if start is Start.SCALED:
+                if start is Initialization.SCALED:
                     nn.init.eye_(self.past)
                     nn.init.eye_(self.current)
             case Update.ALPHA:
                 self.mixing = self._normal(1)
 
     def _normal(self, *shape: int, gain: float = 1.0) -> nn.Parameter:
-        scale = gain * shape[-1] ** -0.5 if self.start is Start.SCALED else 1.0
+        scale = gain * shape[-1] ** -0.5 if self.start is Initialization.SCALED else 1.0
         return nn.Parameter(torch.randn(shape, generator=self.generator) * scale)
 
     @property
     def none(self) -> int:
-        """The class of a slot that is not set."""
+        """The class for a slot that is not set."""
         return len(self.values)
 
     def utterance(self, words: Tensor, table: Tensor) -> Tensor:
@@ -138,17 +138,17 @@ class Tracker(nn.Module):
         return torch.relu(responses + self.filter_biases).sum(0)
 
     def turn_scores(self, turns: Utterances, table: Tensor) -> Tensor:
-        """Return the scores of every class, before any belief: shape (turns, V + 1)."""
+        """Return the scores of every class, without any belief: shape (turns, V + 1)."""
         r = self.utterance(turns.words, table)
         candidates = torch.sigmoid(self.values @ self.candidate.T + self.candidate_bias)
-        units = half_of(HIDDEN, len(candidates), self.generator) if self.training else None
+        units = draw_half(HIDDEN, len(candidates), self.generator) if self.training else None
         scores = decode(r, candidates, self.hidden, self.hidden_bias, self.score, units)
         scores = scores + self.score_bias
         asked = torch.sigmoid((turns.gates[:, None] * r) @ self.request.T + self.request_bias)
-        asked = self._dropped(asked)
+        asked = self._drop_out(asked)
         scores = scores + asked @ self.request_score.T + self.request_score_bias
         if self.confirm is Confirm.WORKING:
-            heard = self._dropped(torch.sigmoid(r @ self.confirmation.T + self.confirmation_bias))
+            heard = self._drop_out(torch.sigmoid(r @ self.confirmation.T + self.confirmation_bias))
             heard = heard @ self.confirmation_score + self.confirmation_score_bias
             scores = scores + turns.confirmed * heard[:, None]
         return nn.functional.pad(scores, (0, 1))
@@ -171,7 +171,7 @@ class Tracker(nn.Module):
         """Return the logits of the belief after each turn."""
         return self.beliefs(self.turn_scores(turns, table), before)
 
-    def _dropped(self, active: Tensor) -> Tensor:
+    def _drop_out(self, active: Tensor) -> Tensor:
         if not self.training:
             return active
         keep = torch.rand(active.shape, generator=self.generator) < 0.5

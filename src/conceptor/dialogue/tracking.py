@@ -1,4 +1,4 @@
-"""Belief states over dialogues, and how often they are right."""
+"""Tracking belief states over dialogues."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from conceptor.dialogue.tracker import Tracker, Utterances
 
-__all__ = ["carried", "predicted", "scores_of"]
+__all__ = ["predict", "score_turns", "track"]
 
 LEAST = 0.01
 _CHUNK = 256
 
 
 @torch.no_grad()
-def scores_of(tracker: Tracker, turns: Utterances, table: Tensor) -> Tensor:
-    """Return the turn scores without dropout; they do not depend on the belief before."""
+def score_turns(tracker: Tracker, turns: Utterances, table: Tensor) -> Tensor:
+    """Return the turn scores without dropout; they do not depend on the previous belief."""
     tracker.eval()
     parts = [
         tracker.turn_scores(turns[slice(start, start + _CHUNK)], table)
@@ -30,8 +30,8 @@ def scores_of(tracker: Tracker, turns: Utterances, table: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
-def predicted(logits: Tensor) -> Tensor:
-    """Return the most probable value if no less probable than none and than 0.01, else none."""
+def predict(logits: Tensor) -> Tensor:
+    """Return the most probable value if at least as probable as none and 0.01, else none."""
     probabilities = torch.softmax(logits, 1)
     best, value = probabilities[:, :-1].max(1)
     none = probabilities.shape[1] - 1
@@ -39,22 +39,22 @@ def predicted(logits: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def carried(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tensor) -> Tensor:
-    """Return the class after each turn, every dialogue going on from its own predictions.
+def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tensor) -> Tensor:
+    """Return the class after each turn, with each dialogue continuing its own predictions.
 
     Parameters
     ----------
     tracker : Tracker
     scores : tensor of shape (turns, V + 1)
-        Of dialogues one after the other.
+        The turn scores of all dialogues, in order.
     lengths : sequence of int
-        Their numbers of turns.
+        Number of turns of each dialogue.
     start : int64 tensor of shape (dialogues,)
-        The class each begins with.
+        The initial class of each dialogue.
 
     Notes
     -----
-    Dialogues go side by side, so there are as many steps as the longest has turns.
+    Dialogues advance in parallel, so there are as many steps as the longest has turns.
     """
     count = torch.tensor(lengths)
     first = count.cumsum(0) - count
@@ -63,7 +63,7 @@ def carried(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Ten
     for turn in range(int(count.max())):
         going = count > turn
         rows = first[going] + turn
-        after = predicted(tracker.beliefs(scores[rows], before[going]))
+        after = predict(tracker.beliefs(scores[rows], before[going]))
         states[rows] = after
         before = before.clone()
         before[going] = after

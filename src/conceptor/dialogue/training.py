@@ -1,4 +1,4 @@
-"""Training a tracker of one slot."""
+"""Training the tracker of one slot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import nn
 from conceptor.base.errors import InvalidInputError
 from conceptor.dialogue.examples import Examples, WordTable
 from conceptor.dialogue.tracker import Tracker
-from conceptor.dialogue.tracking import carried, scores_of
+from conceptor.dialogue.tracking import score_turns, track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from conceptor.dialogue.embedding import Embedding
-    from conceptor.dialogue.options import Options
+    from conceptor.dialogue.options import TrackerOptions
     from conceptor.dialogue.woz import Corpus
 
-__all__ = ["Epoch", "Task", "train"]
+__all__ = ["Epoch", "TrainingSet", "train"]
 
-# Of the validation turns, what goes into training; the tracker is chosen on the rest.
+# Share of the validation turns used for training; the rest select the best epoch.
 SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Mean loss of the batches; accuracy and loss on the turns held out."""
+    """Mean loss of the batches; accuracy and loss on the held-out turns."""
 
     loss: float
     accuracy: float
@@ -41,8 +41,8 @@ class Epoch:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """A slot of a corpus, ready for training: turns to learn from and turns to choose by."""
+class TrainingSet:
+    """A slot of a corpus, ready for training: turns to learn from, and held-out turns."""
 
     slot: str
     values: Tensor
@@ -52,8 +52,8 @@ class Task:
     lengths: Sequence[int]
 
     @classmethod
-    def from_corpus(cls, corpus: Corpus, slot: str, embedding: Embedding) -> Task:
-        """Return train and three quarters of the validation turns, and the rest."""
+    def from_corpus(cls, corpus: Corpus, slot: str, embedding: Embedding) -> TrainingSet:
+        """Learn from the training and 3/4 of the validation turns; hold out the rest."""
         later = list(itertools.chain.from_iterable(corpus.validate))
         cut = int(len(later) * SHARE)
         turns = [*itertools.chain.from_iterable(corpus.train), *later[:cut]]
@@ -63,7 +63,7 @@ class Task:
         values, table = corpus.values[slot], WordTable(embedding)
         return cls(
             slot,
-            torch.from_numpy(np.stack([embedding.name(value) for value in values])),
+            torch.from_numpy(np.stack([embedding.phrase_vector(value) for value in values])),
             table,
             Examples.from_turns(turns, slot, values, table),
             Examples.from_turns(later[cut:], slot, values, table),
@@ -72,18 +72,17 @@ class Task:
 
 
 def train(
-    task: Task,
-    options: Options,
+    task: TrainingSet,
+    options: TrackerOptions,
     seed: int,
     watch: Callable[[int, Epoch], None] = lambda number, epoch: None,
 ) -> tuple[Tracker, list[Epoch], int]:
-    """Train a tracker until its accuracy no longer rises.
+    """Train a tracker until its accuracy stops rising.
 
     Returns
     -------
     tracker : Tracker
-        As it was after the epoch with the best accuracy on the turns held out; of several such,
-        that with the least loss.
+        Its state after the epoch with the best held-out accuracy; ties go to the smaller loss.
     curve : list of Epoch
     kept : int
         The number of that epoch, from 1.
@@ -91,8 +90,8 @@ def train(
     Notes
     -----
     Adam on the cross-entropy of the state after each turn, given the gold state before it. Half of
-    each batch has the slot set. Accuracy is of tracking: each dialogue goes on from its own
-    predictions. Everything random comes from one generator with this seed.
+    each batch has the slot set. Accuracy is measured by tracking: each dialogue continues its own
+    predictions. All randomness comes from one generator with this seed.
     """
     generator = torch.Generator().manual_seed(seed)
     tracker = Tracker(
@@ -113,7 +112,7 @@ def train(
             _step(tracker, optimizer, task.learned, chosen, table)
             for chosen in itertools.islice(rows, options.batches)
         ]
-        accuracy, loss = _held_out(tracker, task, table)
+        accuracy, loss = _validate(tracker, task, table)
         curve.append(Epoch(sum(losses) / len(losses), accuracy, loss))
         watch(number, curve[-1])
         if (accuracy, -loss) > best:
@@ -128,7 +127,9 @@ def _batches(is_set: Tensor, size: int, generator: torch.Generator) -> Iterator[
     """Yield rows drawn with replacement, half of them with the slot set."""
     pools = [torch.nonzero(chosen).flatten() for chosen in (is_set, ~is_set)]
     if not all(map(len, pools)):
-        raise InvalidInputError("training needs turns with the slot set and turns without")
+        raise InvalidInputError(
+            "the corpus lacks turns with the slot set or turns without; training needs both"
+        )
     sizes = (size // 2, size - size // 2)
     while True:
         yield torch.cat(
@@ -155,11 +156,11 @@ def _step(
 
 
 @torch.no_grad()
-def _held_out(tracker: Tracker, task: Task, table: Tensor) -> tuple[float, float]:
-    """Return accuracy of tracking, and loss given the gold state, on the turns held out."""
+def _validate(tracker: Tracker, task: TrainingSet, table: Tensor) -> tuple[float, float]:
+    """Return tracking accuracy, and loss given the gold state, on the held-out turns."""
     held_out = task.held_out
-    scores = scores_of(tracker, held_out.turns, table)
+    scores = score_turns(tracker, held_out.turns, table)
     first = np.cumsum([0, *task.lengths[:-1]])
-    states = carried(tracker, scores, task.lengths, held_out.before[first])
+    states = track(tracker, scores, task.lengths, held_out.before[first])
     loss = nn.functional.cross_entropy(tracker.beliefs(scores, held_out.before), held_out.after)
     return float((states == held_out.after).double().mean()), float(loss)

@@ -1,4 +1,4 @@
-"""Trackers trained and tested, one after the other or in parallel processes."""
+"""Training and testing trackers, one after another or in parallel processes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from conceptor.dialogue.examples import Examples
-from conceptor.dialogue.tracking import carried, scores_of
-from conceptor.dialogue.training import Epoch, Task, train
+from conceptor.dialogue.tracking import score_turns, track
+from conceptor.dialogue.training import Epoch, TrainingSet, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.dialogue.embedding import Embedding
-    from conceptor.dialogue.options import Options
+    from conceptor.dialogue.options import TrackerOptions
     from conceptor.dialogue.woz import Corpus
 
-    Weights = dict[str, NDArray[np.float32]]
+    TrackerWeights = dict[str, NDArray[np.float32]]
     Watch = Callable[["Job", int, Epoch], None]
 
 __all__ = ["Job", "Trial", "run_trial", "run_trials"]
@@ -34,7 +34,7 @@ __all__ = ["Job", "Trial", "run_trial", "run_trials"]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A tracker to be trained: whose vectors, which slot, which seed."""
+    """A tracker to train: method, seed, slot and vectors."""
 
     method: str
     seed: int
@@ -47,19 +47,19 @@ class Job:
 
 @dataclass(frozen=True)
 class Trial:
-    """A tracker trained once: what it says after each test turn, and how it got there.
+    """The result of training one tracker: its predictions and its learning curve.
 
     Attributes
     ----------
     method, seed, slot
         As in the job.
     states : tuple of str or None
-        Its value after every turn of the test dialogues, one after the other.
+        The predicted value after every turn of the test dialogues, in order.
     curve : tuple of Epoch
     kept : int
         The epoch whose weights were kept, from 1.
     seconds : float
-        Of processor time.
+        Processor time.
     """
 
     method: str
@@ -76,31 +76,31 @@ class Trial:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Trial:
-        """Return what `to_dict` gave."""
+        """Return the trial from its JSON form."""
         curve = tuple(Epoch(**epoch) for epoch in found["curve"])
         return cls(**{**found, "states": tuple(found["states"]), "curve": curve})
 
 
 def ignore(job: Job, number: int, epoch: Epoch) -> None:
-    """Watch nothing."""
+    """Do nothing: the default for `watch`."""
 
 
 def run_trial(
-    corpus: Corpus, job: Job, options: Options, watch: Watch = ignore
-) -> tuple[Trial, Weights]:
-    """Train a tracker on a corpus and let it track the test dialogues, on one thread."""
+    corpus: Corpus, job: Job, options: TrackerOptions, watch: Watch = ignore
+) -> tuple[Trial, TrackerWeights]:
+    """Train a tracker on a corpus and run it on the test dialogues, on one thread."""
     began = time.process_time()
     with _one_thread():
-        task = Task.from_corpus(corpus, job.slot, job.embedding)
+        task = TrainingSet.from_corpus(corpus, job.slot, job.embedding)
         tracker, curve, kept = train(
             task, options, job.seed, lambda number, epoch: watch(job, number, epoch)
         )
         values = corpus.values[job.slot]
         turns = [turn for dialogue in corpus.test for turn in dialogue]
         tested = Examples.from_turns(turns, job.slot, values, task.table)
-        scores = scores_of(tracker, tested.turns, task.table.tensor())
+        scores = score_turns(tracker, tested.turns, task.table.tensor())
         start = torch.full((len(corpus.test),), tracker.none)
-        states = carried(tracker, scores, [len(dialogue) for dialogue in corpus.test], start)
+        states = track(tracker, scores, [len(dialogue) for dialogue in corpus.test], start)
     named = (*values, None)
     said = tuple(named[state] for state in states.tolist())
     seconds = time.process_time() - began
@@ -111,36 +111,36 @@ def run_trial(
 def run_trials(
     corpus: Corpus,
     jobs: Sequence[Job],
-    options: Options,
+    options: TrackerOptions,
     *,
     workers: int = 1,
     watch: Watch = ignore,
-) -> Iterator[tuple[Job, Trial, Weights]]:
-    """Yield the trials as they are done, from as many processes as there are workers.
+) -> Iterator[tuple[Job, Trial, TrackerWeights]]:
+    """Yield trials as they finish, run by this many processes.
 
-    Every trial runs on one thread, so that its result does not depend on the number of workers.
+    Every trial runs on one thread, so its result does not depend on the number of workers.
     """
     if workers == 1 or len(jobs) == 1:
         for job in jobs:
             yield job, *run_trial(corpus, job, options, watch)
         return
-    # Slots with many values take longest; begun first, they leave no processor idle at the end.
+    # Slots with many values take longest; started first, they leave no processor idle at the end.
     ordered = sorted(jobs, key=lambda job: -len(corpus.values[job.slot]))
     context = multiprocessing.get_context("spawn")
     events: multiprocessing.Queue[tuple[int, int, Epoch]] = context.Queue()
-    with ProcessPoolExecutor(workers, context, _begin, (corpus, options, events)) as pool:
-        going = {pool.submit(_work, i, job): job for i, job in enumerate(ordered)}
+    with ProcessPoolExecutor(workers, context, _init_worker, (corpus, options, events)) as pool:
+        going = {pool.submit(_run_job, i, job): job for i, job in enumerate(ordered)}
         try:
-            yield from _as_done(going, events, lambda i, *epoch: watch(ordered[i], *epoch))
+            yield from _collect(going, events, lambda i, *epoch: watch(ordered[i], *epoch))
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _as_done(
-    going: dict[Future[tuple[Trial, Weights]], Job],
+def _collect(
+    going: dict[Future[tuple[Trial, TrackerWeights]], Job],
     events: multiprocessing.Queue[tuple[int, int, Epoch]],
     watch: Callable[[int, int, Epoch], None],
-) -> Iterator[tuple[Job, Trial, Weights]]:
+) -> Iterator[tuple[Job, Trial, TrackerWeights]]:
     while going:
         done, _ = wait(going, timeout=0.2, return_when=FIRST_COMPLETED)
         while True:
@@ -155,13 +155,13 @@ def _as_done(
 _SHARED: dict[str, Any] = {}
 
 
-def _begin(
-    corpus: Corpus, options: Options, events: multiprocessing.Queue[tuple[int, int, Epoch]]
+def _init_worker(
+    corpus: Corpus, options: TrackerOptions, events: multiprocessing.Queue[tuple[int, int, Epoch]]
 ) -> None:
     _SHARED.update(corpus=corpus, options=options, events=events)
 
 
-def _work(number: int, job: Job) -> tuple[Trial, Weights]:
+def _run_job(number: int, job: Job) -> tuple[Trial, TrackerWeights]:
     def watch(_: Job, epoch_number: int, epoch: Epoch) -> None:
         _SHARED["events"].put((number, epoch_number, epoch))
 

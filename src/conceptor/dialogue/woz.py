@@ -1,7 +1,7 @@
-"""WOZ 2.0: dialogues of people looking for a restaurant, as typed turns.
+"""WOZ 2.0: typed dialogues of people looking for a restaurant.
 
-Wen et al. (2017), with the ontology of DSTC2. A turn keeps what a tracker may see, the user's
-words and the system's acts before them, and what the user wants after it.
+Wen et al. (2017), with the ontology of DSTC2. A turn holds what a tracker may see (the user's
+words and the system's acts before them) and what the user wants after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DONTCARE", "FILES", "SLOTS", "Corpus", "Turn", "load", "read_dialogues", "tokens"]
+__all__ = [
+    "DONTCARE",
+    "FILES",
+    "SLOTS",
+    "Corpus",
+    "Turn",
+    "load_corpus",
+    "read_dialogues",
+    "tokens",
+]
 
 SLOTS = ("food", "price range", "area")
 DONTCARE = "dontcare"
@@ -35,13 +44,13 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """Return at most 40 lower-case tokens; ASCII punctuation is dropped, not replaced by space."""
+    """Return at most 40 lower-case tokens; ASCII punctuation is deleted, not turned into spaces."""
     return tuple(text.translate(_PUNCTUATION).lower().replace("'", "").split()[:LONGEST])
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the user said, the system's acts before, and the goals before and after.
+    """What the user said, the preceding system acts, and the goals before and after.
 
     Attributes
     ----------
@@ -49,9 +58,9 @@ class Turn:
     requested : tuple of str
         Slots the system has just asked for.
     confirmed : tuple of (slot, value)
-        Values the system has just put to the user.
+        Values the system has just asked the user to confirm.
     before, after : mapping of slot to value
-        The accumulated goals; values are as annotated, also those outside the ontology.
+        The accumulated goals, as annotated, including values outside the ontology.
     """
 
     transcript: str
@@ -71,7 +80,7 @@ Dialogue = tuple[Turn, ...]
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """The three parts of WOZ 2.0, and the values each slot can take (with `dontcare`)."""
+    """The three splits of WOZ 2.0, and the possible values of each slot (with `dontcare`)."""
 
     train: Sequence[Dialogue]
     validate: Sequence[Dialogue]
@@ -80,7 +89,7 @@ class Corpus:
 
     @property
     def words(self) -> frozenset[str]:
-        """Every word that a tracker looks up: of the turns, the slots and the values."""
+        """Every word that a tracker looks up: in turns, slots and values."""
         spoken = {
             word
             for part in (self.train, self.validate, self.test)
@@ -93,17 +102,17 @@ class Corpus:
 
 
 def phrase(name: str) -> tuple[str, ...]:
-    """Return the words of a slot or a value; `dontcare` is two of them."""
+    """Return the words of a slot or value; `dontcare` is two words."""
     return ("dont", "care") if name == DONTCARE else tokens(name)
 
 
-def load(
+def load_corpus(
     data: str | os.PathLike[str] | None = None,
     *,
     offline: bool = False,
     progress: datasets.Bars | None = None,
 ) -> Corpus:
-    """Return the corpus, fetching its files where need be."""
+    """Return the corpus, downloading its files if necessary."""
     paths = {
         part: datasets.fetch(name, data, offline=offline, progress=progress)
         for part, name in FILES.items()
@@ -121,7 +130,7 @@ def read_ontology(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     content = _json(path)
     informable = content.get("informable") if isinstance(content, dict) else None
     if not isinstance(informable, dict):
-        raise InvalidInputError(f"{path} is not an ontology: it has no 'informable' slots")
+        raise InvalidInputError(f"{path}: not an ontology, no 'informable' slots")
     values: dict[str, tuple[str, ...]] = {}
     for slot in SLOTS:
         named = informable.get(slot)
@@ -132,14 +141,14 @@ def read_ontology(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
-    """Return the dialogues of a file in WOZ 2.0's form.
+    """Read the dialogues of a file in the format of WOZ 2.0.
 
-    Used of each turn are `transcript`, `system_acts` and `turn_label`; goals accumulate from the
-    latter (`belief_state` disagrees with it on a few turns).
+    Each turn's `transcript`, `system_acts` and `turn_label` are used; goals accumulate from the
+    last (`belief_state` disagrees with it on a few turns).
     """
     content = _json(path)
     if not isinstance(content, list) or not content:
-        raise InvalidInputError(f"{path} is not a list of dialogues")
+        raise InvalidInputError(f"{path}: not a list of dialogues")
     dialogues = []
     for number, entry in enumerate(content):
         turns = entry.get("dialogue") if isinstance(entry, dict) else None
@@ -157,17 +166,17 @@ def _dialogue(entries: Sequence[object], where: str) -> Dialogue:
         acts = _field(entry, "system_acts", list, place)
         requested, confirmed = system_acts(acts)
         before = goals
-        goals = {**before, **dict(_informed(_field(entry, "turn_label", list, place), place))}
+        goals = {**before, **dict(_read_labels(_field(entry, "turn_label", list, place), place))}
         transcript = _field(entry, "transcript", str, place)
         turns.append(Turn(transcript, requested, confirmed, before, goals))
     return tuple(turns)
 
 
 def system_acts(acts: Sequence[object]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the slots that acts request and the pairs they confirm; other acts say nothing.
+    """Return the slots that acts request and the pairs they confirm; other acts are ignored.
 
-    A string is a request for a slot, or, of something to be told (`address`), the pair
-    ("request", it); a list of two is a confirmation.
+    A string is a request for a slot, or, for something the user may ask for (`address`), the pair
+    ("request", string); a list of two strings is a confirmation.
     """
     requested, confirmed = [], []
     for act in acts:
@@ -181,7 +190,7 @@ def system_acts(acts: Sequence[object]) -> tuple[tuple[str, ...], tuple[tuple[st
     return tuple(requested), tuple(confirmed)
 
 
-def _informed(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
+def _read_labels(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
     informed = []
     for label in labels:
         match label:
@@ -189,7 +198,7 @@ def _informed(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
                 if slot in SLOTS:
                     informed.append((slot, value))
             case _:
-                raise InvalidInputError(f"{place}: a turn_label is a pair of strings, not {label}")
+                raise InvalidInputError(f"{place}: turn_label {label} is not a pair of strings")
     return informed
 
 
@@ -197,7 +206,7 @@ def _field(entry: object, name: str, kind: type, place: str) -> Any:  # noqa: AN
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, kind):
         what = "text" if kind is str else "list"
-        raise InvalidInputError(f"{place} has no {what} {name!r}")
+        raise InvalidInputError(f"{place}: no {what} {name!r}")
     return value
 
 
@@ -205,4 +214,4 @@ def _json(path: str | os.PathLike[str]) -> object:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InvalidInputError(f"{path} is not JSON ({error})") from error
+        raise InvalidInputError(f"{path}: not JSON ({error})") from error

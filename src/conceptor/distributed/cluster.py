@@ -1,4 +1,4 @@
-"""Where tasks run: the current Dask client or this process's threads; and who hears of them."""
+"""Where tasks run (the current Dask client, or threads here) and how they report progress."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
 
 _TOPIC = "conceptor"
-_SECONDS_BETWEEN_NEWS = 1.0
+_SECONDS_BETWEEN_REPORTS = 1.0
 _SECONDS_TO_CONNECT = 15.0
 
 
 @contextmanager
-def connected(
+def connect(
     scheduler: str | None = None, *, workers: int | None = None, memory: int | None = None
 ) -> Iterator[distributed.Client]:
-    """Connect to a scheduler, or start a cluster of processes on this machine for a while.
+    """Connect to a scheduler, or run a local cluster of processes inside the `with` block.
 
     Parameters
     ----------
     scheduler
         Address of a running scheduler, such as ``tcp://host:8786``.
     workers
-        Without one: how many processes to start, each with one thread.
+        Number of local processes to start if no scheduler is given, each with one thread.
     memory
-        Bytes each of them may use; by default its share of the machine's.
+        Memory limit of each local process in bytes; by default its share of the machine's.
     """
     if scheduler is not None:
         try:
-            # Not the default one yet: a client that fails to connect would stay behind as such.
+            # Not the default yet: a client that fails to connect would remain the default.
             client = distributed.Client(
                 scheduler, timeout=_SECONDS_TO_CONNECT, set_as_default=False
             )
         except (OSError, ValueError) as error:
             raise ConceptorError(
-                f"no Dask scheduler answers at {scheduler} ({error}); is it running there?"
+                f"no Dask scheduler answers at {scheduler} ({error}); check that it is running"
             ) from None
         with client, client.as_current():
             yield client
         return
     if workers is not None and workers < 1:
-        raise InvalidInputError(f"a cluster has at least one worker, not {workers}")
-    # The dashboard takes any free port: the usual one may belong to another cluster.
+        raise InvalidInputError(f"workers is {workers}; a cluster needs at least one")
+    # The dashboard takes any free port: the default may belong to another cluster.
     with (
         distributed.LocalCluster(
             n_workers=workers,
@@ -69,15 +69,15 @@ def connected(
 
 
 def current_client() -> distributed.Client | None:
-    """Return the client tasks go to, if there is one."""
+    """Return the current client, if there is one."""
     try:
         return distributed.get_client()
     except ValueError:
         return None
 
 
-class Teller:
-    """Tells from within a task how far it is, once a second at most."""
+class Reporter:
+    """Reports a task's progress from inside it, at most once per second."""
 
     def __init__(self, run: str, unit: int) -> None:
         self._run, self._unit = run, unit
@@ -85,33 +85,33 @@ class Teller:
         self._last = time.monotonic()
 
     def __call__(self, rows: int) -> None:
-        """Take the rows done of the shard at hand."""
-        if time.monotonic() - self._last > _SECONDS_BETWEEN_NEWS:
-            self._tell(self._before + rows)
+        """Report how many rows of the current shard are done."""
+        if time.monotonic() - self._last > _SECONDS_BETWEEN_REPORTS:
+            self._send(self._before + rows)
 
-    def shard_done(self, rows: int) -> None:
-        """Take all the rows of the shard at hand; another may follow."""
+    def finish_shard(self, rows: int) -> None:
+        """Count the current shard as done; another may follow."""
         self._before += rows
-        self._tell(self._before)
+        self._send(self._before)
 
-    def _tell(self, rows: int) -> None:
+    def _send(self, rows: int) -> None:
         self._last = time.monotonic()
         try:
             worker = distributed.get_worker()
-        except ValueError:  # a thread of this process, no worker
+        except ValueError:  # a thread of this process, not a worker
             return
         worker.log_event(_TOPIC, {"run": self._run, "unit": self._unit, "rows": rows})
 
 
 class Tally:
-    """How far a set of tasks is: rows done by each unit, however often it was begun anew.
+    """Progress of a set of tasks: rows done by each, even if a task is restarted.
 
     Parameters
     ----------
     label, progress
-        What is called, by which name.
+        The progress callback, and the label to pass to it.
     rows
-        How many rows each unit has, where that is known.
+        Number of rows of each task, None if unknown.
     """
 
     def __init__(self, label: str, rows: Sequence[int | None], progress: Progress) -> None:
@@ -120,73 +120,72 @@ class Tally:
         self._total = None if None in rows else sum(filter(None, rows))
         self._rows: dict[int, int] = {}
 
-    def teller(self, unit: int) -> Teller:
-        """Return what the task of a unit reports to."""
-        return Teller(self.id, unit)
+    def reporter(self, unit: int) -> Reporter:
+        """Return the reporter for one task."""
+        return Reporter(self.id, unit)
 
-    def heard(self, event: Any) -> None:  # noqa: ANN401
-        """Take an event from a worker."""
-        _, news = event
-        if isinstance(news, dict) and news.get("run") == self.id:
-            unit = news["unit"]
-            self._rows[unit] = max(news["rows"], self._rows.get(unit, 0))
+    def receive(self, event: Any) -> None:  # noqa: ANN401
+        """Handle an event from a worker."""
+        _, report = event
+        if isinstance(report, dict) and report.get("run") == self.id:
+            unit = report["unit"]
+            self._rows[unit] = max(report["rows"], self._rows.get(unit, 0))
             rows = sum(self._rows.values())
             self._progress(self._label, rows / self._total if self._total else None, rows)
 
     @contextmanager
-    def followed(self) -> Iterator[distributed.Client | None]:
-        """Yield the current client, listening to its workers."""
+    def listen(self) -> Iterator[distributed.Client | None]:
+        """Yield the current client while listening to its workers."""
         client = current_client()
         if client is None:
             yield None
             return
-        client.subscribe_topic(_TOPIC, self.heard)
+        client.subscribe_topic(_TOPIC, self.receive)
         try:
             yield client
         finally:
             client.unsubscribe_topic(_TOPIC)
 
 
-def outcomes(tasks: Sequence[Delayed], tally: Tally) -> Iterator[tuple[int, Any]]:
-    """Yield each task's position and result as it finishes; a lost task's result is its error."""
-    with tally.followed() as client:
+def run_tasks(tasks: Sequence[Delayed], tally: Tally) -> Iterator[tuple[int, Any]]:
+    """Run tasks; yield each one's index and its result, or the exception it failed with."""
+    with tally.listen() as client:
         if client is None:
             yield from enumerate(compute(*tasks))
             return
         with warnings.catch_warnings():
-            # A map of a thousand dimensions or counts of a million words are meant to be there:
-            # in the graph they survive any worker.
+            # Large maps and word counts belong in the graph: there they survive any worker.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             futures = client.compute(list(tasks))
         position = {future.key: i for i, future in enumerate(futures)}
         for future in distributed.as_completed(futures):
             if future.cancelled():
                 raise ConceptorError(
-                    "the scheduler was lost, or someone cancelled the work; once it is there "
-                    "again, the same call goes on with what is not done"
+                    "the scheduler was lost or the work was cancelled; repeat the same call to "
+                    "continue with the remaining shards"
                 )
             error = future.exception()
             yield position[future.key], future.result() if error is None else error
             future.release()
 
 
-def lost(error: BaseException) -> str:
-    """Say what became of a task that no worker could finish."""
+def describe_error(error: BaseException) -> str:
+    """Explain why a task failed."""
     if isinstance(error, distributed.scheduler.KilledWorker):
         return (
-            "workers died over it again and again, probably out of memory; give them more, "
-            "or look into their logs"
+            "workers repeatedly died on this task, probably out of memory; give them more "
+            "memory, or check their logs"
         )
     return f"{type(error).__name__}: {error}"
 
 
 __all__ = [
     "Delayed",
+    "Reporter",
     "Tally",
-    "Teller",
-    "connected",
+    "connect",
     "current_client",
     "delayed",
-    "lost",
-    "outcomes",
+    "describe_error",
+    "run_tasks",
 ]

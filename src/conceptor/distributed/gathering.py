@@ -1,4 +1,4 @@
-"""What rows weigh, and how the moments of many tasks come together: in a tree."""
+"""Row weights, and the tree that adds up the moments of many tasks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
-from conceptor.distributed.cluster import delayed, lost, outcomes
+from conceptor.distributed.cluster import delayed, describe_error, run_tasks
 from conceptor.distributed.content import Need
-from conceptor.distributed.survey import Failure, complaint
+from conceptor.distributed.survey import Failure, summarize
 from conceptor.weights import Weights, parse_weights
 
 if TYPE_CHECKING:
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from conceptor.distributed.content import Rows
 
 COLUMN = "column:"
-# So many sums are added by one task: a tree of logarithmic depth, a few matrices a worker.
+# One task adds this many sums: a tree of logarithmic depth, a few matrices per worker.
 _SPLIT_EVERY = 8
 
 
 @dataclass(frozen=True)
 class RowWeights:
-    """What rows of shards weigh: by a column, or by their words and ranks."""
+    """Weights of shard rows: from a column, or from words and ranks."""
 
     weights: Weights
     column: str | None = None
 
     @classmethod
-    def from_choice(cls, weights: object, vocabulary: object = None) -> RowWeights:
-        """Make it from what users write."""
+    def parse(cls, weights: object, vocabulary: object = None) -> RowWeights:
+        """Parse the `weights` and `vocabulary` arguments."""
         if isinstance(weights, Weights):
             return cls(weights)
         if isinstance(weights, str) and weights.startswith(COLUMN):
@@ -43,16 +43,16 @@ class RowWeights:
 
     @property
     def by_rank(self) -> bool:
-        """Whether it matters how many rows came before."""
+        """Whether weights depend on how many rows came before."""
         return self.weights.kind == "zipf" or self.weights.top is not None
 
     @property
     def need(self) -> Need:
-        """What must be read besides the vectors."""
+        """What to read besides the vectors."""
         return Need(self.weights.by_word, self.column)
 
     def moments_of(self, rows: Rows, before: int) -> Moments | None:
-        """Return the moments of consecutive rows, if any of them takes part."""
+        """Return the moments of consecutive rows, or None if none of them is selected."""
         taken, weights = self.weights.shares(rows.words, before)
         weights = weights if rows.weights is None else rows.weights
         if taken is None:
@@ -65,44 +65,43 @@ class RowWeights:
 
 
 class PartialSum(NamedTuple):
-    """Moments of what could be read, and what could not."""
+    """Moments of what could be read, and the failures."""
 
     moments: Moments | None = None
     failures: tuple[Failure, ...] = ()
 
     def plus(self, other: PartialSum) -> PartialSum:
-        """Put two together."""
+        """Combine two sums."""
         both = [part for part in (self.moments, other.moments) if part is not None]
         return PartialSum(reduce(add, both) if both else None, self.failures + other.failures)
 
 
-def total(leaves: Sequence[Delayed], tally: Tally) -> PartialSum:
-    """Add up a tree of tasks."""
+def sum_tree(leaves: Sequence[Delayed], tally: Tally) -> PartialSum:
+    """Add up the results of tasks in a tree."""
     if not leaves:
         return PartialSum()
     level = list(leaves)
     while len(level) > 1:
         groups = [level[i : i + _SPLIT_EVERY] for i in range(0, len(level), _SPLIT_EVERY)]
-        level = [delayed(_plus, pure=False)(group) for group in groups]
+        level = [delayed(_add_parts, pure=False)(group) for group in groups]
     result: PartialSum | BaseException
-    ((_, result),) = outcomes(level, tally)
+    ((_, result),) = run_tasks(level, tally)
     if isinstance(result, BaseException):
-        raise ConceptorError(f"the moments could not be gathered: {lost(result)}")
+        raise ConceptorError(f"computing the moments failed: {describe_error(result)}")
     return result
 
 
-def _plus(parts: Sequence[PartialSum]) -> PartialSum:
+def _add_parts(parts: Sequence[PartialSum]) -> PartialSum:
     return reduce(PartialSum.plus, parts)
 
 
-def complete(gathered: PartialSum, *, despite_failures: bool = False) -> Moments:
-    """Return the moments of everything, or of all that is sound; raise if there are none."""
+def require_moments(gathered: PartialSum, *, despite_failures: bool = False) -> Moments:
+    """Return the moments; raise if some rows failed (unless allowed) or none were selected."""
     if gathered.failures and not (despite_failures and gathered.moments):
         kind = InvalidInputError if gathered.failures[0].invalid else ConceptorError
-        raise kind(complaint(gathered.failures))
+        raise kind(summarize(gathered.failures))
     if gathered.moments is None:
         raise InvalidInputError(
-            "none of the rows take part; does the vocabulary or the counts file belong to these "
-            "vectors?"
+            "no rows were selected; check that the vocabulary or counts file matches these vectors"
         )
     return gathered.moments

@@ -1,7 +1,7 @@
-"""What was done in an output directory, with which map, from which shards.
+"""The record of an output directory: which shards were written, with which map.
 
-A shard is done when its output is there: outputs appear whole. The manifest binds the directory to
-one map and one input, so that neither is mixed with another, and says how far things are.
+A shard is done when its output exists, because outputs appear whole. The manifest ties the
+directory to one map and one input, so that results never mix, and records progress.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEAD_BYTES = 4096
 
 
 def digest(map_: AffineMap) -> str:
-    """Return a hash of what the map does."""
+    """Return a hash of the map's numbers."""
     hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}".encode())
     for part in (map_.matrix, map_.offset, map_.bias):
         hashed.update(part.astype("<f8").tobytes())
@@ -43,12 +43,12 @@ class Manifest:
     map
         Hash of the map.
     request
-        How the map came about, where it was made for these shards.
+        The settings the map was fitted with, if it was fitted to these shards.
     shards
-        For each shard, by name: where it lies, its bytes and stamp; its rows once known; `done`,
-        the bytes of its output, or `failed`, why there is none.
+        For each shard, by name: its path, bytes and stamp; its rows once known; `done`, the bytes
+        of its output, or `failed`, why there is none.
     estimated_without
-        What was wrong in rows that the map was therefore estimated without.
+        Errors in rows that were left out when the map was estimated.
     """
 
     folder: Place
@@ -64,21 +64,24 @@ class Manifest:
         if not place.exists():
             return None
         try:
-            with place.opened() as file:
+            with place.open() as file:
                 content = json.load(file)
             if content["format"] != _FORMAT:
-                raise InvalidInputError(f"{place}: of another version, {content['format']!r}")
+                raise InvalidInputError(
+                    f"{place}: unsupported manifest version {content['format']!r}; write to "
+                    "another directory"
+                )
             names = ("map", "request", "shards", "estimated_without")
             return cls(folder, *(content[name] for name in names))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InvalidInputError):
                 raise
             raise InvalidInputError(
-                f"{place}: not a manifest written by this program; write to another directory"
+                f"{place}: not a conceptor manifest; write to another directory"
             ) from None
 
     def write(self) -> None:
-        """Put it into the directory, whole; the map comes first, see `check_bound`."""
+        """Write it to the directory, whole; the map's hash comes first (see `check_bound`)."""
         content = {
             "format": _FORMAT,
             "map": self.map,
@@ -90,41 +93,39 @@ class Manifest:
         (self.folder / NAME).write(json.dumps(content, indent=1).encode())
 
     def check_same(self, other: Manifest) -> None:
-        """Raise unless `other` asks to go on with just this work.
+        """Raise unless `other` continues exactly this work.
 
-        A shard whose output is missing may have changed since: it was repaired, perhaps.
+        A shard whose output is missing may have changed: it may have been repaired.
         """
         place = self.folder / NAME
-        hint = "write to another directory, or begin anew with force=True"
+        hint = "write to another directory, or start over with force=True"
         if other.request is not None and other.request != self.request:
             old, new = _difference(self.request or {}, other.request)
-            raise InvalidInputError(
-                f"{place}: the work there was begun with {old}, not with {new}; {hint}"
-            )
+            raise InvalidInputError(f"{place}: the work was started with {old}, not {new}; {hint}")
         if other.map and other.map != self.map:
             raise InvalidInputError(
-                f"{place}: the shards there were written with another map "
+                f"{place}: its shards were written with another map "
                 f"({self.map[:12]}, not {other.map[:12]}); {hint}"
             )
         added = sorted(other.shards.keys() - self.shards.keys())
         gone = sorted(self.shards.keys() - other.shards.keys())
         if added or gone:
-            what = f"{added[0]} is new" if added else f"{gone[0]} is gone"
-            raise InvalidInputError(f"{place}: the input is not the same, {what}; {hint}")
+            what = f"{added[0]} is new" if added else f"{gone[0]} is missing"
+            raise InvalidInputError(f"{place}: the input has changed, {what}; {hint}")
         for name, now in other.shards.items():
             then = self.shards[name]
             if "done" in then and any(then[key] != now[key] for key in ("source", *_STATE)):
                 raise InvalidInputError(
-                    f"{place}: the input is not the same, {now['source']} has changed since it "
-                    f"was done; {hint}"
+                    f"{place}: the input has changed, {now['source']} was modified after it was "
+                    f"processed; {hint}"
                 )
 
 
 _STATE = ("bytes", "stamp")
 
 
-def listing(shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
-    """Return what a manifest says of shards not yet done."""
+def describe_shards(shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
+    """Return the manifest entries of shards not yet done."""
     return {
         shard.name: {"source": str(shard.place), "bytes": shard.size, "stamp": shard.stamp}
         for shard in shards
@@ -132,9 +133,11 @@ def listing(shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
 
 
 def check_bound(folder: Place, map_digest: str) -> None:
-    """Raise where a directory is no longer bound to a map: someone has begun it anew since."""
+    """Raise if the directory's manifest names another map: another run has started it over."""
     if map_digest.encode() not in (folder / NAME).head(_HEAD_BYTES):
-        raise InvalidInputError(f"{folder}: was begun anew with another map meanwhile")
+        raise InvalidInputError(
+            f"{folder}: another run started over with a different map; use separate directories"
+        )
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> tuple[str, str]:

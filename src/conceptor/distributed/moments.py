@@ -1,4 +1,4 @@
-"""Moments of shards on a cluster: each task sums up some rows, a tree of tasks adds the sums."""
+"""Moments of shards on a cluster: tasks sum rows, and a tree of tasks adds the sums."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.base.threads import ahead
-from conceptor.distributed.arrays import moments_of_array
+from conceptor.base.threads import prefetch
+from conceptor.distributed.arrays import sum_array
 from conceptor.distributed.cluster import Tally, delayed
 from conceptor.distributed.content import check_finite
-from conceptor.distributed.gathering import PartialSum, RowWeights, complete, total
+from conceptor.distributed.gathering import PartialSum, RowWeights, require_moments, sum_tree
 from conceptor.distributed.shards import Shard, find_shards
-from conceptor.distributed.survey import Failure, attempted, packed, rows_in, survey
+from conceptor.distributed.survey import Failure, attempt, group_by_size, sum_rows, survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,58 +26,58 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.moments import Moments
     from conceptor.base.progress import Progress
-    from conceptor.distributed.cluster import Teller
+    from conceptor.distributed.cluster import Reporter
     from conceptor.distributed.content import Layout, Rows
     from conceptor.distributed.shards import Paths
-    from conceptor.weights import Weights as WordWeights
+    from conceptor.weights import Weights
 
-    Weights = str | WordWeights | Mapping[str, float] | npt.ArrayLike | DaskArray
+    WeightsLike = str | Weights | Mapping[str, float] | npt.ArrayLike | DaskArray
 
 
 def moments(
     source: DaskArray | Paths,
-    weights: Weights = "uniform",
+    weights: WeightsLike = "uniform",
     *,
     vocabulary: object = None,
     column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Moments:
-    """Return the moments of vectors on a cluster; the same as `Moments.from_vectors` to rounding.
+    """Compute moments on a cluster; equal to `Moments.from_vectors` up to rounding.
 
-    The tree of additions depends on the shards only, so that the result is the same to the last
-    bit however many workers there are, and whichever of them die on the way.
+    The tree of additions depends only on the shards, so the result is the same to the last bit
+    however many workers there are and whichever of them die on the way.
 
     Parameters
     ----------
     source
-        A Dask array with one vector a row; or Parquet, `.npy` or word2vec and GloVe files: one,
-        a directory of them, a pattern or a list, on any file system that fsspec knows.
+        A Dask array with one vector per row; or Parquet, `.npy`, word2vec or GloVe files: one
+        file, a directory, a pattern or a list, on any file system that fsspec supports.
     weights
-        What rows weigh: `uniform`; `column:NAME`, by a column of the Parquet files; `zipf`, by
-        their rank, counted through all shards in order; anything else `parse_weights` takes. Of a
-        Dask array: `uniform`, `zipf`, or an array with a number for each row.
+        Row weights: `uniform`; `column:NAME`, a column of the Parquet files; `zipf`, by rank
+        across all shards in order; or anything else `parse_weights` takes. For a Dask array:
+        `uniform`, `zipf`, or an array with one number per row.
     vocabulary
-        Which rows take part, as for `parse_weights`; those of a Parquet file go by its column of
-        words.
+        Which rows to use, as for `parse_weights`; rows of a Parquet file are matched by its word
+        column.
     column
-        The list column that holds the vectors, where there are several; or a pattern that matches
-        the columns of the dimensions.
+        The list column that holds the vectors, if there are several; or a pattern for tables with
+        one column per dimension.
     storage_options
-        Passed on to fsspec.
+        Passed to fsspec.
     progress
-        Called as work goes on.
+        Called as the work proceeds.
     """
     if isinstance(source, DaskArray):
-        return complete(moments_of_array(source, weights, progress))
+        return require_moments(sum_array(source, weights, progress))
     shards = find_shards(source, column, storage_options)
-    weighting = RowWeights.from_choice(weights, vocabulary)
+    weighting = RowWeights.parse(weights, vocabulary)
     layouts = survey(shards, count=weighting.by_rank)
-    return complete(gather(shards, layouts, weighting, progress))
+    return require_moments(gather(shards, layouts, weighting, progress))
 
 
 class Piece(NamedTuple):
-    """Rows of a shard between two of its cuts, and how many come before in all shards."""
+    """Rows of a shard between two cuts, and how many rows precede them across all shards."""
 
     shard: Shard
     start: int
@@ -87,7 +87,7 @@ class Piece(NamedTuple):
 
     @property
     def rows(self) -> int | None:
-        """How many they are, where that is known."""
+        """Number of rows, None if unknown."""
         return None if self.stop is None else self.stop - self.start
 
 
@@ -97,15 +97,16 @@ def gather(
     weighting: RowWeights,
     progress: Progress,
 ) -> PartialSum:
-    """Sum up the shards that can be read."""
-    packs = packed(_pieces(shards, layouts, weighting), lambda piece: piece.size)
-    tally = Tally("moments", [rows_in(piece.rows for piece in pack) for pack in packs], progress)
-    # Once in the graph, not once in every task: counts may be of millions of words.
+    """Add up the moments of the shards that can be read."""
+    groups = group_by_size(_pieces(shards, layouts, weighting), lambda piece: piece.size)
+    rows = [sum_rows(piece.rows for piece in group) for group in groups]
+    tally = Tally("moments", rows, progress)
+    # Once in the graph, not once per task: there may be counts for millions of words.
     shared = delayed(weighting, pure=False, traverse=False)
-    sum_ = total(
+    sum_ = sum_tree(
         [
-            delayed(_of_pieces, pure=False)(pack, shared, tally.teller(unit))
-            for unit, pack in enumerate(packs)
+            delayed(_sum_pieces, pure=False)(group, shared, tally.reporter(unit))
+            for unit, group in enumerate(groups)
         ],
         tally,
     )
@@ -127,20 +128,20 @@ def _pieces(
             Piece(shard, start, stop, before + start, (stop - start) * layout.row_bytes)
             for start, stop in pairwise(layout.cuts)
         ]
-        for span in packed(cuts, lambda piece: piece.size):
+        for span in group_by_size(cuts, lambda piece: piece.size):
             whole = span[0]._replace(stop=span[-1].stop, size=sum(piece.size for piece in span))
             if weighting.weights.top is None or whole.before < weighting.weights.top:
                 yield whole
         before += layout.rows
 
 
-def _of_pieces(pack: Sequence[Piece], weighting: RowWeights, teller: Teller) -> PartialSum:
-    """Sum up a few pieces, one after another; a task."""
+def _sum_pieces(group: Sequence[Piece], weighting: RowWeights, reporter: Reporter) -> PartialSum:
+    """Add up a few pieces, one after another (runs as a task)."""
     sum_ = PartialSum()
-    # One BLAS thread for each of the worker's: there are as many of these as processors.
+    # One BLAS thread per worker thread: there are already as many of those as processors.
     with threadpool_limits(1):
-        for piece in pack:
-            result = attempted(_of_piece, piece.shard, piece, weighting, teller)
+        for piece in group:
+            result = attempt(_sum_piece, piece.shard, piece, weighting, reporter)
             part = (
                 PartialSum(None, (result,)) if isinstance(result, Failure) else PartialSum(result)
             )
@@ -148,23 +149,25 @@ def _of_pieces(pack: Sequence[Piece], weighting: RowWeights, teller: Teller) -> 
     return sum_
 
 
-def _of_piece(shard: Shard, piece: Piece, weighting: RowWeights, teller: Teller) -> Moments | None:
+def _sum_piece(
+    shard: Shard, piece: Piece, weighting: RowWeights, reporter: Reporter
+) -> Moments | None:
     sum_ = PartialSum()
     done = 0
-    with closing(ahead(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
+    with closing(prefetch(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
         for rows in batches:
-            with _placed(rows, shard, piece.start + done):
+            with _locate_errors(rows, shard, piece.start + done):
                 part = weighting.moments_of(rows, piece.before + done)
             sum_ = sum_.plus(PartialSum(part))
             done += len(rows.vectors)
-            teller(done)
-    teller.shard_done(done)
+            reporter(done)
+    reporter.finish_shard(done)
     return sum_.moments
 
 
 @contextmanager
-def _placed(rows: Rows, shard: Shard, start: int) -> Iterator[None]:
-    """Name the shard and the row of what is wrong."""
+def _locate_errors(rows: Rows, shard: Shard, start: int) -> Iterator[None]:
+    """Add the shard and row to an error's message."""
     try:
         yield
     except InvalidInputError as error:

@@ -1,4 +1,4 @@
-"""Shards that are bare `.npy` matrices; words in a file beside go along."""
+"""Shards that are bare `.npy` matrices; a words file next to one is copied along."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
-from conceptor.vectors.npy import fill, header, read_header
+from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_words, map_rows
+from conceptor.vectors.npy import make_header, read_exactly, read_header
 from conceptor.vectors.words_file import words_path
 
 if TYPE_CHECKING:
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from conceptor.distributed.storage import Place
     from conceptor.vectors.npy import Header
 
-# Tasks are cut from rows of about this many bytes.
+# A shard is split at multiples of about this many bytes.
 _CUT_BYTES = 32 << 20
 
 
 class NpyContent:
-    """A matrix in C order, any row of which can be sought."""
+    """A matrix in C order, in which any row can be seeked to."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
 
     def _header(self) -> Header:
-        with self._place.opened() as file:
+        with self._place.open() as file:
             found = read_header(file, self._place)
         if found.fortran:
             raise InvalidInputError(
-                f"{self._place}: is stored column by column, so rows cannot be read alone; "
-                "save it again with np.ascontiguousarray"
+                f"{self._place}: stored in Fortran order, so single rows cannot be read; "
+                "save np.ascontiguousarray of it instead"
             )
         need = found.start + found.rows * found.columns * found.dtype.itemsize
         held, _ = self._place.state()
         if held < need or not found.columns:
             raise InvalidInputError(
-                f"{self._place}: {found.rows} × {found.columns} {found.dtype} make {need} bytes, "
-                f"the file has {held}; write it again"
+                f"{self._place}: {found.rows} × {found.columns} {found.dtype} need {need} bytes, "
+                f"the file has {held}; save it again"
             )
         return found
 
@@ -55,7 +55,7 @@ class NpyContent:
         return Layout(found.rows, found.columns, row_bytes, cuts)
 
     def read(self, start: int, stop: int | None, need: Need) -> Iterator[Rows]:
-        """Yield rows; there is nothing but vectors here."""
+        """Yield rows; there are only vectors here."""
         if need.words or need.weights is not None:
             wanted = "words" if need.words else f"column {need.weights}"
             raise InvalidInputError(f"{self._place}: a .npy array has no {wanted}; use Parquet")
@@ -63,30 +63,30 @@ class NpyContent:
         width = found.columns * found.dtype.itemsize
         stop = found.rows if stop is None else stop
         step = batch_rows(width)
-        with self._place.opened() as file:
+        with self._place.open() as file:
             file.seek(found.start + start * width)
             for first in range(start, stop, step):
                 rows = np.empty((min(step, stop - first), found.columns), dtype=found.dtype)
-                fill(file.readinto, rows.reshape(-1), self._place)  # type: ignore[attr-defined]
+                read_exactly(file.readinto, rows.reshape(-1), self._place)  # type: ignore[attr-defined]
                 native = rows.astype(found.dtype.newbyteorder("="), copy=False)
-                yield Rows(native, wordless(len(rows)))
+                yield Rows(native, empty_words(len(rows)))
 
-    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
-        """Write a header, then rows in the same type."""
+    def rewrite(self, map_: AffineMap, path: Path, report: Callable[[int], None]) -> int:
+        """Write a header, then rows of the same dtype."""
         found = self._header()
         done = 0
         with path.open("wb") as file:
-            file.write(header(found.rows, map_.n_out, found.dtype))
+            file.write(make_header(found.rows, map_.n_out, found.dtype))
             for rows in self.read(0, None, Need()):
-                image = mapped(map_, rows.vectors, self._place, done)
+                image = map_rows(map_, rows.vectors, self._place, done)
                 file.write(image.astype(found.dtype.newbyteorder("<"), copy=False).data)
                 done += len(image)
-                told(done)
+                report(done)
         return done
 
 
 def words_beside(place: Place) -> Place | None:
-    """Return the file of words that belongs to an array, if there is one."""
+    """Return the words file of an array, if there is one."""
     if not place.name.endswith(".npy"):
         return None
     words = place.parent / words_path(Path(place.name)).name

@@ -1,4 +1,4 @@
-"""The directory that shards are written to: whose it is, and what of a plan is there already."""
+"""The output directory: whether it may be written to, and what is already done."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from conceptor.distributed.manifest import NAME, Manifest
 
 
 def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
-    """Return the manifest of earlier work that `plan` continues; raise if it must not."""
+    """Return the manifest of earlier work that `plan` continues; raise if it must not continue."""
     for name, shard in plan.shards.items():
         if str(plan.folder / name) == shard["source"]:
-            raise InvalidInputError(f"{plan.folder}: holds the input; write to another directory")
+            raise InvalidInputError(
+                f"{plan.folder}: contains the input; write to another directory"
+            )
     if force:
         return None
     old = Manifest.read(plan.folder)
@@ -20,8 +22,8 @@ def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
     if old is None:
         if there:
             raise InvalidInputError(
-                f"{plan.folder / next(iter(there))}: exists, and no {NAME} tells whence; "
-                "write to another directory, or replace it with force=True"
+                f"{plan.folder / next(iter(there))}: exists without a {NAME}, so its origin is "
+                "unknown; write to another directory, or replace it with force=True"
             )
         return None
     for name, shard in old.shards.items():
@@ -35,10 +37,10 @@ def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
 
 
 def bind(plan: Manifest, *, force: bool) -> None:
-    """Bind the directory to the plan, keeping what is done of it and nothing else.
+    """Claim the directory for the plan: keep outputs that belong to it, remove all others.
 
-    Outputs go before the manifest does: a crash in between leaves the old manifest with shards
-    not done, which is the truth.
+    Outputs are removed before the manifest is replaced: after a crash in between, the old
+    manifest correctly lists them as not done.
     """
     old = check_output(plan, force=force)
     for name, shard in (old.shards if old else {}).items():
@@ -54,7 +56,7 @@ def bind(plan: Manifest, *, force: bool) -> None:
 
 
 def _outputs(plan: Manifest) -> dict[str, int]:
-    """Return the planned shards that are in the directory, with their sizes."""
+    """Return the planned shards that already exist in the directory, with their sizes."""
     fs, root = plan.folder.fs, plan.folder.path
     fs.invalidate_cache()
     if not fs.exists(root):

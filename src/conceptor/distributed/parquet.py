@@ -1,6 +1,6 @@
-"""Shards that are Parquet tables: vectors in a list column or one column for each dimension.
+"""Parquet shards: vectors in a list column, or in one column per dimension.
 
-Every other column, the schema, its metadata, compression and dictionaries are kept.
+All other columns, the schema, its metadata, compression and dictionaries are kept.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import pyarrow
 import pyarrow.parquet
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.distributed.content import Layout, Need, Rows, batch_rows, mapped, wordless
+from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_words, map_rows
 from conceptor.vectors.arrow import (
-    damage_reported,
+    check_no_nulls,
     float_columns,
-    matrix_of,
-    no_nulls,
-    opened_parquet,
+    open_parquet,
+    report_damage,
+    to_matrix,
     word_columns,
 )
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class _Vectors(NamedTuple):
-    """Where the vectors of a table are."""
+    """Which columns of a table hold the vectors."""
 
     columns: list[str]
     dimension: int | None
@@ -43,25 +43,25 @@ class _Vectors(NamedTuple):
 
 
 class ParquetContent:
-    """A Parquet file, read a few row groups or parts of one at a time."""
+    """A Parquet file, read a few row groups (or part of one) at a time."""
 
     def __init__(self, place: Place, column: str | None = None) -> None:
         self._place = place
         self._column = column
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[Any]:
         local = nullcontext(self._place.path) if self._place.is_local else None
         with (
-            damage_reported(self._place),
-            local or self._place.opened() as file,
-            opened_parquet(file) as table,
+            report_damage(self._place),
+            local or self._place.open() as file,
+            open_parquet(file) as table,
         ):
             yield table
 
     def layout(self) -> Layout:
-        """Read the footer; rows are cut at row groups."""
-        with self._opened() as table:
+        """Read the footer; the shard splits at row groups."""
+        with self._open() as table:
             found = self._vectors(table, Need())
             data = table.metadata
             groups = [data.row_group(i) for i in range(data.num_row_groups)]
@@ -73,8 +73,8 @@ class ParquetContent:
             return Layout(data.num_rows, found.dimension, row_bytes, cuts)
 
     def read(self, start: int, stop: int | None, need: Need) -> Iterator[Rows]:
-        """Yield rows, and no more of the table than is needed."""
-        with self._opened() as table:
+        """Yield rows, reading only the columns that are needed."""
+        with self._open() as table:
             found = self._vectors(table, need)
             words = self._word_column(table.schema_arrow) if need.words else None
             apart = [name for name in (words, need.weights) if name is not None]
@@ -83,46 +83,46 @@ class ParquetContent:
                 weights = None
                 if need.weights is not None:
                     weights = self._weights(batch.column(need.weights), start)
-                text: Any = wordless(len(vectors))
+                text: Any = empty_words(len(vectors))
                 if words is not None:
-                    no_nulls(batch.column(words), self._place, start, "word")
+                    check_no_nulls(batch.column(words), self._place, start, "word")
                     text = batch.column(words).to_pylist()
                 yield Rows(vectors, text, weights)
                 start += len(vectors)
 
-    def rewrite(self, map_: AffineMap, path: Path, told: Callable[[int], None]) -> int:
-        """Write the table with its vectors mapped, a row group for each batch."""
+    def rewrite(self, map_: AffineMap, path: Path, report: Callable[[int], None]) -> int:
+        """Write the table with its vectors mapped, one row group per batch."""
         done = 0
-        with self._opened() as table:
+        with self._open() as table:
             found = self._vectors(table, Need())
-            schema = _schema_after(table.schema_arrow, found.columns, map_.n_out, self._place)
+            schema = _output_schema(table.schema_arrow, found.columns, map_.n_out, self._place)
             options = _writer_options(table, found.columns)
             with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
                 for batch in _batches(table, 0, None, found, None):
-                    image = mapped(map_, self._matrix(batch, found, done), self._place, done)
-                    writer.write_batch(_replaced(batch, found.columns, image, schema))
+                    image = map_rows(map_, self._matrix(batch, found, done), self._place, done)
+                    writer.write_batch(_replace_vectors(batch, found.columns, image, schema))
                     done += batch.num_rows
-                    told(done)
+                    report(done)
         return done
 
     def _matrix(self, batch: Any, found: _Vectors, start: int) -> Array:  # noqa: ANN401
         columns = [batch.column(name) for name in found.columns]
-        return matrix_of(columns, found.dimension or 0, self._place, start)
+        return to_matrix(columns, found.dimension or 0, self._place, start)
 
     def _weights(self, column: Any, start: int) -> Array:  # noqa: ANN401
-        no_nulls(column, self._place, start, "weight")
+        check_no_nulls(column, self._place, start, "weight")
         weights: Array = column.to_numpy(zero_copy_only=False).astype(np.float64)
         wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if len(wrong):
             raise InvalidInputError(
-                f"{self._place}, row {start + wrong[0] + 1}: a weight is a number from 0, not "
-                f"{weights[wrong[0]]}"
+                f"{self._place}, row {start + wrong[0] + 1}: the weight is {weights[wrong[0]]}; "
+                "it must be finite and not negative"
             )
         return weights
 
     def _vectors(self, table: Any, need: Need) -> _Vectors:  # noqa: ANN401
         schema = table.schema_arrow
-        columns = self._chosen(schema, need)
+        columns = self._vector_columns(schema, need)
         kind = schema.field(columns[0]).type
         if pyarrow.types.is_floating(kind):
             return _Vectors(columns, len(columns), kind.bit_width // 8)
@@ -133,8 +133,8 @@ class ParquetContent:
         value = None if first is None or not first.num_rows else first.column(0)[0].as_py()
         return _Vectors(columns, None if value is None else len(value), itemsize)
 
-    def _chosen(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
-        """Return the list column, or the columns one for each dimension, that hold the vectors."""
+    def _vector_columns(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
+        """Return the list column, or the column of each dimension, that hold the vectors."""
         lists, numbers = float_columns(schema)
         if self._column is not None:
             lists = [name for name in lists if fnmatchcase(name, self._column)]
@@ -143,14 +143,16 @@ class ParquetContent:
         names = schema.names
         if need.weights is not None and need.weights not in names:
             raise InvalidInputError(
-                f"{self._place}: has no column {need.weights!r} of weights, but {', '.join(names)}"
+                f"{self._place}: no column {need.weights!r} for the weights; its columns are "
+                f"{', '.join(names)}"
             )
         if len(lists) > 1 or not (lists or numbers) or len(set(names)) != len(names):
-            which = "one list column" if self._column is None else f"{self._column!r} as a column"
+            found = "several" if len(lists) > 1 else "no"
+            matching = "" if self._column is None else f" matching {self._column!r}"
             raise InvalidInputError(
-                f"{self._place}: needs {which} of floats, or one column for each dimension; its "
-                f"columns are {', '.join(names)}; name one, or a pattern, with "
-                'column="NAME"'
+                f"{self._place}: found {found} columns of vectors{matching} among "
+                f"{', '.join(names)}; name one list column of floats, or a pattern for one column "
+                'per dimension, with column="NAME"'
             )
         return lists or numbers
 
@@ -158,7 +160,7 @@ class ParquetContent:
         words = word_columns(schema)
         if len(words) != 1:
             raise InvalidInputError(
-                f"{self._place}: which column holds the words is not clear; call it 'word'"
+                f"{self._place}: cannot tell which column holds the words; name it 'word'"
             )
         return words[0]
 
@@ -170,7 +172,7 @@ def _batches(
     found: _Vectors,
     columns: list[str] | None,
 ) -> Iterator[Any]:
-    """Yield batches of the row groups between two cuts."""
+    """Yield batches from the row groups between two cuts."""
     data = table.metadata
     sizes = [data.row_group(i).num_rows for i in range(data.num_row_groups)]
     bounds = pairwise(accumulate(sizes, initial=0))
@@ -183,13 +185,13 @@ def _batches(
             yield batch
 
 
-def _schema_after(schema: Any, columns: list[str], n_out: int, place: Place) -> Any:  # noqa: ANN401
-    """Return the schema of the mapped table: the same but for the length of the vectors."""
+def _output_schema(schema: Any, columns: list[str], n_out: int, place: Place) -> Any:  # noqa: ANN401
+    """Return the schema of the mapped table: the same except for the length of the vectors."""
     kind = schema.field(columns[0]).type
     if pyarrow.types.is_floating(kind):
         if n_out > len(columns):
             raise InvalidInputError(
-                f"{place}: {len(columns)} columns cannot take vectors of {n_out} numbers"
+                f"{place}: {len(columns)} columns cannot hold vectors of length {n_out}"
             )
         for name in columns[n_out:]:
             schema = schema.remove(schema.get_field_index(name))
@@ -200,7 +202,12 @@ def _schema_after(schema: Any, columns: list[str], n_out: int, place: Place) -> 
     return schema
 
 
-def _replaced(batch: Any, columns: list[str], image: Array, schema: Any) -> Any:  # noqa: ANN401
+def _replace_vectors(
+    batch: Any,  # noqa: ANN401
+    columns: list[str],
+    image: Array,
+    schema: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
     kind = schema.field(columns[0]).type
     if pyarrow.types.is_floating(kind):
         new = {name: pyarrow.array(image[:, i]) for i, name in enumerate(columns[: image.shape[1]])}
@@ -220,9 +227,9 @@ def _replaced(batch: Any, columns: list[str], image: Array, schema: Any) -> Any:
 
 
 def _writer_options(table: Any, columns: list[str]) -> dict[str, Any]:  # noqa: ANN401
-    """Return how the table was written, so that it is written so again.
+    """Return the options the table was written with, so that the output uses the same.
 
-    Vectors are neither looked up in dictionaries nor summed up in statistics: no two are alike.
+    Vectors get neither dictionaries nor statistics: no two are alike.
     """
     data = table.metadata
     if not data.num_row_groups:

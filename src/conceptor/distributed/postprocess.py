@@ -1,4 +1,4 @@
-"""From shards to shards in two passes over a cluster, restartable in between."""
+"""Post-process shards on a cluster in two passes; can be restarted at any point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
 from conceptor.distributed.content import Need
-from conceptor.distributed.gathering import COLUMN, RowWeights, complete
+from conceptor.distributed.gathering import COLUMN, RowWeights, require_moments
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.moments import gather
 from conceptor.distributed.output import check_output
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.progress import Progress
     from conceptor.distributed.shards import Paths, Shard
-    from conceptor.pipeline import Report
+    from conceptor.vectors.conversion import Report
 
 MAP_NAME = "map.safetensors"
 
@@ -48,33 +48,33 @@ def postprocess(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Report:
-    """Fit a method to shards and write them all, mapped, to a directory.
+    """Fit a method to shards and write the mapped shards to a directory.
 
-    The map is kept in the directory as `map.safetensors`. Called again after a crash with the same
-    shards and settings, this takes the map from there and goes on with the shards not yet done.
-    Rows that cannot be used, NaN say, are left out of the moments, a task's worth at a time; their
-    shard is not written, and an error names it after the others are done. Once it is repaired, the
-    same call finishes it, with the map the other shards were written with.
+    The map is saved in the directory as `map.safetensors`. Called again after a crash with the
+    same shards and settings, this loads the map and continues with the remaining shards. A piece
+    of a shard with a bad row (NaN, for example) is left out of the moments; its shard is not
+    written, and after all others are done an error names it. Once it is fixed, the same call
+    writes it with the same map as the other shards.
 
-    Parameters are those of `moments` and `transform`; `save_map` names a file for the map.
+    Parameters are those of `moments` and `transform`; `save_map` is a file to save the map to.
     """
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
     folder = Place.from_path(str(target), storage_options)
-    recipe = _single(method)
+    recipe = _single_recipe(method)
     request = {"method": recipe.name} | recipe.parameters
     request |= {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
     asked = {name: str(value) for name, value in request.items() if value is not None}
-    plan = Manifest(folder, "", asked, manifest.listing(shards))
+    plan = Manifest(folder, "", asked, manifest.describe_shards(shards))
     old = check_output(plan, force=force)
-    map_ = None if old is None else _saved(old)
+    map_ = None if old is None else _load_map(old)
     weighting = _weights(recipe, shards, weights, vocabulary)
     layouts = survey(shards, count=weighting.by_rank and map_ is None)
     solution = None
     if map_ is None:
         gathered = gather(shards, layouts, weighting, progress)
         plan.estimated_without = [failure.message for failure in gathered.failures]
-        solution = solve(recipe, complete(gathered, despite_failures=True))
+        solution = solve(recipe, require_moments(gathered, despite_failures=True))
         map_ = solution.map
         with publishing(folder / MAP_NAME) as path:
             map_.save(path)
@@ -95,22 +95,24 @@ def postprocess(
     return describe(report, solution)
 
 
-def _single(method: str | Recipe | LexiconRecipe) -> Recipe:
+def _single_recipe(method: str | Recipe | LexiconRecipe) -> Recipe:
     chain = parse_method(method) if isinstance(method, str) else (method,)
     if len(chain) != 1 or not isinstance(chain[0], Recipe):
-        raise InvalidInputError(f"{method}: shards take a single spectral method")
+        raise InvalidInputError(
+            f"{method}: only single spectral methods work on shards; choose one, such as cn"
+        )
     return chain[0]
 
 
 def _weights(
     recipe: Recipe, shards: Sequence[Shard], weights: str | None, vocabulary: str | None
 ) -> RowWeights:
-    """Choose what rows weigh; a column, or ranks through all shards, only where asked for."""
+    """Choose the row weights; a column, or ranks across all shards, only if requested."""
     if weights is not None and weights.startswith(COLUMN):
-        return RowWeights.from_choice(weights, vocabulary)
+        return RowWeights.parse(weights, vocabulary)
     words = _first_words(shards[0])
     if not words and weights is None:
-        return RowWeights.from_choice("uniform", vocabulary)
+        return RowWeights.parse("uniform", vocabulary)
     return RowWeights(
         choose_weights(
             recipe.words, lambda: words, weights=weights, vocabulary=vocabulary, ranked=False
@@ -119,7 +121,7 @@ def _weights(
 
 
 def _first_words(shard: Shard) -> list[str]:
-    """Return some words of a shard; none where it has none, or cannot be read."""
+    """Return some words of a shard; an empty list if it has none or cannot be read."""
     try:
         with closing(iter(shard.content.read(0, None, Need(words=True)))) as batches:  # type: ignore[type-var]
             return list(next(batches).words[:SAMPLE])
@@ -127,8 +129,8 @@ def _first_words(shard: Shard) -> list[str]:
         return []
 
 
-def _saved(old: Manifest) -> AffineMap:
-    """Return the map that the shards in a directory were written with."""
+def _load_map(old: Manifest) -> AffineMap:
+    """Load the map that the shards in a directory were written with."""
     place = old.folder / MAP_NAME
     if place.exists():
         with place.local_copy() as path:
@@ -136,6 +138,6 @@ def _saved(old: Manifest) -> AffineMap:
         if manifest.digest(map_) == old.map:
             return map_
     raise InvalidInputError(
-        f"{place}: not the map that {manifest.NAME} names; write to another directory, or "
-        "begin anew with force=True"
+        f"{place}: not the map recorded in {manifest.NAME}; write to another directory, or "
+        "start over with force=True"
     )

@@ -1,4 +1,4 @@
-"""Which shards there are, in which order, and how each is opened."""
+"""Finding shards, ordering them, and opening each in its format."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.npy import NpyContent
 from conceptor.distributed.parquet import ParquetContent
-from conceptor.distributed.storage import Place, state_of
+from conceptor.distributed.storage import Place, parse_state
 from conceptor.distributed.word_files import WordFileContent
 from conceptor.vectors import npy
-from conceptor.vectors.detect import target_format
+from conceptor.vectors.detect import choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ class Shard:
     Attributes
     ----------
     place
-        Where it is.
+        Its location.
     name
-        Its path below the directory that all have in common; it is written under the same name.
+        Its path relative to the common directory; the output gets the same name.
     size, stamp
-        Its bytes, and whatever else shows that it has changed since it was listed.
+        Its bytes, and a timestamp or checksum that shows whether it has changed.
     column
-        Which column holds the vectors, where that must be said.
+        The column that holds the vectors, if it must be named.
     """
 
     place: Place
@@ -48,39 +48,41 @@ class Shard:
 
     @property
     def content(self) -> Content:
-        """The shard opened by its format, which its first bytes tell."""
+        """The shard opened in its format, which is recognised by its first bytes."""
         head = self.place.head(6)
         if head.startswith(b"PAR1"):
             return ParquetContent(self.place, self.column)
         if self.column is not None:
-            raise InvalidInputError(f"{self.place}: only Parquet has columns; leave out column")
+            raise InvalidInputError(
+                f'{self.place}: only Parquet shards have columns; remove column="{self.column}"'
+            )
         if head.startswith(npy.MAGIC):
             return NpyContent(self.place)
         return WordFileContent(self.place)
 
     def check_unchanged(self) -> None:
-        """Raise where the file is no longer the one that was listed."""
+        """Raise if the file has changed since it was listed."""
         if self.place.state() != (self.size, self.stamp):
             raise InvalidInputError(
-                f"{self.place}: changed while it was worked on; run the same command again"
+                f"{self.place}: changed while it was being processed; repeat the same call"
             )
 
 
 def find_shards(
     source: Paths, column: str | None = None, options: Mapping[str, Any] | None = None
 ) -> list[Shard]:
-    """List the shards of a file, a directory, a pattern, or several of these, each once.
+    """List the shards in a file, a directory, a pattern, or several of these, without duplicates.
 
-    A directory stands for all vectors files below it, but for those whose names begin with a dot
-    or an underscore. What a directory or pattern yields is sorted by name, numbers by value
-    (`part-2` before `part-10`); a list is kept in its order.
+    A directory stands for all vectors files below it, except those whose names start with a dot
+    or an underscore. Directories and patterns are sorted by name, numbers by value (`part-2`
+    before `part-10`); a list keeps its order.
     """
     several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     found: dict[tuple[str, str], Shard] = {}
     for one in several:
         place = Place.from_path(os.fspath(one), options)
-        for root, path, info in _listed(place):
-            size, stamp = state_of(info)
+        for root, path, info in _list_files(place):
+            size, stamp = parse_state(info)
             name = str(PurePosixPath(path).relative_to(root))
             shard = Shard(Place(place.fs, path), name, size, stamp, column)
             found.setdefault((str(shard.place), path), shard)
@@ -89,17 +91,17 @@ def find_shards(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInputError(
-            f"{twice}: shards of this name come from two directories; name a directory above both"
+            f"{twice}: shards with this name come from two directories; pass a parent of both"
         )
     return shards
 
 
-def _listed(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Return root, path and file information of what a path or pattern stands for, sorted."""
+def _list_files(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Return root, path and file information of the files a path or pattern matches, sorted."""
     place.fs.invalidate_cache()
-    if _has_magic(place.path) and not place.fs.exists(place.path):
+    if _has_wildcard(place.path) and not place.fs.exists(place.path):
         parts = PurePosixPath(place.path).parts
-        first = next(i for i, part in enumerate(parts) if _has_magic(part))
+        first = next(i for i, part in enumerate(parts) if _has_wildcard(part))
         root = str(PurePosixPath(*parts[:first]))
         found = place.fs.glob(place.path, detail=True)
         files = {path: info for path, info in found.items() if info["type"] == "file"}
@@ -109,22 +111,22 @@ def _listed(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
         root = place.path
         found = place.fs.find(place.path, detail=True)
         files = {path: info for path, info in found.items() if _is_shard(path, root)}
-        formats = {target_format(Path(path))[0] for path in files}
+        formats = {choose_format(Path(path))[0] for path in files}
         if not files:
             raise InvalidInputError(f"{place}: no vectors files in this directory")
         if len(formats) > 1:
             raise InvalidInputError(
-                f"{place}: holds {' and '.join(sorted(formats))} files; choose with a pattern, "
-                "such as 'shards/*.parquet'"
+                f"{place}: contains {' and '.join(sorted(formats))} files; select one kind with a "
+                "pattern such as 'shards/*.parquet'"
             )
     elif place.fs.exists(place.path):
         root, files = place.parent.path, {place.path: place.fs.info(place.path)}
     else:
         raise InvalidInputError(f"{place}: no such file or directory")
-    return [(root, path, files[path]) for path in sorted(files, key=_by_value)]
+    return [(root, path, files[path]) for path in sorted(files, key=_natural_key)]
 
 
-def _has_magic(text: str) -> bool:
+def _has_wildcard(text: str) -> bool:
     return any(character in text for character in "*?[")
 
 
@@ -132,14 +134,14 @@ def _is_shard(path: str, root: str) -> bool:
     if any(part[0] in "._" for part in PurePosixPath(path).relative_to(root).parts):
         return False
     try:
-        target_format(Path(path))
+        choose_format(Path(path))
     except InvalidInputError:
         return False
     return True
 
 
-def _by_value(path: str) -> list[tuple[int, str]]:
-    """Order names as people do: runs of digits by their value."""
+def _natural_key(path: str) -> list[tuple[int, str]]:
+    """Return a sort key that compares runs of digits by value."""
     return [
         (int(part), "") if part.isdigit() else (-1, part)
         for part in re.findall(r"[0-9]+|[^0-9]+", path)

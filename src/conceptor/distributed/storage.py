@@ -1,10 +1,10 @@
-"""Files wherever fsspec finds them: listed, read in pieces, and written whole or not at all."""
+"""Files on any fsspec file system: read in pieces, written whole or not at all."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -15,12 +15,12 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import flushing, publish
+from conceptor.base.files import publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# What file systems call that which changes when a file does, the surest first.
+# Keys under which file systems report that a file has changed, most reliable first.
 _STAMPS = ("ETag", "etag", "md5Hash", "CRC", "mtime", "LastModified", "last_modified", "created")
 _LEFTOVER = re.compile(r"^\..+\.partial$")
 
@@ -34,10 +34,10 @@ class Place:
 
     @classmethod
     def from_path(cls, url: str, options: Mapping[str, Any] | None = None) -> Place:
-        """Find the file system of a path or URL; chains such as ``zip://*.npy::s3://…`` too."""
+        """Find the file system of a path or URL, including chains (``zip://*.npy::s3://…``)."""
         try:
             fs, path = fsspec.core.url_to_fs(url, **(options or {}))
-        except (ImportError, ValueError) as error:  # which name the package that is missing
+        except (ImportError, ValueError) as error:  # the error names the missing package
             raise InvalidInputError(f"{url}: {error}") from None
         return cls(fs, path)
 
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def is_local(self) -> bool:
-        """Whether the system opens it by its path."""
+        """Whether it is on the local file system."""
         return isinstance(self.fs, LocalFileSystem)
 
     @property
@@ -59,36 +59,36 @@ class Place:
 
     @property
     def parent(self) -> Place:
-        """The directory around it."""
+        """The directory it is in."""
         return Place(self.fs, str(PurePosixPath(self.path).parent))
 
     def exists(self) -> bool:
-        """Whether there is such a file now."""
+        """Whether the file exists now."""
         self.fs.invalidate_cache()
         return bool(self.fs.exists(self.path))
 
     def state(self) -> tuple[int, str]:
-        """Return the size, and whatever shows that the content changed."""
+        """Return the size and change stamp."""
         self.fs.invalidate_cache()
-        return state_of(self.fs.info(self.path))
+        return parse_state(self.fs.info(self.path))
 
-    def opened(self) -> BinaryIO:
+    def open(self) -> BinaryIO:
         """Open for reading."""
         return cast("BinaryIO", self.fs.open(self.path, "rb"))
 
     def head(self, size: int) -> bytes:
         """Read the first bytes."""
-        with self.opened() as file:
+        with self.open() as file:
             return file.read(size)
 
     def write(self, data: bytes) -> None:
-        """Put these bytes there, all or none."""
+        """Write these bytes, all or nothing."""
         with publishing(self) as path:
             path.write_bytes(data)
 
     @contextmanager
     def local_copy(self) -> Iterator[Path]:
-        """Yield a path the system opens: the file's own, or that of a copy."""
+        """Yield a local path: the file's own, or that of a temporary copy."""
         if self.is_local:
             yield Path(self.path)
             return
@@ -98,25 +98,21 @@ class Place:
             yield copy
 
 
-def state_of(info: Mapping[str, Any]) -> tuple[int, str]:
-    """Return size and stamp from what a file system says of a file."""
+def parse_state(info: Mapping[str, Any]) -> tuple[int, str]:
+    """Return size and change stamp from a file system's file information."""
     stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
     # A listing may give seconds where the file itself gives a date.
     seconds = stamp.timestamp() if isinstance(stamp, datetime) else stamp
     return int(info.get("size") or 0), str(seconds)
 
 
-def nothing_more() -> None:
-    """Agree to the publication of a file."""
-
-
 @contextmanager
-def publishing(place: Place, confirm: Callable[[], None] = nothing_more) -> Iterator[Path]:
-    """Yield a local path of the same name to write to; then the file appears, whole, at `place`.
+def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterator[Path]:
+    """Yield a local path to write to; after the block the file appears, whole, at `place`.
 
-    `confirm` is called before it does and may still raise. Locally the file is written in a
-    hidden directory beside and renamed. Elsewhere it is uploaded under another name and moved,
-    which every store does at once: a killed process leaves a name that `tidy` knows.
+    `check` is called just before and may still raise. A local file is written in a hidden
+    directory next to `place` and renamed; any other is uploaded under a temporary name and moved,
+    which every store does atomically. `tidy` removes what a killed process leaves behind.
     """
     if place.is_local:
         folder = Path(place.path).parent
@@ -126,9 +122,9 @@ def publishing(place: Place, confirm: Callable[[], None] = nothing_more) -> Iter
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
         path = Path(name) / place.name
-        with flushing(path) if place.is_local else nullcontext():
-            yield path
-        confirm()
+        yield path
+        if check is not None:
+            check()
         if place.is_local:
             publish(path, place.path)
         else:
@@ -147,7 +143,7 @@ def _upload(path: Path, place: Place) -> None:
 
 
 def tidy(folders: set[str], fs: Any) -> None:  # noqa: ANN401
-    """Remove what killed writers left behind in these directories."""
+    """Remove temporary files that killed writers left in these directories."""
     fs.invalidate_cache()
     for folder in folders:
         with suppress(FileNotFoundError):

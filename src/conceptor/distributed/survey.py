@@ -1,4 +1,4 @@
-"""What shards hold, looked at on the cluster, and how the work on them is cut into tasks."""
+"""Surveying shards on the cluster, and dividing the work on them into tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.distributed.cluster import Tally, delayed, lost, outcomes
+from conceptor.distributed.cluster import Tally, delayed, describe_error, run_tasks
 from conceptor.distributed.word_files import WordFileContent
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from conceptor.distributed.content import Layout
     from conceptor.distributed.shards import Shard
 
-# A task handles about this many bytes: seconds of work against a millisecond of scheduling.
+# A task handles about this many bytes: seconds of work for a millisecond of scheduling.
 TASK_BYTES = 128 << 20
-_SHARDS_LOOKED_AT = 32
+_SHARDS_PER_TASK = 32
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,26 +26,27 @@ Others = ParamSpec("Others")
 
 
 class Failure(NamedTuple):
-    """Why a shard could not be used; `invalid` where its content is to blame."""
+    """Why a shard could not be used; `invalid` if its content is at fault."""
 
     shard: str
     message: str
     invalid: bool = True
 
 
-def attempted(
+def attempt(
     action: Callable[Concatenate[Shard, Others], Result],
     shard: Shard,
     *others: Others.args,
     **options: Others.kwargs,
 ) -> Result | Failure:
-    """Return the action's result, or why it failed in words, which travel better than errors."""
+    """Return the action's result, or a Failure: text travels between processes, errors may not."""
     try:
         return action(shard, *others, **options)
     except ConceptorError as error:
-        said = str(error)
-        named = said if str(shard.place) in said else f"{shard.place}: {said}"
-        return Failure(shard.name, named, isinstance(error, InvalidInputError))
+        message = str(error)
+        if str(shard.place) not in message:
+            message = f"{shard.place}: {message}"
+        return Failure(shard.name, message, isinstance(error, InvalidInputError))
     except OSError as error:
         return Failure(shard.name, f"{shard.place}: {error.strerror or error}", invalid=False)
 
@@ -53,24 +54,26 @@ def attempted(
 def survey(
     shards: Sequence[Shard], *, count: bool = False, dimension: int | None = None
 ) -> list[Layout | Failure]:
-    """Look at all shards; `count` the rows also where this takes a pass over the shard.
+    """Return each shard's layout; with `count`, count rows even if that takes a full pass.
 
-    Shards have failed if their vectors are not of `dimension`, by default that of most shards.
+    A shard fails if its vectors do not have `dimension`, by default that of most shards.
     """
-    step = 1 if count else _SHARDS_LOOKED_AT
+    step = 1 if count else _SHARDS_PER_TASK
     groups = [shards[i : i + step] for i in range(0, len(shards), step)]
-    run = Tally("listing", [None] * len(groups), silent)
+    tally = Tally("listing", [None] * len(groups), silent)
+    tasks = [delayed(_survey_group, pure=False)(group, count) for group in groups]
     found: dict[int, list[Layout | Failure]] = {}
-    for i, result in outcomes([delayed(_look, pure=False)(g, count) for g in groups], run):
+    for i, result in run_tasks(tasks, tally):
         if isinstance(result, BaseException):
-            result = [Failure(shard.name, lost(result), invalid=False) for shard in groups[i]]
+            why = describe_error(result)
+            result = [Failure(shard.name, why, invalid=False) for shard in groups[i]]
         found[i] = result
     layouts = [layout for i in range(len(groups)) for layout in found[i]]
-    return _agreeing(shards, layouts, dimension)
+    return _check_dimensions(shards, layouts, dimension)
 
 
-def _look(shards: Iterable[Shard], count: bool) -> list[Layout | Failure]:
-    return [attempted(_layout, shard, count) for shard in shards]
+def _survey_group(shards: Iterable[Shard], count: bool) -> list[Layout | Failure]:
+    return [attempt(_layout, shard, count) for shard in shards]
 
 
 def _layout(shard: Shard, count: bool) -> Layout:
@@ -82,7 +85,7 @@ def _layout(shard: Shard, count: bool) -> Layout:
     return layout
 
 
-def _agreeing(
+def _check_dimensions(
     shards: Sequence[Shard], layouts: Sequence[Layout | Failure], dimension: int | None
 ) -> list[Layout | Failure]:
     found = Counter(
@@ -94,7 +97,7 @@ def _agreeing(
     return [
         Failure(
             shard.name,
-            f"{shard.place}: vectors of {layout.dimension} numbers instead of {wanted}",
+            f"{shard.place}: vectors have length {layout.dimension}, expected {wanted}",
         )
         if not isinstance(layout, Failure) and layout.dimension not in (None, wanted)
         else layout
@@ -102,26 +105,26 @@ def _agreeing(
     ]
 
 
-def rows_in(counts: Iterable[int | None]) -> int | None:
-    """Add up rows, if all are known."""
+def sum_rows(counts: Iterable[int | None]) -> int | None:
+    """Add up row counts; None if any is unknown."""
     known = list(counts)
     return None if None in known else sum(filter(None, known))
 
 
-def packed(items: Iterable[Item], size: Callable[[Item], int]) -> list[tuple[Item, ...]]:
-    """Put consecutive items together while they make no more than a task."""
-    packs: list[list[Item]] = []
+def group_by_size(items: Iterable[Item], size: Callable[[Item], int]) -> list[tuple[Item, ...]]:
+    """Group consecutive items, each group no larger than a task unless it is a single item."""
+    groups: list[list[Item]] = []
     room = 0
     for item in items:
-        if not packs or size(item) > room:
-            packs.append([])
+        if not groups or size(item) > room:
+            groups.append([])
             room = TASK_BYTES
-        packs[-1].append(item)
+        groups[-1].append(item)
         room -= size(item)
-    return [tuple(pack) for pack in packs]
+    return [tuple(group) for group in groups]
 
 
-def complaint(failures: Sequence[Failure]) -> str:
-    """Name the first failure, and how many more there are."""
+def summarize(failures: Sequence[Failure]) -> str:
+    """Return the first failure's message and how many more there are."""
     more = f" (and {len(failures) - 1} more shards)" if len(failures) > 1 else ""
     return f"{failures[0].message}{more}"

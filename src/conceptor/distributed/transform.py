@@ -1,4 +1,4 @@
-"""A map over shards on a cluster: shard to shard, restartable."""
+"""Apply a map to shards on a cluster; can be restarted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,22 @@ from threadpoolctl import threadpool_limits
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
-from conceptor.distributed.arrays import mapped_array
-from conceptor.distributed.cluster import Tally, delayed, lost, outcomes
+from conceptor.distributed.arrays import map_array
+from conceptor.distributed.cluster import Tally, delayed, describe_error, run_tasks
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.npy import words_beside
 from conceptor.distributed.output import bind, check_output
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.storage import Place, publishing, tidy
-from conceptor.distributed.survey import Failure, attempted, complaint, packed, rows_in, survey
-from conceptor.pipeline import Report
+from conceptor.distributed.survey import (
+    Failure,
+    attempt,
+    group_by_size,
+    sum_rows,
+    summarize,
+    survey,
+)
+from conceptor.vectors.conversion import Report
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
-    from conceptor.distributed.cluster import Teller
+    from conceptor.distributed.cluster import Reporter
     from conceptor.distributed.content import Layout
     from conceptor.distributed.shards import Paths
 
@@ -58,36 +65,37 @@ def transform(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Report | DaskArray:
-    """Write shards, mapped, to a directory under the same names; of a Dask array, return another.
+    """Write mapped shards to a directory under the same names; map a Dask array lazily.
 
-    Each shard appears whole. `manifest.json` in the directory says what was done with which map.
-    Called again after a crash, this goes on with the shards that are not done. A shard with a bad
-    row fails, the others are written all the same; once it is repaired, another call finishes it.
+    Each shard appears whole. `manifest.json` in the directory records which shards were written
+    with which map. Called again after a crash, this continues with the remaining shards. A shard
+    with a bad row fails while the others are still written; once it is fixed, another call
+    finishes it.
 
     Parameters
     ----------
     map_
-        What to apply.
+        The map to apply.
     source, column, storage_options, progress
         As for `moments`.
     target
-        The directory, on any file system that fsspec knows.
+        The output directory, on any file system that fsspec supports.
     force
-        Begin anew even if the directory holds shards of another map or input.
+        Start over even if the directory holds shards of another map or input.
 
     Raises
     ------
     InvalidInputError
-        Where the directory belongs to another map or input; or, after all other shards have been
-        done, for the first that could not be.
+        If the directory belongs to another map or input; or, after all other shards are done, for
+        the first shard that failed.
     """
     if isinstance(source, DaskArray):
-        return mapped_array(map_, source)
+        return map_array(map_, source)
     if target is None:
-        raise InvalidInputError("shards are written to a directory: name it as `target`")
+        raise InvalidInputError("no target directory for the shards; pass one as `target`")
     shards = find_shards(source, column, storage_options)
     folder = Place.from_path(str(target), storage_options)
-    plan = Manifest(folder, manifest.digest(map_), None, manifest.listing(shards))
+    plan = Manifest(folder, manifest.digest(map_), None, manifest.describe_shards(shards))
     check_output(plan, force=force)
     layouts = survey(shards, dimension=map_.n_in)
     return transform_shards(map_, shards, layouts, plan, force=force, progress=progress)
@@ -102,11 +110,11 @@ def transform_shards(
     force: bool,
     progress: Progress,
 ) -> Report:
-    """Do what is not yet done of a plan, keeping its record."""
+    """Write the shards of a plan that are not yet done, and keep its manifest up to date."""
     started = time.perf_counter()
     failures = [each for each in layouts if isinstance(each, Failure)]
     if len(failures) == len(shards):
-        raise _error(failures, complaint(failures))
+        raise _make_error(failures, summarize(failures))
     bind(plan, force=force)
     sound = {
         shard.name: (shard, layout)
@@ -117,17 +125,17 @@ def transform_shards(
         if layout.rows is not None:
             plan.shards[name]["rows"] = layout.rows
     todo = [sound[name] for name in sound if "done" not in plan.shards[name]]
-    failures += _carry_out(map_, todo, plan, progress)
+    failures += _write_shards(map_, todo, plan, progress)
     for failure in failures:
         plan.shards[failure.shard]["failed"] = failure.message
     plan.write()
     tidy({(plan.folder / name).parent.path for name in plan.shards}, plan.folder.fs)
     if failures:
         done = sum("done" in shard for shard in plan.shards.values())
-        raise _error(
+        raise _make_error(
             failures,
-            f"{complaint(failures)}; the other {done} of {len(shards)} shards are done: once this "
-            "is put right, the same call finishes the rest",
+            f"{summarize(failures)}; the other {done} of {len(shards)} shards are done: fix this "
+            "and repeat the same call to finish the rest",
         )
     seconds = time.perf_counter() - started
     report = Report(dimension=map_.n_in, seconds=seconds)
@@ -135,48 +143,50 @@ def transform_shards(
     report.words = sum(filter(None, rows))
     report.megabytes_per_second = sum(shard.size for shard, _ in todo) / 1e6 / seconds
     if len(todo) < len(shards):
-        report.remarks.append(f"{len(shards) - len(todo)} of {len(shards)} shards were done before")
+        report.remarks.append(
+            f"{len(shards) - len(todo)} of {len(shards)} shards were already done"
+        )
     if None in rows:
-        report.remarks.append(f"{rows.count(None)} of those were not counted")
+        report.remarks.append(f"the words of {rows.count(None)} of those were not counted")
     return report
 
 
-def _error(failures: Sequence[Failure], message: str) -> ConceptorError:
-    """Blame the input if it is to blame for the first failure."""
+def _make_error(failures: Sequence[Failure], message: str) -> ConceptorError:
+    """Return an InvalidInputError if the first failure is the input's fault."""
     return InvalidInputError(message) if failures[0].invalid else ConceptorError(message)
 
 
-class _Done(NamedTuple):
+class _Written(NamedTuple):
     shard: str
     size: int
     rows: int | None
 
 
-def _carry_out(
+def _write_shards(
     map_: AffineMap,
     todo: Sequence[tuple[Shard, Layout]],
     plan: Manifest,
     progress: Progress,
 ) -> list[Failure]:
-    """Have workers write shards; record them as they come."""
-    packs = packed(todo, lambda item: item[0].size)
-    rows = [rows_in(layout.rows for _, layout in pack) for pack in packs]
+    """Write shards on the workers; record each as it completes."""
+    groups = group_by_size(todo, lambda item: item[0].size)
+    rows = [sum_rows(layout.rows for _, layout in group) for group in groups]
     tally = Tally("writing", rows, progress)
     shared = delayed(map_, pure=False, traverse=False)
     tasks = [
         delayed(_rewrite, pure=False)(
-            [shard for shard, _ in pack], shared, plan.folder, plan.map, tally.teller(unit)
+            [shard for shard, _ in group], shared, plan.folder, plan.map, tally.reporter(unit)
         )
-        for unit, pack in enumerate(packs)
+        for unit, group in enumerate(groups)
     ]
     failures = []
     recorded = time.monotonic()
-    for unit, results in outcomes(tasks, tally):
+    for unit, results in run_tasks(tasks, tally):
         if isinstance(results, BaseException):
-            said = lost(results)
+            why = describe_error(results)
             results = [
-                Failure(shard.name, f"{shard.place}: {said}", invalid=False)
-                for shard, _ in packs[unit]
+                Failure(shard.name, f"{shard.place}: {why}", invalid=False)
+                for shard, _ in groups[unit]
             ]
         for result in results:
             if isinstance(result, Failure):
@@ -192,21 +202,21 @@ def _carry_out(
 
 
 def _rewrite(
-    shards: Sequence[Shard], map_: AffineMap, folder: Place, digest: str, teller: Teller
-) -> list[_Done | Failure]:
-    """Write a few shards, one after another; a task."""
+    shards: Sequence[Shard], map_: AffineMap, folder: Place, digest: str, reporter: Reporter
+) -> list[_Written | Failure]:
+    """Write a few shards, one after another (runs as a task)."""
     with threadpool_limits(1):
-        return [attempted(_rewrite_one, shard, map_, folder, digest, teller) for shard in shards]
+        return [attempt(_rewrite_one, shard, map_, folder, digest, reporter) for shard in shards]
 
 
 def _rewrite_one(
-    shard: Shard, map_: AffineMap, folder: Place, digest: str, teller: Teller
-) -> _Done:
+    shard: Shard, map_: AffineMap, folder: Place, digest: str, reporter: Reporter
+) -> _Written:
     place = folder / shard.name
-    if place.exists():  # by a worker that died before it could say so
-        return _Done(shard.name, place.state()[0], None)
+    if place.exists():  # written by a worker that died before reporting it
+        return _Written(shard.name, place.state()[0], None)
 
-    def confirm() -> None:
+    def check() -> None:
         manifest.check_bound(folder, digest)
         shard.check_unchanged()
 
@@ -214,7 +224,7 @@ def _rewrite_one(
     if words is not None:
         with words.local_copy() as copy, publishing(place.parent / words.name) as path:
             shutil.copyfile(copy, path)
-    with publishing(place, confirm) as path:
-        rows = shard.content.rewrite(map_, path, teller)
-    teller.shard_done(rows)
-    return _Done(shard.name, place.state()[0], rows)
+    with publishing(place, check) as path:
+        rows = shard.content.rewrite(map_, path, reporter)
+    reporter.finish_shard(rows)
+    return _Written(shard.name, place.state()[0], rows)

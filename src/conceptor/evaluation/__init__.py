@@ -1,6 +1,6 @@
-"""Benchmarks for word vectors, whoever made them."""
+"""Benchmarks for word vectors from any source."""
 
-from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load
+from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load_battery
 from conceptor.evaluation.result import Evaluation, Row
 from conceptor.evaluation.task import Missing, Outcome, Task
 from conceptor.vectors.table import WordVectors
@@ -16,5 +16,5 @@ __all__ = [
     "Task",
     "WordVectors",
     "evaluate",
-    "load",
+    "load_battery",
 ]

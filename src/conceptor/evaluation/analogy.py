@@ -1,4 +1,4 @@
-"""The Google analogies: a is to b as c is to d, by 3CosAdd."""
+"""The Google analogies (a is to b as c is to d), answered by 3CosAdd."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation.statistics import Accuracy, Among
+from conceptor.evaluation.statistics import Accuracy
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CANDIDATES", "FILE", "Analogy", "read_analogies"]
 
 FILE = "analogy/questions-words.txt"
-# The number of words among which word2vec's own evaluation script looks for the answer.
+# word2vec's own evaluation script searches this many words for the answer.
 CANDIDATES = 30_000
 _BLOCK = 1024
 
@@ -33,10 +33,9 @@ _BLOCK = 1024
 class Analogy:
     """Share of questions (a, b, c, d) where d is nearest to b − a + c, with a, b and c excluded.
 
-    The answer is sought among the first `candidates` words, which in a file sorted by frequency
-    are the most frequent ones; a question with a word outside them is missing. Unlike elsewhere
-    words are always looked up in lower case too, as word2vec's tool and gensim do: the questions
-    capitalise names.
+    Only the first `candidates` words are searched, the most frequent ones in a file sorted by
+    frequency; a question with any other word is missing. Unlike in other tasks, words are always
+    looked up in lower case too, as word2vec's tool and gensim do: the questions capitalise names.
     """
 
     dataset: str
@@ -52,32 +51,24 @@ class Analogy:
         return frozenset(words | {word.lower() for word in words})
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Answer the questions; one product of questions and candidates, in blocks."""
+        """Answer the questions with one product of questions and candidates, in blocks."""
         flat = [word for question in self.questions for word in question]
         rows = vectors.rows(flat, lowercase=True).reshape(-1, 4)
         limit = min(self.candidates, len(vectors))
         known = np.asarray(((rows >= 0) & (rows < limit)).all(axis=1))
         correct = np.zeros(len(rows), dtype=np.bool_)
-        correct[known] = _answered(_unit(vectors.vectors[:limit]), rows[known])
-        kept = np.ones_like(known) if missing is Missing.ZERO else known
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(known.sum()),
-            total=len(rows),
-            statistic=Among(Accuracy(correct[kept]), kept),
-        )
+        correct[known] = _answer(_unit(vectors.vectors[:limit]), rows[known])
+        return Outcome.from_items(self, known, missing, lambda kept: Accuracy(correct[kept]))
 
 
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    # Single precision halves the time of a product that is most of the battery's work.
+    # Single precision halves the time of this product, which dominates the battery.
     unit = vectors.astype(np.float64)
     norms = np.linalg.norm(unit, axis=1, keepdims=True)
     return (unit / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
 
-def _answered(unit: NDArray[np.float32], questions: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _answer(unit: NDArray[np.float32], questions: NDArray[np.intp]) -> NDArray[np.bool_]:
     correct = np.zeros(len(questions), dtype=np.bool_)
     for start in range(0, len(questions), _BLOCK):
         a, b, c, d = questions[start : start + _BLOCK].T
@@ -90,7 +81,7 @@ def _answered(unit: NDArray[np.float32], questions: NDArray[np.intp]) -> NDArray
 
 
 def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -> list[Analogy]:
-    """Read the questions; sections called `gram…` are syntactic, the others semantic."""
+    """Read the questions; sections named `gram…` are syntactic, the others semantic."""
     kinds: dict[str, list[tuple[str, str, str, str]]] = {
         "Google semantic": [],
         "Google syntactic": [],

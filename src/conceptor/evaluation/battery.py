@@ -1,4 +1,4 @@
-"""Every benchmark at once: which there are, their data, and `evaluate`."""
+"""All benchmarks together: loading them, and `evaluate`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conceptor.evaluation.task import Task
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load"]
+__all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load_battery"]
 
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
 FAMILIES = (*PAPER_FAMILIES, "analogy", "sts-b")
@@ -27,7 +27,7 @@ FAMILIES = (*PAPER_FAMILIES, "analogy", "sts-b")
 
 @dataclass(frozen=True, eq=False)
 class Battery:
-    """Benchmarks that are ready to run, and those whose data could not be had."""
+    """Benchmarks that are ready to run, and the reasons why others are missing."""
 
     tasks: Sequence[Task]
     missing: dict[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Battery:
 
     @property
     def first(self) -> int:
-        """How many leading words of the file are needed besides."""
+        """How many of the file's first words are needed as well."""
         return max((t.candidates for t in self.tasks if isinstance(t, analogy.Analogy)), default=0)
 
     def run(
@@ -63,43 +63,43 @@ def evaluate(
     Parameters
     ----------
     vectors : path, WordVectors, (words, array), mapping or gensim KeyedVectors
-        What is scored; it is read only, and of a file only the words that are asked for are kept.
-    tasks : names out of `FAMILIES`, or a Battery
+        The vectors to score; only the words in the benchmarks are kept in memory.
+    tasks : names from `FAMILIES`, or a Battery
         A battery loaded once can score many sets of vectors.
     name : str
-        How the result calls the vectors; by default the path.
+        Name of the vectors in the result; by default the path.
     missing : Missing
-        What becomes of words that the vectors lack.
+        How out-of-vocabulary words are handled.
     data : path, optional
-        Where the benchmark files are; default as in `conceptor.data.registry`.
+        Directory with the benchmark files; default as in `conceptor.data.registry`.
 
     Returns
     -------
     Evaluation
-        Prints well, converts `to_frame()` and `to_dict()`.
+        Can be printed, or converted with `to_frame()` and `to_dict()`.
     """
     if missing not in tuple(Missing):
         known = ", ".join(Missing)
-        raise InvalidInputError(f"missing words: choose one of {known}, not {missing!r}")
-    battery = tasks if isinstance(tasks, Battery) else load(tasks, data)
+        raise InvalidInputError(f"missing is {missing!r}; it must be one of {known}")
+    battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
     rows = collect_rows(vectors, battery.words, battery.first)
     return battery.run(rows, name or vectors_name(vectors), Missing(missing))
 
 
-def load(
+def load_battery(
     families: Iterable[str] = PAPER_FAMILIES,
     data: str | os.PathLike[str] | None = None,
     *,
-    start: categorization.Start = categorization.Start.CATEGORIES,
+    start: categorization.KMeansStart = categorization.KMeansStart.CATEGORIES,
     offline: bool = False,
     progress: datasets.Bars | None = None,
 ) -> Battery:
-    """Read the benchmarks of these families, fetching their files where need be."""
+    """Read the benchmarks of these families, downloading their files if necessary."""
     wanted = list(dict.fromkeys(families))
     unknown = [family for family in wanted if family not in FAMILIES]
     if unknown or not wanted:
-        named = f"no task is called {unknown[0]!r}" if unknown else "no task was named"
-        raise InvalidInputError(f"{named}; the tasks are {', '.join(FAMILIES)}")
+        found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
+        raise InvalidInputError(f"{found}; choose from {', '.join(FAMILIES)}")
     files = [file for family in wanted for file in _FILES[family]]
     paths, missing = datasets.gather(files, data, offline=offline, progress=progress)
     tasks: list[Task] = []

@@ -1,4 +1,4 @@
-"""Concept categorisation: do clusters of vectors agree with human categories."""
+"""Concept categorisation: how well clusters of vectors match human categories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation.statistics import Among, Purity
+from conceptor.evaluation.statistics import Purity
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["FILES", "Categorization", "Start", "lloyd"]
+__all__ = ["FILES", "Categorization", "KMeansStart", "lloyd"]
 
 FILES = {
     "ESSLLI": "categorization/essli-2008.csv",
@@ -32,12 +32,12 @@ FILES = {
 }
 
 
-class Start(StrEnum):
-    """Where k-means begins.
+class KMeansStart(StrEnum):
+    """Initial centroids of k-means.
 
-    CATEGORIES takes the categories' own mean vectors: no luck of the draw, but the start uses the
-    labels that the score is measured against, so figures are higher than blind clustering gives.
-    PLUSPLUS is what others do: k-means++ with many starts, the tightest clustering kept.
+    CATEGORIES uses the mean vector of each category: nothing random, but it sees the labels that
+    the score is measured against, so scores are higher than those of blind clustering.
+    PLUSPLUS is the usual choice: k-means++ with many starts, keeping the tightest clustering.
     """
 
     CATEGORIES = "categories"
@@ -51,15 +51,15 @@ class Categorization:
     dataset: str
     concepts: Sequence[str]
     labels: Sequence[str]
-    start: Start = Start.CATEGORIES
+    start: KMeansStart = KMeansStart.CATEGORIES
     task = "categorization"
     metric = "purity"
 
     @classmethod
     def read(
-        cls, dataset: str, path: str | os.PathLike[str], start: Start = Start.CATEGORIES
+        cls, dataset: str, path: str | os.PathLike[str], start: KMeansStart = KMeansStart.CATEGORIES
     ) -> Categorization:
-        """Read rows "number,category,concept" below a header; rows without a concept are none."""
+        """Read rows "number,category,concept" below a header; skip rows without a concept."""
         concepts: list[str] = []
         labels: list[str] = []
         with Path(path).open(encoding="utf-8", newline="") as lines:
@@ -79,7 +79,7 @@ class Categorization:
         return frozenset(self.concepts) | {concept.lower() for concept in self.concepts}
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Cluster the vectors of the concepts that are known and compare with the categories."""
+        """Cluster the vectors of the known concepts and compare with the categories."""
         rows = vectors.rows(self.concepts, lowercase=missing is Missing.LOWERCASE)
         known = rows >= 0
         categories = np.unique(np.asarray(self.labels), return_inverse=True)[1]
@@ -87,20 +87,14 @@ class Categorization:
         if known.any():
             points = vectors.vectors[rows[known]].astype(np.float64)
             clusters[known] = self._cluster(points, categories[known])
-        kept = np.ones_like(known) if missing is Missing.ZERO else known
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(known.sum()),
-            total=len(rows),
-            statistic=Among(Purity(clusters[kept], categories[kept]), kept),
+        return Outcome.from_items(
+            self, known, missing, lambda kept: Purity(clusters[kept], categories[kept])
         )
 
     def _cluster(
         self, points: NDArray[np.float64], categories: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        if self.start is Start.CATEGORIES:
+        if self.start is KMeansStart.CATEGORIES:
             return lloyd(points, means_by_group(points, categories))
         from sklearn.cluster import KMeans
 
@@ -111,7 +105,7 @@ class Categorization:
 
 
 def means_by_group(points: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the mean of each group's points, groups in sorted order."""
+    """Return the mean of each group's points, in sorted order of the groups."""
     _, member, sizes = np.unique(group, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), points.shape[1]))
     np.add.at(sums, member, points)
@@ -121,16 +115,16 @@ def means_by_group(points: NDArray[np.float64], group: NDArray[np.intp]) -> NDAr
 def lloyd(
     points: NDArray[np.float64], centroids: NDArray[np.float64], *, iterations: int = 300
 ) -> NDArray[np.intp]:
-    """Return each point's cluster after Lloyd's algorithm from given centroids.
+    """Return each point's cluster after Lloyd's algorithm from the given centroids.
 
-    Runs until no point changes its cluster. Deterministic: a point as near to two centroids goes
-    to the first, and a cluster that loses all its points keeps its centroid. One matrix product
-    of points and centroids for each iteration.
+    Runs until no point changes its cluster. Deterministic: ties go to the first centroid, and a
+    cluster that loses all its points keeps its centroid. Each iteration costs one matrix product
+    of points and centroids.
     """
     centroids = centroids.copy()
     labels = np.full(len(points), -1, dtype=np.intp)
     for _ in range(iterations):
-        # |x - c|² without the |x|² that all centroids share.
+        # |x - c|² without |x|², which is the same for all centroids.
         distances = np.einsum("ij,ij->i", centroids, centroids) - 2 * (points @ centroids.T)
         nearest = distances.argmin(axis=1)
         if np.array_equal(nearest, labels):

@@ -1,4 +1,4 @@
-"""Cosines of pairs of vectors, whatever their size."""
+"""Cosines of pairs of vectors, safe for very small and very large numbers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["cosines"]
 def cosines(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
     """Return the cosine of each row of `left` with the same row of `right`, 0 for a zero row.
 
-    Rows are scaled by their largest component first: the squares of very small or very large
-    components would leave the range of the floating type. Identical rows give exactly the same
-    value whatever their length, so ties stay ties.
+    Rows are scaled by their largest component first, because the squares of very small or very
+    large components would underflow or overflow. Parallel rows give exactly the same value
+    whatever their length, so ties stay ties.
     """
     left, right = _unit_rows(left), _unit_rows(right)
     return np.asarray(np.einsum("ij,ij->i", left, right), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The outcome of a battery: rows, years and means, for people, notebooks and programs."""
+"""The result of a battery: rows, years and means, as text, HTML, JSON or a data frame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ YEARS = ("2012", "2013", "2014", "2015")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of results; a year's line is the plain mean of its tasks."""
+    """One row of results; a year's row is the plain mean of its tasks."""
 
     task: str
     dataset: str
@@ -34,7 +34,7 @@ class Row:
     total: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; an undefined score becomes None, which JSON can hold."""
+        """Return the JSON form, with None for an undefined score."""
         return asdict(self) | {"score": None if math.isnan(self.score) else self.score}
 
 
@@ -45,11 +45,11 @@ class Evaluation:
     Attributes
     ----------
     vectors : str
-        What was scored.
+        Name of the vectors.
     outcomes : sequence of Outcome
         One for each dataset.
     missing : mapping of str to str
-        Datasets that could not be had, and why.
+        Datasets that were not found, and why.
     """
 
     vectors: str
@@ -62,7 +62,7 @@ class Evaluation:
         return list(dict.fromkeys(outcome.task for outcome in self.outcomes))
 
     def rows(self, *, years: bool = True) -> list[Row]:
-        """Return a row for each dataset and, with `years`, for each complete year of STS."""
+        """Return a row for each dataset and, with `years`, for each year of STS."""
         rows = [Row(o.task, o.dataset, o.metric, o.score, o.used, o.total) for o in self.outcomes]
         return rows + self.years() if years else rows
 
@@ -85,11 +85,11 @@ class Evaluation:
         return years
 
     def of_family(self, family: str) -> list[Outcome]:
-        """Return the outcomes that a family's mean is about; SICK stands by itself."""
+        """Return the outcomes that belong to a family's mean; SICK does not."""
         return [o for o in self.outcomes if o.task == family and o.dataset != "SICK"]
 
     def mean_outcomes(self, family: str) -> list[Outcome]:
-        """Return what a family's mean is taken over: those with a defined score."""
+        """Return the outcomes that a family's mean is over: those with a defined score."""
         return [outcome for outcome in self.of_family(family) if not math.isnan(outcome.score)]
 
     def means(self) -> dict[str, float]:

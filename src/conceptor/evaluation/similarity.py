@@ -1,4 +1,4 @@
-"""Word similarity: how well cosines rank word pairs as people do."""
+"""Word similarity: how well cosines agree with human rankings of word pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.cosines import cosines
-from conceptor.evaluation.statistics import Among, SpearmanCorrelation
+from conceptor.evaluation.statistics import SpearmanCorrelation
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class WordSimilarity:
 
     @classmethod
     def read(cls, dataset: str, path: str | os.PathLike[str]) -> WordSimilarity:
-        """Read "word word score" lines, separated by white space; lines with # are comments."""
+        """Read "word word score" lines, separated by white space; # starts a comment line."""
         pairs: list[tuple[str, str]] = []
         gold: list[float] = []
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
@@ -75,14 +75,7 @@ class WordSimilarity:
         known = (left >= 0) & (right >= 0)
         predicted = np.zeros(len(self.pairs))
         predicted[known] = cosines(vectors.vectors[left[known]], vectors.vectors[right[known]])
-        kept = np.ones_like(known) if missing is Missing.ZERO else known
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(known.sum()),
-            total=len(self.pairs),
-            statistic=Among(
-                SpearmanCorrelation(predicted[kept], np.asarray(self.gold)[kept]), kept
-            ),
+        gold = np.asarray(self.gold)
+        return Outcome.from_items(
+            self, known, missing, lambda kept: SpearmanCorrelation(predicted[kept], gold[kept])
         )

@@ -1,14 +1,15 @@
-"""Scores as functions of item weights, and the paired bootstrap built on that.
+"""Scores as functions of item weights, and the paired bootstrap built on them.
 
 A resample of n items is a vector of n counts. Every score here takes a matrix of such vectors,
-one resample in each column, and returns one value for each: the score itself is the resample that
-takes every item once, so a figure and its interval come from the same code. No resample is ever
-sorted again: ranks within a resample are running sums of its counts along one fixed order.
+one resample per column, and returns one value per column. The score itself is the resample that
+takes every item once, so a score and its interval come from the same code. Resamples are never
+sorted: ranks within a resample are running sums of its counts along one fixed order.
 """
 
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
-    Weights = NDArray[np.float64]
+    ItemWeights = NDArray[np.float64]
 
 __all__ = [
     "Accuracy",
-    "Among",
     "Differences",
     "Interval",
+    "Masked",
     "PearsonCorrelation",
     "Purity",
     "SpearmanCorrelation",
@@ -40,7 +41,7 @@ __all__ = [
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
-# Items × resamples handled at once: bounds the temporary matrices to some megabytes each.
+# Items × resamples per block: keeps temporary matrices to a few megabytes each.
 _ELEMENTS = 500_000
 
 
@@ -51,18 +52,18 @@ class Statistic(Protocol):
     def size(self) -> int:
         """Number of items."""
 
-    def __call__(self, weights: Weights) -> Vector:
+    def __call__(self, weights: ItemWeights) -> Vector:
         """Return the score for each column of `weights` (items × resamples); nan if undefined."""
 
 
 def value(statistic: Statistic) -> float:
-    """Return the score itself: every item once."""
+    """Return the score with every item counted once."""
     return float(statistic(np.ones((statistic.size, 1)))[0])
 
 
 @dataclass(frozen=True, eq=False)
-class PearsonCorrelation:
-    """Pearson's r between predicted and human scores."""
+class _Correlation(ABC):
+    """A correlation between predicted and human scores."""
 
     predicted: Vector
     gold: Vector
@@ -72,36 +73,32 @@ class PearsonCorrelation:
         """Number of pairs."""
         return len(self.gold)
 
-    def __call__(self, weights: Weights) -> Vector:
-        """Return r for each column of weights, from one matrix product for all."""
-        if self.size == 0:
-            return np.full(weights.shape[1], np.nan)
-        # Centred and scaled first, so that the moments neither cancel nor leave the range.
-        x, y = _standardized(self.predicted), _standardized(self.gold)
+    def __call__(self, weights: ItemWeights) -> Vector:
+        """Return the correlation for each column of weights; nan without any pairs."""
+        return self._correlate(weights) if self.size else np.full(weights.shape[1], np.nan)
+
+    @abstractmethod
+    def _correlate(self, weights: ItemWeights) -> Vector: ...
+
+
+class PearsonCorrelation(_Correlation):
+    """Pearson's r, from one matrix product for all columns."""
+
+    def _correlate(self, weights: ItemWeights) -> Vector:
+        # Centred and scaled first, so that the moments neither cancel nor overflow.
+        x, y = _standardize(self.predicted), _standardize(self.gold)
         moments = np.stack([x, y, x * x, y * y, x * y]) @ weights
         mean_x, mean_y, xx, yy, xy = moments / weights.sum(axis=0)
         return _correlation(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2)
 
 
-@dataclass(frozen=True, eq=False)
-class SpearmanCorrelation:
+class SpearmanCorrelation(_Correlation):
     """Spearman's ρ with average ranks for ties: Pearson's r of the ranks within each resample."""
 
-    predicted: Vector
-    gold: Vector
-
-    @property
-    def size(self) -> int:
-        """Number of pairs."""
-        return len(self.gold)
-
-    def __call__(self, weights: Weights) -> Vector:
-        """Return ρ for each column of weights, ranked anew within each."""
-        if self.size == 0:
-            return np.full(weights.shape[1], np.nan)
+    def _correlate(self, weights: ItemWeights) -> Vector:
         total = weights.sum(axis=0)
-        # Ranks have the mean (total + 1) / 2 whatever the ties; in units of the total they are
-        # of order one.
+        # The mean rank is (total + 1) / 2 whatever the ties; divided by the total, ranks are of
+        # order one.
         x, y = (
             (weighted_ranks(values, weights) - (total + 1) / 2) / total
             for values in (self.predicted, self.gold)
@@ -113,28 +110,28 @@ class SpearmanCorrelation:
         return _correlation(xy / total, xx / total, yy / total)
 
 
-def weighted_ranks(values: Vector, weights: Weights) -> Weights:
-    """Return the average rank of each item where item i occurs weights[i] times.
+def weighted_ranks(values: Vector, weights: ItemWeights) -> ItemWeights:
+    """Return the average rank of each item if item i occurs weights[i] times.
 
-    The rank of a value is the weight below it plus half of (its ties' weight + 1).
+    The rank of a value is the weight below it plus half of (the weight of its ties + 1).
     """
     distinct, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(distinct)))
     ties = np.add.reduceat(weights[order], starts, axis=0)
-    ranks: Weights = np.cumsum(ties, axis=0)
+    ranks: ItemWeights = np.cumsum(ties, axis=0)
     ranks -= (ties - 1) / 2
     return np.asarray(np.take(ranks, group, axis=0), dtype=np.float64)
 
 
-def _standardized(values: Vector) -> Vector:
+def _standardize(values: Vector) -> Vector:
     centred: Vector = values - values.mean()
     size = float(np.abs(centred).max())
     return centred / size if size > 0 else centred
 
 
 def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> Vector:
-    """Return the correlation of values of order 1, nan where a variance is mere rounding."""
+    """Return the correlation of values of order 1, nan if a variance is mere rounding."""
     defined = (variance_x > 1e-13) & (variance_y > 1e-13)
     scale = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
     return np.where(defined, np.clip(covariance / scale, -1.0, 1.0), np.nan)
@@ -142,9 +139,9 @@ def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> 
 
 @dataclass(frozen=True, eq=False)
 class Purity:
-    """Share of items that belong to the commonest category of their cluster.
+    """Share of items that belong to the most common category of their cluster.
 
-    A negative cluster means that the item is in none: it counts, and is never right.
+    An item with a negative cluster is in no cluster: it counts, but is never right.
     """
 
     clusters: NDArray[np.intp]
@@ -155,7 +152,7 @@ class Purity:
         """Number of items."""
         return len(self.categories)
 
-    def __call__(self, weights: Weights) -> Vector:
+    def __call__(self, weights: ItemWeights) -> Vector:
         """Return the purity for each column of weights, from its contingency table."""
         placed = np.flatnonzero(self.clusters >= 0)
         if len(placed) == 0:
@@ -181,7 +178,7 @@ class Accuracy:
         """Number of items."""
         return len(self.correct)
 
-    def __call__(self, weights: Weights) -> Vector:
+    def __call__(self, weights: ItemWeights) -> Vector:
         """Return the accuracy for each column of weights."""
         if self.size == 0:
             return np.full(weights.shape[1], np.nan)
@@ -189,11 +186,11 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class Among:
-    """A score over some items of a dataset, weighted as all of them are.
+class Masked:
+    """A score over the `kept` items of a dataset, given weights for all of its items.
 
-    All items are drawn and those that are not `kept` left out, so that resamples are the same
-    whatever the vectors cover, and differences on several sets of vectors can be averaged.
+    Resamples draw from all items and the others are dropped, so that they are the same whatever
+    the vectors cover, and differences on several sets of vectors can be averaged.
     """
 
     statistic: Statistic
@@ -204,8 +201,8 @@ class Among:
         """Number of items, kept or not."""
         return len(self.kept)
 
-    def __call__(self, weights: Weights) -> Vector:
-        """Return the score for each column of weights; nan where none of the items was drawn."""
+    def __call__(self, weights: ItemWeights) -> Vector:
+        """Return the score for each column of weights; nan if no kept item was drawn."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.statistic(weights[self.kept])
 
@@ -221,21 +218,21 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """What methods gained over the baseline, × 100: as measured, and in each resample."""
+    """Gains of methods over the baseline, × 100: as measured, and in each resample."""
 
     measured: Vector  # methods
     resampled: NDArray[np.float64]  # methods × resamples
 
     @classmethod
     def mean(cls, parts: Sequence[Differences]) -> Differences:
-        """Average over datasets, drawn independently, or over vectors, with the same draws."""
+        """Average over datasets (independent draws) or over vectors (the same draws)."""
         return cls(
             np.mean([part.measured for part in parts], axis=0),
             np.mean([part.resampled for part in parts], axis=0),
         )
 
     def interval(self, method: int, confidence: float = CONFIDENCE) -> Interval:
-        """Return the percentile interval; resamples with an undefined score are left out."""
+        """Return the percentile interval, ignoring resamples with an undefined score."""
         samples = self.resampled[method]
         samples = samples[np.isfinite(samples)]
         tail = 50 * (1 - confidence)
@@ -250,15 +247,15 @@ def paired_differences(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Differences]:
-    """Resample each dataset's items, the same draws for all methods, and take the differences.
+    """Resample each dataset's items, with the same draws for all methods, and subtract.
 
-    `baseline` and each of `methods` map dataset names to statistics over the same items; that the
-    draws are shared is what makes the comparison paired. They depend on the seed, the dataset's
-    name and its size only, so an interval does not change when another dataset or method joins.
+    `baseline` and each of `methods` map dataset names to statistics over the same items; sharing
+    the draws is what makes the comparison paired. Draws depend only on the seed, the dataset's
+    name and its size, so an interval does not change when another dataset or method is added.
 
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
-    # Many small products: threads that wait for each other cost more than they bring.
+    # Many small products: threads would cost more than they gain.
     with threadpool_limits(1, "blas"):
         return {
             name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
@@ -272,15 +269,15 @@ def _differences(
     reference = value(baseline)
     measured = np.array([value(other) - reference for other in others])
     blocks = []
-    for weights in _resampled(name, baseline.size, resamples, seed):
+    for weights in _draw_resamples(name, baseline.size, resamples, seed):
         scores = baseline(weights)
         blocks.append([other(weights) - scores for other in others])
     shape = (len(others), -1)
     return Differences(100 * measured, 100 * np.concatenate(blocks, axis=1).reshape(shape))
 
 
-def _resampled(name: str, size: int, resamples: int, seed: int) -> Iterator[Weights]:
-    """Yield blocks of resamples, as counts of each item, from a generator of the set's own."""
+def _draw_resamples(name: str, size: int, resamples: int, seed: int) -> Iterator[ItemWeights]:
+    """Yield blocks of resamples, as counts of each item, from the dataset's own generator."""
     generator = np.random.default_rng([seed, zlib.crc32(name.encode()), size])
     block = max(1, min(resamples, _ELEMENTS // max(size, 1)))
     for start in range(0, resamples, block):

@@ -1,4 +1,4 @@
-"""Semantic textual similarity: sentences as averages of their words' vectors."""
+"""Semantic textual similarity of sentences, as averages of word vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,7 @@ from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,7 +34,9 @@ __all__ = [
     "read_tasks",
 ]
 
-# Name of each task -> (year, name in the files).
+_Parsed = TypeVar("_Parsed")
+
+# Task name -> (year, name in the files).
 TASKS = {
     "2012/MSRpar": ("2012", "MSRpar"),
     "2012/MSRvid": ("2012", "MSRvid"),
@@ -65,7 +67,7 @@ BENCHMARK_FILES = {"STS-B dev": "sts/sts-dev.csv", "STS-B test": "sts/sts-test.c
 
 
 class SentencePair(NamedTuple):
-    """Two sentences and how alike people found them."""
+    """Two sentences and the similarity that people gave them."""
 
     left: str
     right: str
@@ -76,8 +78,8 @@ class SentencePair(NamedTuple):
 class SentenceSimilarity:
     """Pearson's r between human scores and cosines of averaged word vectors.
 
-    A sentence is the plain average of the vectors of its tokens that the vectors contain; where a
-    sentence has none, the pair's cosine is 0 and the pair does not count as used.
+    A sentence is the plain average of the vectors of its known tokens; if a sentence has none,
+    the pair's cosine is 0 and the pair does not count as used.
     """
 
     dataset: str
@@ -115,7 +117,7 @@ class SentenceSimilarity:
         return frozenset(self._counts[0])
 
     def sentence_vectors(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the average of every sentence's vectors (one sparse product), and which are known.
+        """Return the average vector of each sentence (one sparse product), and which are known.
 
         The first half are the left sentences, the second half the right ones.
         """
@@ -128,12 +130,12 @@ class SentenceSimilarity:
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Score the vectors; tokens are lower case already, so every policy does the same."""
+        """Score the vectors; tokens are already lower case, so `missing` has no effect."""
         sentences, known = self.sentence_vectors(vectors)
         return self.score_sentences(sentences, known)
 
     def score_sentences(self, sentences: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
-        """Score sentence vectors made in another way, in the order of `tokens`."""
+        """Score sentence vectors made elsewhere, in the order of `tokens`."""
         half = len(self.pairs)
         both = known[:half] & known[half:]
         predicted = np.where(both, cosines(sentences[:half], sentences[half:]), 0.0)
@@ -150,7 +152,7 @@ class SentenceSimilarity:
 def read_tasks(paths: Mapping[str, str | os.PathLike[str]]) -> list[SentenceSimilarity]:
     """Read the twenty tasks from the seven files, given by their registry names.
 
-    Tasks whose file is missing are left out, and a task is never made from a part of its files.
+    A task is left out if any of its files is missing.
     """
     found: defaultdict[tuple[str, str], list[SentencePair]] = defaultdict(list)
     five = (*_WITH_GENRE, *_WITHOUT_GENRE)
@@ -159,68 +161,67 @@ def read_tasks(paths: Mapping[str, str | os.PathLike[str]]) -> list[SentenceSimi
             for year, task, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
                 found[year, task].append(pair)
     if _STUDENTS in paths:
-        found["2015", "answers-students"] = list(_read_students(paths[_STUDENTS]))
+        found["2015", "answers-students"] = _read_students(paths[_STUDENTS])
     tasks = [
         SentenceSimilarity(dataset, found[key]) for dataset, key in TASKS.items() if key in found
     ]
     if _SICK in paths:
-        tasks.append(SentenceSimilarity("SICK", list(_read_sick(paths[_SICK]))))
+        tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK])))
     return tasks
 
 
 def read_benchmark(dataset: str, path: str | os.PathLike[str]) -> SentenceSimilarity:
-    """Read a split of the STS benchmark: one of its files as a whole."""
+    """Read a split of the STS benchmark, which is one whole file."""
     pairs = [pair for _, _, pair in _read_file(path, first=1)]
     return SentenceSimilarity(dataset, pairs, task="sts-b")
-
-
-def _fields(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and tab-separated fields; quotation marks are plain characters."""
-    with Path(path).open(encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            text = line.rstrip("\r\n")
-            if text:
-                yield number, text.split("\t")
 
 
 def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, str, SentencePair]]:
     """Yield (year, task, pair) from file, year, id, score, sentence, sentence, sources.
 
-    `first` is the column of the file's name (a genre may come before it). A year may read
-    `2012test` or `2012train`: both belong to the task, as in the paper's notebook.
+    `first` is the column of the file's name (a genre may precede it). A year may read `2012test`
+    or `2012train`: both belong to the task, as in the paper's notebook.
     """
-    for number, fields in _fields(path):
-        try:
-            task, year, _, score, left, right, *_ = fields[first:]
-            yield year[:4], task, SentencePair(left, right, float(score))
-        except ValueError:
-            raise _malformed(path, number) from None
+
+    def parse(fields: list[str]) -> tuple[str, str, SentencePair]:
+        task, year, _, score, left, right, *_ = fields[first:]
+        return year[:4], task, SentencePair(left, right, float(score))
+
+    return _parse_lines(path, parse)
 
 
-def _read_students(path: str | os.PathLike[str]) -> Iterator[SentencePair]:
-    """Yield the labelled pairs; half of the rows have no score."""
-    for number, fields in _fields(path):
-        try:
-            score, left, right = fields
-            if score:
-                yield SentencePair(left, right, float(score))
-        except ValueError:
-            raise _malformed(path, number) from None
+def _read_students(path: str | os.PathLike[str]) -> list[SentencePair]:
+    """Read the labelled pairs; half of the rows have no score."""
+
+    def parse(fields: list[str]) -> SentencePair | None:
+        score, left, right = fields
+        return SentencePair(left, right, float(score)) if score else None
+
+    return [pair for pair in _parse_lines(path, parse) if pair is not None]
 
 
-def _read_sick(path: str | os.PathLike[str]) -> Iterator[SentencePair]:
-    """Yield the pairs below the header line."""
-    for number, fields in _fields(path):
-        if number == 1:
-            continue
-        try:
-            _, left, right, score, _ = fields
-            yield SentencePair(left, right, float(score))
-        except ValueError:
-            raise _malformed(path, number) from None
+def _read_sick(path: str | os.PathLike[str]) -> list[SentencePair]:
+    """Read the pairs below the header line."""
+
+    def parse(fields: list[str]) -> SentencePair:
+        _, left, right, score, _ = fields
+        return SentencePair(left, right, float(score))
+
+    return list(_parse_lines(path, parse, header=1))
 
 
-def _malformed(path: str | os.PathLike[str], number: int) -> InvalidInputError:
-    return InvalidInputError(
-        f"{os.fspath(path)}, line {number}: not a pair of sentences with a score"
-    )
+def _parse_lines(
+    path: str | os.PathLike[str], parse: Callable[[list[str]], _Parsed], header: int = 0
+) -> Iterator[_Parsed]:
+    """Parse the tab-separated fields of each line; quotation marks are plain characters."""
+    with Path(path).open(encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.rstrip("\r\n")
+            if not text or number <= header:
+                continue
+            try:
+                yield parse(text.split("\t"))
+            except ValueError:
+                raise InvalidInputError(
+                    f"{os.fspath(path)}, line {number}: expected a score and two sentences"
+                ) from None

@@ -1,4 +1,4 @@
-"""What every benchmark is: a name, the words it asks for, and one `score`."""
+"""What every benchmark has: a name, the words it needs, and a `score` method."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from conceptor.evaluation.statistics import value
+import numpy as np
+
+from conceptor.evaluation.statistics import Masked, value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from conceptor.evaluation.statistics import Statistic
     from conceptor.vectors.table import WordVectors
 
@@ -17,10 +23,10 @@ __all__ = ["Missing", "Outcome", "Task"]
 
 
 class Missing(StrEnum):
-    """What becomes of an item whose words the vectors do not have.
+    """How items with out-of-vocabulary words are handled.
 
-    SKIP leaves it out, as the paper does; LOWERCASE looks the lower-cased word up too, then
-    leaves out; ZERO keeps every item and scores a missing one as nothing (cosine 0, a concept
+    SKIP leaves them out, as the paper does; LOWERCASE also looks up the lower-cased words before
+    leaving them out; ZERO keeps every item and gives a missing one no credit (cosine 0, a concept
     in no cluster, a wrong answer).
     """
 
@@ -31,10 +37,10 @@ class Missing(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One dataset's score with what it rests on.
+    """The score on one dataset, and how many of its items were used.
 
     `used` counts the items whose words were all found (for sentence pairs, pairs with a known
-    token on both sides) out of `total`; `score` is × 100, and nan where it is undefined.
+    token on both sides) out of `total`; `score` is × 100, and nan if it is undefined.
     """
 
     task: str
@@ -43,6 +49,19 @@ class Outcome:
     used: int
     total: int
     statistic: Statistic = field(repr=False)
+
+    @classmethod
+    def from_items(
+        cls,
+        task: Task,
+        known: NDArray[np.bool_],
+        missing: Missing,
+        make_statistic: Callable[[NDArray[np.bool_]], Statistic],
+    ) -> Outcome:
+        """Score the items to keep: the known ones, or all of them with `Missing.ZERO`."""
+        kept = np.ones_like(known) if missing is Missing.ZERO else known
+        statistic = Masked(make_statistic(kept), kept)
+        return cls(task.task, task.dataset, task.metric, int(known.sum()), len(known), statistic)
 
     @cached_property
     def score(self) -> float:
@@ -60,6 +79,10 @@ class Task(Protocol):
     @property
     def dataset(self) -> str:
         """The dataset's name, as in the paper's tables."""
+
+    @property
+    def metric(self) -> str:
+        """The name of the score."""
 
     @property
     def words(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The compiled loops that the formats call."""
+"""The compiled loops that the file formats call."""
 
 from __future__ import annotations
 

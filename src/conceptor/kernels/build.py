@@ -1,7 +1,7 @@
-"""Loops compiled once by Numba, kept on disk as machine code, and loaded without Numba.
+"""Loops that Numba compiles once; their machine code is cached on disk and loaded without Numba.
 
-Importing Numba and having it look up its own cache takes most of a second, longer than many a file
-takes to process. Object code linked by llvmlite is there in a tenth of that.
+Importing Numba and looking up its own cache takes most of a second, longer than many files take to
+process. Linking object code with llvmlite takes a tenth of that.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import threading
 from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,17 +28,17 @@ _linking = threading.Lock()
 
 
 class Kernel:
-    """A function of a module of loops, called as machine code without the GIL.
+    """A function from a module of loops, called as machine code without the GIL.
 
     Parameters
     ----------
     module, name
-        Where the function is: one that Numba compiles, raises nothing and allocates nothing. The
-        module is imported only when it must be compiled.
+        The function, which Numba must be able to compile and which must not raise or allocate.
+        The module is imported only to compile it.
     signature
-        What it returns and takes, as ``int64(uint8*, float32[:,:], int64)``: void or a number, and
-        C-contiguous arrays or numbers. An array written with ``*`` comes without its shape:
-        places in it are not looked at for being negative, which counting from the end would need.
+        Its result and arguments, such as ``int64(uint8*, float32[:,:], int64)``: the result is
+        void or a number, arguments are C-contiguous arrays or numbers. An array marked ``*`` is
+        passed without its shape, so its indices must not be negative; that saves a check.
     """
 
     def __init__(self, module: str, name: str, signature: str) -> None:
@@ -49,23 +48,23 @@ class Kernel:
         self._arguments = [_Argument(text) for text in takes.split(", ")]
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401
-        """Run it on these arguments."""
+        """Call the machine code with these arguments."""
         return self._function(*arguments)
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
         with _linking:
-            place = f"{self._module.rpartition('.')[2]}.{self._name}-{_fingerprint(self._module)}.o"
-            code = _kept(place)
+            file = f"{self._module.rpartition('.')[2]}.{self._name}-{_fingerprint(self._module)}.o"
+            code = _load(file)
             if code is None:
                 try:
-                    code = self._compiled()
-                except RuntimeError:  # a system where this way does not lead anywhere
-                    return self._loops()
-                _keep(place, code)
-            address = _linked(code, self._name)
+                    code = self._compile()
+                except RuntimeError:  # not possible on this system
+                    return self._numba_function()
+                _store(file, code)
+            address = _link(code, self._name)
         if not address:
-            return self._loops()
+            return self._numba_function()
         returns = None if self._returns == "void" else np.ctypeslib.as_ctypes_type(self._returns)
         types = [ctype for kind in self._arguments for ctype in kind.ctypes()]
         entry = ctypes.CFUNCTYPE(returns, *types)(address)
@@ -80,29 +79,29 @@ class Kernel:
 
         return call
 
-    def _loops(self) -> Callable[..., Any]:
-        """Return the function as Numba runs it."""
+    def _numba_function(self) -> Callable[..., Any]:
+        """Return the function compiled by Numba itself."""
         function: Callable[..., Any] = getattr(import_module(self._module), self._name)
         return function
 
-    def _compiled(self) -> bytes:
-        """Return object code that exports the function under its own name and needs no other."""
+    def _compile(self) -> bytes:
+        """Return object code that exports the function under its name and calls no other."""
         import llvmlite.binding as llvm
 
         numba: Any = import_module("numba")
-        parts = [kind.declared(f"a{i}") for i, kind in enumerate(self._arguments)]
+        parts = [kind.declare(f"a{i}") for i, kind in enumerate(self._arguments)]
         source = (
             f"def entry({', '.join(names for names, _ in parts)}):\n"
             f"    return kernel({', '.join(value for _, value in parts)})\n"
         )
-        scope = {"kernel": self._loops(), "carray": numba.carray}
+        scope = {"kernel": self._numba_function(), "carray": numba.carray}
         exec(source, scope)
         returns = getattr(numba.types, self._returns)
         types = [kind for argument in self._arguments for kind in argument.numba_types()]
         entry = numba.cfunc(returns(*types), error_model="numpy")(scope["entry"])
         linked = llvm.parse_assembly(entry.inspect_llvm())
-        # Once nothing else is visible from outside, the optimiser sees that no error can come
-        # out of the loop, and with the handling of errors go all calls back into Numba.
+        # Once nothing else is visible from outside, the optimiser sees that the loop cannot raise,
+        # and removes the error handling with all its calls back into Numba.
         for symbol in (*linked.functions, *linked.global_variables):
             if not symbol.is_declaration and symbol.name != entry.native_name:
                 symbol.linkage = "internal"
@@ -122,7 +121,7 @@ class Kernel:
 
 
 class _Argument:
-    """An argument as C, ctypes and Numba see it: an array is a pointer and its shape."""
+    """An argument for C, ctypes and Numba: an array is a pointer and its shape."""
 
     def __init__(self, text: str) -> None:
         self.type, _, brackets = text.removesuffix("*").partition("[")
@@ -142,8 +141,8 @@ class _Argument:
             return [number]
         return [types.CPointer(number)] + [types.int64] * self.dimensions
 
-    def declared(self, name: str) -> tuple[str, str]:
-        """Return the parameters that stand for it, and the value they make."""
+    def declare(self, name: str) -> tuple[str, str]:
+        """Return the parameters that pass it, and the expression that rebuilds it."""
         if not self.dimensions:
             return name, name
         shape = ", ".join(f"{name}_{i}" for i in range(self.dimensions))
@@ -152,7 +151,7 @@ class _Argument:
 
 @cache
 def _machine() -> Any:  # noqa: ANN401
-    """Return the processor of this machine, with all it can do."""
+    """Return LLVM's target for this processor, with all its features."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -173,7 +172,7 @@ def _linker() -> Any:  # noqa: ANN401
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
 
 
-def _linked(code: bytes, name: str) -> int:
+def _link(code: bytes, name: str) -> int:
     import llvmlite.binding as llvm
 
     linker = _linker()
@@ -185,16 +184,16 @@ def _linked(code: bytes, name: str) -> int:
 
 @cache
 def _fingerprint(module: str) -> str:
-    """Tell apart sources, compilers and processors, so that old code is never taken for new."""
+    """Hash the sources, compilers and processor, so that outdated code is never loaded."""
     import llvmlite.binding as llvm
 
     loops = find_spec(module)
     parts: Iterable[bytes] = (
         Path(str(loops and loops.origin)).read_bytes(),
         Path(__file__).read_bytes(),
-        Path(__file__).with_name("compiled.py").read_bytes(),
-        version("numba").encode(),
-        version("llvmlite").encode(),
+        Path(__file__).with_name("jit.py").read_bytes(),
+        _version_file("numba"),
+        _version_file("llvmlite"),
         llvm.get_default_triple().encode(),
         llvm.get_host_cpu_name().encode(),
         llvm.get_host_cpu_features().flatten().encode(),
@@ -202,24 +201,30 @@ def _fingerprint(module: str) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
 
 
-def _places() -> list[Path]:
-    """Return where machine code is kept: beside the package, or with the user's other caches."""
+def _version_file(package: str) -> bytes:
+    """Return what tells a package's version, without importing it or looking through metadata."""
+    spec = find_spec(package)
+    return Path(str(spec and spec.origin)).with_name("_version.py").read_bytes()
+
+
+def _cache_directories() -> list[Path]:
+    """Return where machine code is cached: beside the package, or in the user's cache."""
     cached = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return [Path(__file__).parent / "__pycache__", Path(cached) / "conceptor" / "kernels"]
 
 
-def _kept(name: str) -> bytes | None:
-    for place in _places():
+def _load(name: str) -> bytes | None:
+    for directory in _cache_directories():
         with suppress(OSError):
-            return (place / name).read_bytes()
+            return (directory / name).read_bytes()
     return None
 
 
-def _keep(name: str, code: bytes) -> None:
-    """Keep code for the next process; where no place can be written, compile there again."""
-    for place in _places():
+def _store(name: str, code: bytes) -> None:
+    """Cache code for the next process, which compiles again if no directory is writable."""
+    for directory in _cache_directories():
         with suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
-            with replacing(place / name) as beside:
+            directory.mkdir(parents=True, exist_ok=True)
+            with replace_atomically(directory / name) as beside:
                 beside.write_bytes(code)
             return

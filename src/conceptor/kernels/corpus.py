@@ -1,4 +1,4 @@
-"""Compiled loops over text and over tokens: finding words, numbering them, counting pairs."""
+"""Compiled loops over text and tokens: find words, number them, count pairs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.kernels.compiled import compiled, inlined
+from conceptor.kernels.jit import jit, jit_inline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Numbers that stand between tokens' numbers: nothing reaches across the one, the other only
-# takes up a place.
+# A number among the tokens' numbers that no window crosses. Other negative numbers are tokens
+# outside the vocabulary, which only take up space in a window.
 BOUNDARY = -1
-GAP = -2
 
-# Where windows end: at every line's end, at an empty line, or only where a document ends.
-LINE, PARAGRAPH, DOCUMENT = 0, 1, 2
+# Where windows end: at the end of every line, or at an empty line (else only with the document).
+LINE, PARAGRAPH = 0, 1
 
 _APOSTROPHE = 39
 _NEWLINE = 10
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 
-@inlined
+@jit_inline
 def _code_point(text: NDArray[np.uint8], i: int) -> tuple[np.int64, int]:
     """Return the character at `i` of valid UTF-8 and how many bytes it takes."""
     first = np.int64(text[i])
@@ -39,7 +38,7 @@ def _code_point(text: NDArray[np.uint8], i: int) -> tuple[np.int64, int]:
     return (first & 0x07) << 18 | second << 12 | third << 6 | np.int64(text[i + 3]) & 0x3F, 4
 
 
-@compiled
+@jit
 def find_tokens(
     text: NDArray[np.uint8],
     in_token: NDArray[np.bool_],
@@ -48,11 +47,11 @@ def find_tokens(
     starts: NDArray[np.int32],
     ends: NDArray[np.int32],
 ) -> int:
-    """Fill `starts` and `ends` with the tokens of `text`, a boundary as start `BOUNDARY`.
+    """Fill `starts` and `ends` with the tokens of `text`; a boundary has the start `BOUNDARY`.
 
-    A token is a run of characters of the table `in_token`; an apostrophe inside one belongs to
-    it. `state` goes from block to block: whether the line is empty so far, and whether anything
-    came since the last boundary. Returns how many were found.
+    A token is a run of characters marked in the table `in_token`; an apostrophe inside one belongs
+    to it. `state` is carried from block to block: whether the line is empty so far, and whether
+    anything came since the last boundary. Returns how many were found.
     """
     found = 0
     blank, pending = state[0], state[1]
@@ -92,7 +91,7 @@ def find_tokens(
     return found
 
 
-@inlined
+@jit_inline
 def _same(
     text: NDArray[np.uint8], start: int, blob: NDArray[np.uint8], begin: int, length: int
 ) -> bool:
@@ -102,7 +101,7 @@ def _same(
     return True
 
 
-@compiled
+@jit
 def number_tokens(
     text: NDArray[np.uint8],
     starts: NDArray[np.int32],
@@ -115,9 +114,9 @@ def number_tokens(
     known: int,
     numbers: NDArray[np.int32],
 ) -> int:
-    """Write each token's number to `numbers`, new words getting the next; return how many known.
+    """Write each token's number to `numbers`, new words getting the next; return the word count.
 
-    `table` holds numbers + 1 by hash; the caller makes room for every token being new.
+    `table` holds numbers + 1 by hash; the caller must leave room for every token to be new.
     """
     mask = np.uint64(table.size - 1)
     for t in range(starts.size):
@@ -159,7 +158,7 @@ def number_tokens(
     return known
 
 
-@compiled
+@jit
 def fill_table(table: NDArray[np.int32], hashes: NDArray[np.uint64]) -> None:
     """Enter numbered words into an empty table by their hashes."""
     mask = np.uint64(table.size - 1)
@@ -170,7 +169,7 @@ def fill_table(table: NDArray[np.int32], hashes: NDArray[np.uint64]) -> None:
         table[place] = word + 1
 
 
-@compiled
+@jit
 def count_pairs(
     tokens: NDArray[np.int32],
     begin: int,
@@ -183,12 +182,12 @@ def count_pairs(
     used: int,
     limit: int,
 ) -> tuple[int, int]:
-    """Add the pairs of each token from `begin` on with the `window` before it, to a hash table.
+    """Count the pairs of each token from `begin` on with the `window` tokens before it.
 
-    A pair (i ≤ j) has the key ``i · words + j + 1``; row p of `table` is a key (0: free) and the
-    sum of ``weights[distance]``. Only keys of this shard are counted, so that several threads can
-    share the work without sharing a table. Stops early where more than `limit` places might get
-    used; returns where it stopped and how many are used.
+    A pair (i ≤ j) has the key ``i · words + j + 1``; a row of the hash table `table` is a key (0:
+    free) and the sum of ``weights[distance]``. Only keys of this shard are counted, so that
+    threads share the work without sharing a table. Stops before more than `limit` rows are used;
+    returns where it stopped and how many rows are used.
     """
     shift = np.uint64(64 - int(np.round(np.log2(table.shape[0]))))
     mask = np.uint64(table.shape[0] - 1)
@@ -219,7 +218,7 @@ def count_pairs(
     return tokens.size, used
 
 
-@compiled
+@jit
 def move_pairs(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> None:
     """Enter the pairs of a hash table into a larger, empty one."""
     shift = np.uint64(64 - int(np.round(np.log2(target.shape[0]))))

@@ -1,7 +1,7 @@
 """Compiled loops from float32 to decimal text that reads back as the same float32.
 
-The fewest of at most nine significant digits that lie safely inside the interval of reals which
-round to the number (nine always do), found by dropping digits one at a time.
+Digits are dropped one at a time, from nine significant ones (always enough) to the fewest that
+still lie safely inside the interval of reals that round to the number.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.kernels.compiled import compiled, inlined
+from conceptor.kernels.jit import jit, jit_inline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ PAIRS = np.frombuffer(bytearray("".join(f"{i:02d}" for i in range(100)).encode()
 HALF_ULP = np.array([2.0 ** (max(e, 1) - 127 - 24) for e in range(256)])
 
 
-@inlined
+@jit_inline
 def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> None:
     """Write `count` decimal digits, two at a time from the right."""
     rest = np.uint64(digits)
@@ -40,7 +40,7 @@ def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> N
         out[at] = ZERO + np.int64(rest)
 
 
-@inlined
+@jit_inline
 def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int) -> int:
     """Write one finite number at `out[at:]` so that it is never a bare integer; return its end."""
     if bits < 0:
@@ -55,8 +55,8 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
         exponent -= 1
     scale = TENS[np.uint64(ORIGIN + 8 - exponent)]
     scaled = magnitude * scale  # nine digits before the point
-    # Below a power of two the neighbours are twice as near; and a little is kept off the
-    # boundary itself for the rounding of `scaled`.
+    # Below a power of two the neighbours are twice as close. The last factor keeps clear of the
+    # boundary, because `scaled` is rounded.
     reach = HALF_ULP[np.uint64(biased)] * scale * (0.5 if bits & 0x7FFFFF == 0 else 1.0) * 0.999999
     count = 9
     digits = int(scaled + 0.5)
@@ -88,7 +88,7 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
     return at
 
 
-@compiled
+@jit
 def _write_above_one(
     digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
 ) -> int:
@@ -103,7 +103,7 @@ def _write_above_one(
     return at + length + 1
 
 
-@compiled
+@jit
 def _write_scientific(
     digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
 ) -> int:
@@ -119,7 +119,7 @@ def _write_scientific(
     return at + 4
 
 
-@compiled
+@jit
 def format_rows(
     blob: NDArray[np.uint8],
     offsets: NDArray[np.int64],
@@ -129,8 +129,8 @@ def format_rows(
 ) -> int:
     """Write `word number ... number NEWLINE` lines into `out`; return the bytes used.
 
-    `bits` is `values` seen as int32. `out` must hold the words, 17 bytes for each number
-    and one for each line.
+    `bits` is `values` viewed as int32. `out` must have room for the words, 17 bytes per number and
+    one per line.
     """
     rows, dimension = values.shape
     at = 0

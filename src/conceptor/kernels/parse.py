@@ -1,9 +1,9 @@
 """Compiled loops from decimal text to float32, exact.
 
 `digits × 10^q` is computed in float64, whose error is below 4e-16 here, and both ends of that error
-are rounded to float32. Where they agree, as for all but about one number in 10^8, the result is the
-float32 nearest to the text; where they differ the place is handed back, to be settled with exact
-decimals. So no number is rounded twice.
+are rounded to float32. If they agree, as for all but about one number in 10^8, the result is the
+float32 nearest to the text; if not, the caller settles the number with exact decimals. So no number
+is rounded twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.kernels.compiled import compiled, inlined
+from conceptor.kernels.jit import jit, jit_inline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,12 +29,12 @@ ORIGIN = 70  # TENS[ORIGIN + q] is 10^q
 TENS = np.array([float(f"1e{q}") for q in range(-ORIGIN, ORIGIN + 1)])
 
 
-@inlined
+@jit_inline
 def _is_blank(character: int) -> bool:
     return character in (SPACE, TAB)
 
 
-@compiled
+@jit
 def _special(text: NDArray[np.uint8], start: int, end: int) -> float:
     """Return nan or inf for the spellings C and Python use, -1 for anything else."""
     size = end - start
@@ -51,7 +51,7 @@ def _special(text: NDArray[np.uint8], start: int, end: int) -> float:
     return np.nan if spelling[0] == 110 else np.inf
 
 
-@compiled
+@jit
 def parse_number(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, np.float32, int]:
     """Read the number at `start`; return a status, the nearest float32, and where it stops."""
     i = start
@@ -118,11 +118,11 @@ def parse_number(text: NDArray[np.uint8], start: int, end: int) -> tuple[int, np
     return (OK if low == high else UNSURE), high, i
 
 
-@inlined
+@jit_inline
 def _parse_plain(text: NDArray[np.uint8], i: int) -> tuple[int, np.float32, int]:
     """Read a number of at most 19 digits without an exponent; anything else is not `OK`.
 
-    Needs no end: the newline behind the last line stops it.
+    Needs no end: the newline after the last line stops it.
     """
     negative = text[i] == MINUS
     if negative:
@@ -155,7 +155,7 @@ def _parse_plain(text: NDArray[np.uint8], i: int) -> tuple[int, np.float32, int]
     return status, high, i
 
 
-@compiled
+@jit
 def _parse_fields(
     text: NDArray[np.uint8],
     i: int,
@@ -185,7 +185,7 @@ def _parse_fields(
     return True, i, n_unsure
 
 
-@compiled
+@jit
 def _split_from_right(text: NDArray[np.uint8], start: int, end: int, fields: int) -> int:
     """Return where the last `fields` blank-separated fields begin, or -1 if there are fewer."""
     i = end
@@ -199,9 +199,9 @@ def _split_from_right(text: NDArray[np.uint8], start: int, end: int, fields: int
     return i
 
 
-@compiled
+@jit
 def _end_of_line(text: NDArray[np.uint8], i: int, size: int) -> int:
-    """Return where the newline stands if only blanks and a return come before it, else -1."""
+    """Return the index of the newline if only blanks and a return precede it, else -1."""
     while i < size and _is_blank(text[i]):
         i += 1
     if i < size and text[i] == RETURN:
@@ -209,7 +209,7 @@ def _end_of_line(text: NDArray[np.uint8], i: int, size: int) -> int:
     return i if i == size or text[i] == NEWLINE else -1
 
 
-@compiled
+@jit
 def parse_rows(
     text: NDArray[np.uint8],
     size: int,
@@ -222,14 +222,14 @@ def parse_rows(
     bad: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Read `word number ... number` lines of `text[begin:size]`; blank lines are passed over.
+    """Read `word number ... number` lines of `text[begin:size]`; blank lines are skipped.
 
     The text must end in a newline.
-    A word is what stands left of the last n fields, so it may hold blanks; the common word without
+    A word is everything before the last n fields, so it may contain blanks; the usual word without
     any is tried first. `lines` gets each row's line number within this call, `unsure` the
     (row, column, start, end) of numbers to be settled exactly, `bad` the (line, kind, start, end)
-    of lines that are not rows. Stops before a table overflows. `counts` gets the numbers of rows,
-    lines, unsure and bad, and where it stopped.
+    of lines that are not rows. Stops before a table overflows. `counts` gets how many rows, lines,
+    unsure and bad there are, and where it stopped.
     """
     dimension = values.shape[1]
     row = line = n_unsure = n_bad = 0
@@ -275,7 +275,7 @@ def parse_rows(
     counts[4] = min(start, size)
 
 
-@compiled
+@jit
 def _parse_spaced(
     text: NDArray[np.uint8],
     start: int,
@@ -285,7 +285,7 @@ def _parse_spaced(
     unsure: NDArray[np.int64],
     n_unsure: int,
 ) -> tuple[int, int, int]:
-    """Read one line whose word may hold blanks; return its kind, the word's end, and `n_unsure`."""
+    """Read a line whose word may contain blanks; return its kind, the word's end and `n_unsure`."""
     if end > start and text[end - 1] == RETURN:
         end -= 1
     while end > start and _is_blank(text[end - 1]):

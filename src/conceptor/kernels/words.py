@@ -1,4 +1,4 @@
-"""Compiled loops over packed words: hashing for duplicates, and word2vec's binary rows."""
+"""Compiled loops over packed words: hashes to find duplicates, and word2vec's binary rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.kernels.compiled import compiled, inlined
+from conceptor.kernels.jit import jit, jit_inline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,13 +15,13 @@ SPACE = 32
 NEWLINE = 10
 
 
-@compiled
+@jit
 def hash_words(
     blob: NDArray[np.uint8], offsets: NDArray[np.int64], hashes: NDArray[np.uint64]
 ) -> None:
     """Fill `hashes` with 64-bit FNV-1a of each word, finished by a multiply-xorshift mixer.
 
-    0 is never produced: the hash set keeps it for an empty place.
+    Never 0, which marks a free slot in the hash set.
     """
     for row in range(hashes.size):
         h = np.uint64(0xCBF29CE484222325)
@@ -35,11 +35,11 @@ def hash_words(
         hashes[row] = max(h, np.uint64(1))
 
 
-@compiled
+@jit
 def insert_hashes(
     table: NDArray[np.uint64], hashes: NDArray[np.uint64], is_new: NDArray[np.bool_]
 ) -> int:
-    """Put hashes into an open-addressing table (size a power of two); mark those not there before.
+    """Put hashes into an open-addressing table (size a power of two); mark the new ones.
 
     Returns how many were new. The caller keeps the table from filling up.
     """
@@ -56,16 +56,16 @@ def insert_hashes(
     return inserted
 
 
-@inlined
+@jit_inline
 def _copy(
     source: NDArray[np.uint8], start: int, target: NDArray[np.uint8], at: int, count: int
 ) -> None:
-    """Copy bytes; unsigned places need no look at their sign, so the loop becomes wide moves."""
+    """Copy bytes; unsigned indices need no sign check, so the loop becomes wide moves."""
     for i in range(count):
         target[np.uint64(at) + np.uint64(i)] = source[np.uint64(start) + np.uint64(i)]
 
 
-@compiled
+@jit
 def scan_binary(
     buffer: NDArray[np.uint8],
     vectors: NDArray[np.uint8],
@@ -75,8 +75,8 @@ def scan_binary(
 ) -> None:
     """Take whole `word SPACE floats [NEWLINE]` rows from the front of `buffer`.
 
-    Copies each row's bytes to `vectors` and notes where its word lies. Puts the rows taken and the
-    bytes they used into `taken`; what is left is the beginning of a row that the buffer cuts.
+    Copies each row's bytes to `vectors` and notes where its word is. Puts the number of rows and
+    of bytes into `taken`; the rest is the beginning of a row that the buffer cuts off.
     """
     rows, width = vectors.shape
     position = 0
@@ -98,7 +98,7 @@ def scan_binary(
     taken[1] = position
 
 
-@compiled
+@jit
 def join_binary(
     blob: NDArray[np.uint8],
     offsets: NDArray[np.int64],
@@ -120,7 +120,7 @@ def join_binary(
         position += 1
 
 
-@compiled
+@jit
 def gather_words(
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -138,7 +138,7 @@ def gather_words(
     offsets[starts.size] = position
 
 
-@compiled
+@jit
 def first_beyond(values: NDArray[np.float32], limit: np.float32) -> int:
     """Return the first row with NaN or a magnitude above `limit`, or -1."""
     rows, columns = values.shape

@@ -1,7 +1,7 @@
-"""What a lexicon knows, put into vectors: counter-fitting and retrofitting.
+"""Counter-fitting and retrofitting: vectors adjusted to a lexicon.
 
-The supervised baselines of the conceptor negation paper. Both look at vectors only in streaming
-passes and change only words that the lexicon speaks of; every other word keeps its bits.
+These are the supervised baselines of the conceptor negation paper. Both read vectors in streaming
+passes and change only words of the lexicon; every other vector stays identical to the bit.
 """
 
 from conceptor.lexicon.fitting import CounterFitting, Retrofitting

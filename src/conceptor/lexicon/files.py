@@ -1,4 +1,4 @@
-"""Where synonyms and antonyms are, and the methods that a lexicon makes."""
+"""Files of synonyms and antonyms, and the methods built from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Files of synonyms and of antonyms; the paper's are found or fetched when none are given."""
+    """Files of synonyms and of antonyms; by default the paper's, downloaded if necessary."""
 
     synonyms: tuple[File, ...] = ()
     antonyms: tuple[File, ...] = ()
@@ -27,7 +27,7 @@ class Lexicon:
     offline: bool = False
 
     def method(self, recipe: LexiconRecipe) -> LexiconMethod:
-        """Return the method of a recipe, with these files."""
+        """Return the recipe's method with these files."""
         synonyms = self.synonym_files() if recipe.synonyms else None
         if recipe.name == "retrofit":
             return Retrofitting(synonyms)

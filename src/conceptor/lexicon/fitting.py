@@ -1,4 +1,4 @@
-"""Counter-fitting and retrofitting, in streaming passes over vectors."""
+"""Counter-fitting and retrofitting, in streaming passes over the vectors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.lexicon.pairs import both_ways
-from conceptor.lexicon.terms import Hinge, Terms, neighbours, unit_rows
+from conceptor.lexicon.pairs import symmetric_pairs
+from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
 from conceptor.vectors.chunks import collect_rows, read_chunks
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from conceptor.lexicon.pairs import Pair, Pairs
 
 
-class Indexed(NamedTuple):
-    """The rows of the lexicon's words, and pairs of them by number."""
+class IndexedPairs(NamedTuple):
+    """The vectors of the lexicon's words, and its pairs as row numbers."""
 
     words: list[str]
     vectors: Float64
@@ -35,27 +35,27 @@ class Indexed(NamedTuple):
 
 
 class LexiconMethod(BaseEstimator, ABC):
-    """Vectors for the words of a lexicon, learnt from all vectors, to be put in their place.
+    """New vectors for the words of a lexicon, fitted to all vectors.
 
     Attributes
     ----------
     words_ : list of str
         The words that were changed.
     vectors_ : ndarray of shape (len(words_), n)
-        What replaces their vectors.
+        Their new vectors.
     """
 
     def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
-        """Learn from vectors, which are passed over more than once and stay as they are.
+        """Fit to vectors, which are read more than once and not changed.
 
         Parameters
         ----------
         vectors : path, open source, WordVectors, (words, array), ...
         """
-        known = self._indexed(vectors)
+        known = self._index_pairs(vectors)
         norms = np.linalg.norm(known.vectors, axis=1)
         before = unit_rows(known.vectors)
-        after = self._fitted(known._replace(vectors=before), vectors, progress)
+        after = self._fit_rows(known._replace(vectors=before), vectors, progress)
         moved = np.flatnonzero((after != before).any(axis=1))
         self.words_ = [known.words[row] for row in moved]
         self.vectors_ = after[moved] * norms[moved, np.newaxis]
@@ -63,7 +63,7 @@ class LexiconMethod(BaseEstimator, ABC):
         return self
 
     def transform(self, words: Sequence[str], vectors: Array) -> Array:
-        """Return the vectors with those of known words replaced; the rest bit for bit."""
+        """Return the vectors with those in `words_` replaced, all others unchanged to the bit."""
         check_is_fitted(self, "vectors_")
         here = [(row, self._rows[word]) for row, word in enumerate(words) if word in self._rows]
         replaced = np.array(vectors)
@@ -74,22 +74,22 @@ class LexiconMethod(BaseEstimator, ABC):
 
     @abstractmethod
     def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        """Return synonyms and antonyms."""
+        """Return the synonym and antonym pairs."""
 
     @abstractmethod
-    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
-        """Return new rows in place of the unit rows of the lexicon's words."""
+    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
+        """Return new vectors for the lexicon's words, whose old ones are unit rows."""
 
-    def _indexed(self, vectors: object) -> Indexed:
-        """Find the lexicon's words among the vectors, and the pairs with both words found."""
+    def _index_pairs(self, vectors: object) -> IndexedPairs:
+        """Look up the lexicon's words, and keep the pairs with both words found."""
         synonyms, antonyms = self._pairs()
         wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
         if not wanted:
             raise InvalidInputError(
-                "a lexicon is needed: pairs of two words that are synonyms, antonyms or both"
+                "no lexicon was given; pass pairs of synonyms, of antonyms or both"
             )
         table = collect_rows(vectors, wanted)
-        # A vector of zeros has no direction to be turned.
+        # A zero vector has no direction to turn.
         found = {word for word, row in zip(table.words, table.vectors, strict=True) if row.any()}
         complete = [
             {pair for pair in pairs if pair[0] in found and pair[1] in found}
@@ -98,8 +98,8 @@ class LexiconMethod(BaseEstimator, ABC):
         paired = {word for pairs in complete for pair in pairs for word in pair}
         if not paired:
             raise InvalidInputError(
-                f"none of the lexicon's pairs has both words among the vectors ({len(found)} of "
-                f"its {len(wanted)} words are, and not zero); do the two belong together?"
+                f"no pair of the lexicon has non-zero vectors for both words ({len(found)} of its "
+                f"{len(wanted)} words were found); check that lexicon and vectors match"
             )
         words = [word for word in dict.fromkeys(table.words) if word in paired]
         number = {word: i for i, word in enumerate(words)}
@@ -108,7 +108,7 @@ class LexiconMethod(BaseEstimator, ABC):
             for pairs in complete
         )
         rows = table.vectors[table.rows(words)].astype(np.float64)
-        return Indexed(words, rows, *indexed)
+        return IndexedPairs(words, rows, *indexed)
 
 
 class CounterFitting(LexiconMethod):
@@ -120,22 +120,22 @@ class CounterFitting(LexiconMethod):
       + attract  Σ max(0, d(u, w) − γ)      over synonyms
       + preserve Σ max(0, d(u, w) − d⁰(u, w))  over w that were within ρ of u,
 
-    by full-batch steps: each word moves by the mean of the gradients of the terms that are
-    active at it, then all words return to the unit sphere.
+    by full-batch steps: each word moves by the mean gradient of its active terms, then all words
+    are normalised again.
 
     Parameters
     ----------
     synonyms, antonyms : file, files or pairs of words
-        At least one of the two; a pair counts in both directions. What is called both is an
-        antonym.
+        At least one of the two; a pair counts in both directions. A pair listed as both counts
+        as antonyms.
     repel, attract, preserve : float, default=0.1
         Weights of the three terms.
     margin : float, default=1.0
         δ: antonyms are pushed apart until they are orthogonal.
     slack : float, default=0.0
-        γ: synonyms are pulled together until they are so close.
+        γ: synonyms are pulled together until they are this close.
     radius : float, default=0.2
-        ρ: neighbours nearer than this are to stay near.
+        ρ: neighbours nearer than this are kept near.
     epochs : int, default=20
 
     Attributes
@@ -143,15 +143,15 @@ class CounterFitting(LexiconMethod):
     losses_ : list of float
         The loss before each step and after the last.
     pairs_ : dict of str to int
-        How many pairs of each kind take part.
+        Number of pairs of each kind in use.
 
     Notes
     -----
-    As the authors' program, but for three things. Words outside the lexicon stay as they are and
-    only hold their neighbours in place, where the program lets them follow. The preserving
-    term acts on both words of a pair of lexicon words; the program by a slip enters one
-    direction only. And every word keeps the length it had, so that averages of words do not
-    change their weights, where the program returns unit vectors.
+    This differs from the authors' program in three ways. Words outside the lexicon do not move and
+    only hold their neighbours in place; the program lets them follow. The preserving term acts on
+    both words of a pair of lexicon words; the program, by mistake, on one only. And every word
+    keeps its length, so that averages of words keep their weights; the program returns unit
+    vectors.
 
     References
     ----------
@@ -182,10 +182,10 @@ class CounterFitting(LexiconMethod):
         self.epochs = epochs
 
     def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        antonyms = both_ways(self.antonyms)
-        return both_ways(self.synonyms) - antonyms, antonyms
+        antonyms = symmetric_pairs(self.antonyms)
+        return symmetric_pairs(self.synonyms) - antonyms, antonyms
 
-    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
+    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         self._check()
         terms = self._terms(known, vectors, progress)
         units = known.vectors
@@ -201,7 +201,7 @@ class CounterFitting(LexiconMethod):
         self.losses_.append(terms.gradient(units)[0])
         return units
 
-    def _terms(self, known: Indexed, vectors: object, progress: Progress) -> Terms:
+    def _terms(self, known: IndexedPairs, vectors: object, progress: Progress) -> Terms:
         hinges = [
             Hinge(known.antonyms, -self.repel, self.margin),
             Hinge(known.synonyms, self.attract, self.slack),
@@ -213,7 +213,7 @@ class CounterFitting(LexiconMethod):
         }
         anchors = known.vectors[:0]
         if self.preserve > 0:
-            near = neighbours(
+            near = find_neighbours(
                 known.words, known.vectors, read_chunks(vectors), self.radius, progress
             )
             pairs, distances = near.without(known.antonyms)
@@ -226,19 +226,19 @@ class CounterFitting(LexiconMethod):
         for name in ("repel", "attract", "preserve", "slack", "radius"):
             value = getattr(self, name)
             if not 0 <= value < np.inf:
-                raise InvalidInputError(f"{name} must not be negative, and finite; it is {value}")
+                raise InvalidInputError(f"{name} is {value}; it must be finite and not negative")
         if self.radius > 2:
-            raise InvalidInputError(f"radius is a cosine distance, at most 2; it is {self.radius}")
+            raise InvalidInputError(f"radius is {self.radius}; a cosine distance is at most 2")
         if self.epochs < 0:
-            raise InvalidInputError(f"epochs must not be negative; it is {self.epochs}")
+            raise InvalidInputError(f"epochs is {self.epochs}; it must not be negative")
 
 
 class Retrofitting(LexiconMethod):
-    """Retrofitting: each word to the mean of itself and its synonyms (Faruqui et al. 2015).
+    """Retrofitting: moves each word towards the mean of its synonyms (Faruqui et al. 2015).
 
     Iterates ``q ← (q⁰ + mean of its synonyms' q) / 2`` on unit vectors q⁰, all words at once;
-    the authors' program updates one word after the other, to the same fixed point. The distance
-    to it halves at least with every iteration. Lengths are put back afterwards.
+    the authors' program updates one word at a time and reaches the same fixed point. Each
+    iteration at least halves the distance to it. Lengths are restored afterwards.
 
     Parameters
     ----------
@@ -255,9 +255,9 @@ class Retrofitting(LexiconMethod):
         self.iterations = iterations
 
     def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        return both_ways(self.synonyms), set()
+        return symmetric_pairs(self.synonyms), set()
 
-    def _fitted(self, known: Indexed, vectors: object, progress: Progress) -> Float64:
+    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         from scipy import sparse
 
         count = len(known.words)

@@ -1,4 +1,4 @@
-"""Pairs of words, from files of one pair a line."""
+"""Pairs of words, read from files with one pair per line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
 
 
 def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
-    """Read pairs of words, one a line; a prefix `en_` on a word is dropped."""
+    """Read one pair of words per line; a prefix `en_` on a word is dropped."""
+    if Path(path).is_dir():
+        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs")
     try:
         text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file of word pairs") from None
-    except IsADirectoryError:
-        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs") from None
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
     pairs = []
@@ -34,12 +34,12 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
         left, right = (word.removeprefix("en_") or word for word in words)
         pairs.append((left, right))
     if not pairs:
-        raise InvalidInputError(f"{path}: holds no pairs of words")
+        raise InvalidInputError(f"{path}: contains no pairs of words")
     return pairs
 
 
-def both_ways(pairs: Pairs | None) -> set[Pair]:
-    """Return pairs, each in both directions, from files or from pairs themselves."""
+def symmetric_pairs(pairs: Pairs | None) -> set[Pair]:
+    """Return every pair in both directions, from files, pairs or a mix of both."""
     if pairs is None:
         return set()
     if isinstance(pairs, (str, os.PathLike)):

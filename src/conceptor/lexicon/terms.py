@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _PAIRS_AT_ONCE = 1 << 15
-# A hinge pulls with full force as soon as it is active: a distance that has not changed must not
-# make it so by its last bits.
+# A hinge pulls with full force once it is active, so rounding in an unchanged distance must not
+# activate it.
 _ROUNDING = 1e-12
-# Words and rows whose products are looked at together.
+# Words and rows in one block of products.
 _WORDS, _ROWS = 2048, 256
 
 
@@ -32,7 +32,7 @@ class Hinge(NamedTuple):
 
     With a negative weight it is ``|weight| Σ max(0, threshold − d)``.
     Pairs are rows of two numbers (i, j); the gradient goes to i, so a pair of two words that both
-    move stands there in both directions, and its loss is shared between them.
+    move is listed in both directions, and its loss is shared between them.
     """
 
     pairs: NDArray[np.intp]
@@ -41,7 +41,7 @@ class Hinge(NamedTuple):
 
 
 class Terms:
-    """A sum of hinges over unit vectors: the lexicon's words, and behind them fixed anchors."""
+    """A sum of hinges over unit vectors: the lexicon's words, followed by fixed anchors."""
 
     def __init__(self, hinges: Sequence[Hinge], anchors: Float64) -> None:
         self._anchors = anchors
@@ -88,7 +88,7 @@ def _cosines(units: Float64, first: NDArray[np.intp], second: NDArray[np.intp]) 
 class Neighbours(NamedTuple):
     """Pairs of a lexicon word and a word near it, and the near words outside the lexicon.
 
-    A pair's second number counts the lexicon's words first, then the anchors.
+    A pair's second number indexes the lexicon's words first, then the anchors.
     """
 
     pairs: NDArray[np.intp]
@@ -96,24 +96,24 @@ class Neighbours(NamedTuple):
     anchors: Float64
 
     def without(self, excluded: NDArray[np.intp]) -> tuple[NDArray[np.intp], Float64]:
-        """Return pairs and distances but for some pairs."""
+        """Return pairs and distances without the excluded pairs."""
         size = int(max(self.pairs.max(initial=0), excluded.max(initial=0))) + 1
         keys = self.pairs[:, 0] * size + self.pairs[:, 1]
         kept = ~np.isin(keys, excluded[:, 0] * size + excluded[:, 1])
         return self.pairs[kept], self.distances[kept]
 
 
-def neighbours(
+def find_neighbours(
     words: Sequence[str],
     units: Float64,
     chunks: Iterable[tuple[Sequence[str], Array]],
     radius: float,
     progress: Progress,
 ) -> Neighbours:
-    """Find all vectors within a cosine distance of the words' own, in one pass over a stream.
+    """Find all vectors within a cosine distance of the given words, in one streaming pass.
 
-    Costs a product of the words with all vectors, in single precision; the distances of what is
-    found are then taken in double precision.
+    Costs one product of the words with all vectors, in single precision; the distances of the
+    neighbours are then computed in double precision.
     """
     numbers = {word: number for number, word in enumerate(words)}
     single = units.astype(np.float32)
@@ -122,7 +122,7 @@ def neighbours(
     def near(chunk: tuple[Sequence[str], Array]) -> tuple[Sequence[str], Float64, _Hits]:
         names, rows = chunk
         normed = unit_rows(rows)
-        return names, normed, _hits(normed.astype(np.float32), blocks, np.float32(1 - radius))
+        return names, normed, _find_hits(normed.astype(np.float32), blocks, np.float32(1 - radius))
 
     pairs: list[NDArray[np.intp]] = [np.empty((0, 2), dtype=np.intp)]
     anchors: list[Float64] = [units[:0]]
@@ -146,15 +146,15 @@ def neighbours(
     return Neighbours(found, distances, fixed)
 
 
-def _hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits:
-    """Return row and word of every product that is large, block by block within the cache."""
+def _find_hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits:
+    """Return row and word of every product of at least `least`, in blocks that fit the cache."""
     hits: list[_Hits] = []
     products = np.empty((_ROWS, _WORDS), dtype=np.float32)
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
         for number, block in enumerate(blocks):
             product = np.matmul(part, block, out=products[: len(part), : block.shape[1]])
-            # Few rows have any: looking for the largest first is three times as fast.
+            # Few rows have any, so taking the maximum first is three times as fast.
             some = np.flatnonzero(product.max(axis=1) >= least)
             row, word = np.nonzero(product[some] >= least)
             hits.append((some[row] + start, word + number * _WORDS))
@@ -163,7 +163,7 @@ def _hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits:
 
 
 def unit_rows(vectors: Array) -> Float64:
-    """Return rows of length one; rows of zeros stay."""
+    """Return rows of length one; rows of zeros stay zero."""
     rows = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0))

@@ -1,4 +1,4 @@
-"""Tables of dialogue studies: each run, means and spreads, and the paper's figures beside them."""
+"""Tables of dialogue studies: every run, means and spreads, and differences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _runs(study: Study) -> Table:
 
 
 def verdict(study: Study, method: str, goal: str) -> str:
-    """Say whether a method's difference from the first is more than noise."""
+    """Return whether a method's difference from the first is more than noise."""
     found = study.difference(method, goal)
     if found is None:
         return "not compared"

@@ -1,4 +1,4 @@
-"""A comparison as one web page: tables and charts, nothing fetched from elsewhere."""
+"""A comparison as a self-contained web page with tables and charts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ div.wide { overflow-x: auto; }
 def page(
     comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
 ) -> str:
-    """Return a complete HTML document; of sentence encoders too, where they were compared."""
+    """Return a complete HTML document, including sentence encoders if they were compared."""
     title = f"conceptor compare: {comparison.vectors}"
     parts = [
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
@@ -53,7 +53,7 @@ def page(
         listed = "".join(
             f"<li>{escape(name)}: {escape(why)}</li>" for name, why in comparison.missing.items()
         )
-        parts.append(f"<h2>Not at hand</h2><ul>{listed}</ul>")
+        parts.append(f"<h2>Not found</h2><ul>{listed}</ul>")
     return "\n".join(parts) + "\n</html>\n"
 
 

@@ -1,4 +1,4 @@
-"""The paper's tables and its figure, beside what was measured."""
+"""The paper's tables and its figure, next to the measured scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLES = {
 
 
 def reproduction_tables(found: Reproduction) -> list[Table]:
-    """Return the paper's tables for each set of vectors, one line for each of their cells."""
+    """Return the paper's tables for each set of vectors, with one row per cell."""
     return [
         _table(f"{title}, {vectors}", chosen)
         for table, title in TITLES.items()
@@ -52,7 +52,7 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
 
 
 def gates_text(found: Reproduction, directions: int = 12) -> str:
-    """Draw the first gating coefficients with characters."""
+    """Draw the first gating coefficients as text."""
     lines = []
     for name, by_method in found.gates().items():
         lines.append(f"Variance gating coefficients of the leading directions, {name}")
@@ -65,7 +65,7 @@ def gates_text(found: Reproduction, directions: int = 12) -> str:
 
 
 def draw_gates(found: Reproduction, path: Path) -> None:
-    """Draw the paper's figure, a panel for each set of vectors (needs the plots extra)."""
+    """Draw the paper's figure with one panel per set of vectors (needs the `plots` extra)."""
     figure_format(path)
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Figures: the paper's gating coefficients, spectra, learning curves (needs the `plots` extra)."""
+"""Figures: gating coefficients, spectra and learning curves (needs the `plots` extra)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
-    """Draw how much of each direction fitted methods keep, side by side.
+    """Draw how much of each direction fitted methods keep.
 
     This is the paper's figure of variance gating coefficients, for any methods.
 
@@ -43,8 +43,8 @@ def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
 def plot_spectrum(fitted: object, ax: Axes | None = None) -> Axes:
     """Draw the eigenvalues that fitted methods found, on a logarithmic scale.
 
-    Each method looks at its own moment (covariance, second moment, ...), so two on the same
-    vectors need not agree. Eigenvalues of zero cannot be drawn and are left out.
+    Each method uses its own moment (covariance, second moment, ...), so two methods on the same
+    vectors need not agree. Zero eigenvalues are left out.
     """
     ax = _axes(ax)
     spectra = {label: solution.spectrum.values for label, solution in _solutions(fitted).items()}
@@ -66,7 +66,7 @@ def _solution(fitted: Any) -> Solution:  # noqa: ANN401
 
 
 def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
-    """Draw how the accuracy on the turns held out rises: the mean over seeds, and every run."""
+    """Draw the held-out accuracy over epochs: the mean over seeds, and every run."""
     ax = _axes(ax)
     for number, (method, runs) in enumerate(study.runs.items()):
         curves = [[100 * epoch["accuracy"] for epoch in run.curves[slot]] for run in runs.values()]
@@ -82,14 +82,14 @@ def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
 
 
 def figure_format(path: Path) -> str:
-    """Return the format that a file's name asks for, before any work is done for it."""
+    """Return the format given by a file's extension; raise if it cannot be drawn."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("drawing", "plots") from None
     form = path.suffix.removeprefix(".") or "svg"
     if form not in Figure().canvas.get_supported_filetypes():
-        raise InvalidInputError(f"{path}: a figure is an svg, pdf or png file")
+        raise InvalidInputError(f"{path}: unrecognised figure format; use svg, pdf or png")
     return form
 
 
@@ -106,9 +106,9 @@ def draw_learning(study: Study, path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as its file's name says."""
+    """Write a figure in the format given by the file's extension."""
     form = figure_format(path)
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         figure.savefig(beside, format=form)
 
 
@@ -124,7 +124,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 def _draw(ax: Axes, lines: Mapping[str, Float64]) -> None:
     if not lines:
-        raise InvalidInputError("nothing to draw: no fitted methods were given")
+        raise InvalidInputError("nothing to draw; pass at least one fitted method")
     for label, values in lines.items():
         ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
     ax.legend(frameon=False)

@@ -1,4 +1,4 @@
-"""Tables of scores: built once, shown in a terminal, as Markdown, as CSV or as a web page."""
+"""Tables of scores: built once, shown in a terminal, as Markdown, CSV or HTML."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of a table; `summary` rows stand apart at its foot."""
+    """One row of a table; `summary` rows are set apart at the bottom."""
 
     label: str
     cells: Sequence[Cell]
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, the names of the columns, and rows."""
+    """A title, column names and rows."""
 
     title: str
     columns: Sequence[str]
@@ -66,7 +66,7 @@ class Table:
 
 
 def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
-    """Return a table for each task, with means and the intervals of the gains at its foot."""
+    """Return a table for each task, with means and intervals of the gains at the bottom."""
     tables = []
     for family in comparison.families:
         table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=True)
@@ -75,7 +75,10 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
         foot = [
             Line(
                 label,
-                [*(Cell(_signed(pick(i)) if i else "", faint=True) for i in intervals), Cell("")],
+                [
+                    *(Cell(_format_signed(pick(i)) if i else "", faint=True) for i in intervals),
+                    Cell(""),
+                ],
                 summary=True,
             )
             for label, pick in _GAIN_LINES
@@ -86,7 +89,7 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
 
 
 def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
-    """Return the table of sentence vectors; its columns tell what each was fitted on."""
+    """Return the table of sentence encoders; column names say what each was fitted on."""
     return [
         Table("Sentence vectors on STS and SICK (Pearson × 100)", table.columns, table.lines)
         for table in comparison_tables(comparison, by_task=by_task)
@@ -94,7 +97,7 @@ def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Ta
 
 
 def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:
-    """Return a table for each task, a column for each set of vectors."""
+    """Return a table for each task, with one column per set of vectors."""
     by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
     families = evaluations[0].families if evaluations else []
     return [_family_table(family, by_name, by_task=by_task) for family in families]
@@ -103,13 +106,13 @@ def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = Fals
 def _family_table(
     family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool, one_file: bool = False
 ) -> Table:
-    """Return scores by column; how many items were used in a column of its own, if it can be.
+    """Return scores by column, with the number of items used in a column of its own if possible.
 
-    Columns made of one file differ only where unknown words are spelt, and the least and the most
-    say enough. Of several files each cell says it.
+    For columns from one file, this number differs only if unknown words get vectors from their
+    spelling, and a range is enough. For several files, it may have to go into each cell.
     """
     columns = [
-        _shown_rows(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
+        _rows_to_show(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
     ]
     apart = one_file or all(
         len({(row.used, row.total) for row in across}) == 1 for across in zip(*columns, strict=True)
@@ -131,7 +134,7 @@ def _family_table(
         means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
         cells = _score_cells(means)
         label = MEANS.get(family, "mean")
-        # A mean over fewer sets than there are, because a score is undefined, says over how many.
+        # If undefined scores leave a mean over fewer sets than there are, say over how many.
         sets = len(next(iter(evaluations.values())).of_family(family))
         defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
         if len(set(defined)) > 1:
@@ -146,7 +149,7 @@ def _family_table(
     return Table(TITLES.get(family, family), names, lines)
 
 
-def _shown_rows(evaluation: Evaluation, family: str, *, by_task: bool) -> list[Row]:
+def _rows_to_show(evaluation: Evaluation, family: str, *, by_task: bool) -> list[Row]:
     rows = [row for row in evaluation.rows(years=False) if row.task == family]
     if family != "sts" or by_task:
         return rows
@@ -154,14 +157,14 @@ def _shown_rows(evaluation: Evaluation, family: str, *, by_task: bool) -> list[R
 
 
 def _score_cells(scores: Sequence[float]) -> list[Cell]:
-    """Format scores; those that print as the best are marked, unless all are the same."""
+    """Format scores; mark the ones that print as the best, unless all are equal."""
     texts = ["—" if math.isnan(score) else f"{score:.2f}" for score in scores]
     printed = [float(text) for text in texts if text != "—"]
     best = f"{max(printed):.2f}" if len(set(printed)) > 1 else None
     return [Cell(text, best=text == best) for text in texts]
 
 
-def _signed(number: float) -> str:
+def _format_signed(number: float) -> str:
     return "—" if math.isnan(number) else f"{number:+.2f}".replace("-", "−")
 
 
@@ -202,8 +205,8 @@ def markdown(table: Table, level: int = 3) -> str:
     return f"{'#' * level} {table.title}\n\n{body}\n"
 
 
-def comma_separated(evaluations: Mapping[str, Evaluation]) -> str:
-    """Return one line for each method and dataset, at full precision."""
+def csv_text(evaluations: Mapping[str, Evaluation]) -> str:
+    """Return CSV with one line per method and dataset, at full precision."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["method", "task", "dataset", "metric", "score", "used", "total"])

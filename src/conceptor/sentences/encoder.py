@@ -1,9 +1,9 @@
-"""Sentence vectors from word vectors: weighted averages, then what sentences share taken out.
+"""Sentence vectors from word vectors: weighted averages, minus what all sentences share.
 
-Three decisions again: what each word weighs (`average`, `sif`, `usif`), what becomes of words
-without a vector, and which map follows on the sentence vectors: none, removal of their first
-direction or of parts of the first five, or a sentence conceptor negation. The words may have been
-post-processed before; a usage-weighted conceptor negation is best.
+Three choices: the weight of each word (`average`, `sif`, `usif`), how out-of-vocabulary words are
+handled, and the map applied to the averages: none, removal of their first direction or of parts
+of the first five, or a sentence conceptor negation. The word vectors may be post-processed
+first; usage-weighted conceptor negation works best.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.vectors.table import WordVectors
 
-_AT_ONCE = 10_000
+_BATCH = 10_000
 SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
-# Of whose strength uSIF's author takes off each direction's share.
+# uSIF removes from each of this many directions its share of their total strength.
 _PIECES = 5
 
 
 class _Choices(NamedTuple):
-    """The parameters as they were at the fit: changing them later waits for the next."""
+    """The parameters at the time of fitting; later changes apply from the next fit."""
 
     weights: str
     removal: str
@@ -57,54 +57,53 @@ class _Choices(NamedTuple):
 
 
 class SentenceEncoder(TransformerMixin, BaseEstimator):
-    """Vectors of sentences: a weighted average of their words, then a map fitted on sentences.
+    """Sentence vectors: a weighted average of word vectors, then a map fitted on sentences.
 
     Parameters
     ----------
     vectors : WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
-        The words' vectors, post-processed or not.
+        The word vectors, post-processed or not.
     weights : {"average", "sif", "usif"}, default="sif"
-        Words weigh the same; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
-        sentences' length, after each dimension was brought to length 1 over a sentence's words,
-        as uSIF's author does.
+        Word weights: all equal; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
+        mean sentence length, after each dimension is normalised over the words of a sentence, as
+        uSIF's author does.
     removal : {"none", "first", "piecewise", "conceptor"}, default="conceptor"
-        What follows: nothing; the first direction of the sentences' second moment is taken off
-        (Arora et al. 2017), or of each of the first five its share of their strength (Ethayarajh
-        2018); or ``(I − C) x`` with the conceptor of the sentences.
+        The map applied to the averages: none; removal of the first direction of their second
+        moment (Arora et al. 2017), or from each of the first five its share of their total
+        strength (Ethayarajh 2018); or ``(I − C) x`` with the conceptor of the sentences.
     unknown : {"spelling", "skip"}, default="spelling"
-        A word without a vector is given one from how it is written
-        (`conceptor.sentences.spelling`), or is left out, as SIF's authors do.
+        How out-of-vocabulary words are handled: they get a vector based on their spelling
+        (`conceptor.sentences.spelling`), or are skipped, as SIF's authors do.
     frequencies : str, path or mapping, default="zipf"
-        The words' use: `zipf` for `vectors` in order of falling frequency, a file of counts,
+        Word frequencies: `zipf` if `vectors` are sorted by frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; as in `conceptor.weights.parse_weights`. Words without a
-        frequency are taken to be as rare as the rarest with one.
+        frequency count as being as rare as the rarest one that has one.
     aperture : float or "auto", default="auto"
-        Of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth of the
-        strongest direction (``α² λ_1 = 4``: the paper's α = 2, once λ_1 is 1).
+        Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth
+        of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
     a : float, default=1e-3
-        Of SIF.
+        The constant a of SIF.
 
     Attributes
     ----------
     map_ : AffineMap
-        What follows the average.
+        The map applied to the averages.
     moments_ : Moments
-        Of the sentences seen, as averages.
+        Moments of the averages seen so far.
     probabilities_, word_weights_ : ndarray
-        The words' share of running text, and what follows from it.
+        Each word's share of running text, and the weight that results.
     a_ : float
-        Of the weights: `a` with SIF, derived with uSIF.
+        The constant a of the weights: `a` for SIF, derived for uSIF.
 
     Notes
     -----
     Fitting on the very sentences that are compared later, as SIF's authors do, sees the test
-    set (though never its scores); say which you did. A sentence without words, or without a known
-    one where unknown words are skipped, becomes 0. Fitted on a handful of sentences, a conceptor
-    takes out those sentences themselves; give it hundreds.
+    set (though never its scores); report which you did. A sentence without words, or without any
+    known word if unknown ones are skipped, becomes 0. Fitted on a handful of sentences, a
+    conceptor removes those sentences themselves; give it hundreds.
 
-    `fit` reads any iterable once and keeps n × n numbers; only uSIF, which needs the sentences'
-    mean length first, holds their words meanwhile. Parameters changed after a fit have no effect
-    until the next.
+    `fit` reads any iterable once and keeps n × n numbers; only uSIF, which needs the mean sentence
+    length first, keeps all tokens until then. Changes to parameters take effect at the next fit.
 
     References
     ----------
@@ -136,40 +135,40 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self.a = a
 
     def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
-        """Learn what sentences share, from texts or lists of tokens, in one streaming pass."""
-        self._start()
+        """Fit to sentences, given as texts or lists of tokens, in one streaming pass."""
+        self._reset()
         if self._choices.weights == "usif":
-            sentences = _tokenized(sentences)
+            sentences = _tokenize(sentences)
             self._set_weights(sentences)
-        stream = iter(_several(sentences))
-        chunks = iter(lambda: list(islice(stream, _AT_ONCE)), [])
-        return self.fit_moments(_summed(_moments(*self.averages(chunk)) for chunk in chunks))
+        stream = iter(_refuse_string(sentences))
+        chunks = iter(lambda: list(islice(stream, _BATCH)), [])
+        return self.fit_moments(_sum_moments(_moments(*self.averages(chunk)) for chunk in chunks))
 
     def fit_transform(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Float64:
         """Fit on sentences, which may be a stream, and return their vectors."""
-        self._start()
+        self._reset()
         averages, known = self.averages(sentences)
-        self.fit_moments(_summed([_moments(averages, known)] if len(known) else []))
-        return self.finished(averages, known)
+        self.fit_moments(_sum_moments([_moments(averages, known)] if len(known) else []))
+        return self.transform_averages(averages, known)
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
-        """Learn from some more sentences; with uSIF the first call settles the words' weights."""
+        """Fit to more sentences; with uSIF the first call fixes the word weights."""
         more = _moments(*self.averages(sentences))
         return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
 
     def fit_moments(self, moments: Moments) -> Self:
-        """Settle what is taken off, from moments of sentences' `averages`."""
+        """Fit the map from moments of `averages`."""
         if not hasattr(self, "_choices"):
-            self._start()
+            self._reset()
         self.moments_ = moments
-        self.map_ = self._removal()
+        self.map_ = self._solve_map()
         return self
 
     def averages(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
-        """Return the weighted averages before anything is taken off, and which had a known word."""
+        """Return the weighted averages before the map, and which sentences had a known word."""
         if not hasattr(self, "_choices"):
-            self._start()
-        tokens = _tokenized(sentences)
+            self._reset()
+        tokens = _tokenize(sentences)
         if not hasattr(self, "word_weights_"):
             self._set_weights(tokens)
         return self._averages(tokens)
@@ -181,19 +180,19 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def encode(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
         """Return one vector per sentence; 0 for a sentence without a known word."""
         check_is_fitted(self)
-        return self.finished(*self.averages(sentences))
+        return self.transform_averages(*self.averages(sentences))
 
-    def finished(self, averages: Float64, known: NDArray[np.bool_]) -> Float64:
-        """Return the sentences' vectors from what `averages` returned."""
+    def transform_averages(self, averages: Float64, known: NDArray[np.bool_]) -> Float64:
+        """Return sentence vectors from the result of `averages`."""
         check_is_fitted(self)
         return np.where(known[:, None], self.map_(averages), 0.0)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether there is a map, which `averages` alone does not make."""
+        """Whether there is a map; calling `averages` alone does not create one."""
         return hasattr(self, "map_")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters; of the vectors, which may be many, only the type."""
+        """Return the parameters, but only the type of the vectors: there may be many."""
         given = {name: getattr(self, name) for name in self._get_param_names()}
         shown = (
             f"{name}={type(value).__name__ if isinstance(value, Mapping) else repr(value)}"
@@ -202,13 +201,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         )
         return f"SentenceEncoder({type(self.vectors).__name__}, {', '.join(shown)})"[:N_CHAR_MAX]
 
-    def _start(self) -> None:
+    def _reset(self) -> None:
         self._choices = _Choices(
-            self._one_of("weights", "average", "sif", "usif"),
-            self._one_of("removal", "none", "first", "piecewise", "conceptor"),
-            self._one_of("unknown", "spelling", "skip"),
-            self._number("aperture") if self.aperture != "auto" else "auto",
-            self._number("a"),
+            self._check_choice("weights", "average", "sif", "usif"),
+            self._check_choice("removal", "none", "first", "piecewise", "conceptor"),
+            self._check_choice("unknown", "spelling", "skip"),
+            self._check_number("aperture") if self.aperture != "auto" else "auto",
+            self._check_number("a"),
         )
         for name in ("moments_", "map_", "word_weights_", "_spelling"):
             self.__dict__.pop(name, None)
@@ -216,20 +215,20 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self._frequencies = Frequencies(self._words.words, self.frequencies)
         self.probabilities_ = self._frequencies.of_words
 
-    def _one_of(self, name: str, *known: str) -> str:
+    def _check_choice(self, name: str, *known: str) -> str:
         value: str = getattr(self, name)
         if value not in known:
             raise InvalidInputError(
-                f"SentenceEncoder: {name} is one of {', '.join(known)}, not {value!r}"
+                f"SentenceEncoder: {name} is {value!r}; it must be one of {', '.join(known)}"
             )
         return value
 
-    def _number(self, name: str) -> float:
-        """Return a parameter as a plain number, which can be saved."""
+    def _check_number(self, name: str) -> float:
+        """Return a parameter as a float, which can be saved."""
         value: Any = getattr(self, name)
         number = float(value) if isinstance(value, Real) else -1.0
         if not number > 0 and not (number == 0 and name == "aperture"):
-            raise InvalidInputError(f"SentenceEncoder: {name} is a positive number, not {value!r}")
+            raise InvalidInputError(f"SentenceEncoder: {name} is {value!r}; it must be positive")
         return number
 
     def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
@@ -250,7 +249,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return weigh(probabilities, self.a_)
 
     def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
-        """Return weighted averages of the tokens: one sparse product over distinct words."""
+        """Return weighted averages of the tokens, as one sparse product over distinct words."""
         every = [token for sentence in tokens for token in sentence]
         rows = self._words.rows(every)
         strange: dict[str, int] = {}
@@ -265,7 +264,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         vectors = self._words.vectors[known].astype(np.float64)
         weights = self.word_weights_[known]
         if strange:
-            vectors = np.concatenate([vectors, self._spelt()(list(strange))])
+            vectors = np.concatenate([vectors, self._get_spelling()(list(strange))])
             weights = np.concatenate([weights, self._weights(self._frequencies.of(strange))])
         ends = np.concatenate([[0], np.cumsum(found)])[starts]
         counts = sparse.csr_array(
@@ -279,15 +278,15 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         lengths = np.diff(ends)
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
-    def _spelt(self) -> Spelling:
-        """Return what gives unknown words their vectors; made when the first of them is met."""
+    def _get_spelling(self) -> Spelling:
+        """Return the source of vectors for unknown words, created when the first one is met."""
         if not hasattr(self, "_spelling"):
             self._spelling = Spelling.from_frequent(
                 self._words.words, self._words.vectors, self.probabilities_
             )
         return self._spelling
 
-    def _removal(self) -> AffineMap:
+    def _solve_map(self) -> AffineMap:
         n = self.moments_.dimension
         provenance: dict[str, Any] = {
             "method": "SentenceEncoder",
@@ -312,11 +311,11 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return AffineMap(spectrum.matrix(gate), provenance=provenance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write words, vectors, frequencies and map as safetensors; whole or not at all."""
+        """Save words, vectors, frequencies and map as safetensors; whole or not at all."""
         check_is_fitted(self)
         encoder_file.write(
             path,
-            encoder_file.Saved(
+            encoder_file.SavedEncoder(
                 self._words.words,
                 self._words.vectors,
                 self._frequencies.counts or self._frequencies.name,
@@ -329,15 +328,15 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an encoder that `save` wrote; it can encode, and be fitted further."""
+        """Load a saved encoder; it can encode, and be fitted further."""
         saved = encoder_file.read(path)
         try:
             encoder = cls(
                 (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
             )
-            encoder._start()
+            encoder._reset()
         except (TypeError, InvalidInputError) as error:
-            raise encoder_file.refused(path, error) from error
+            raise encoder_file.invalid_file(path, error) from error
         encoder.a_ = saved.a
         encoder.word_weights_ = encoder._weights(encoder.probabilities_)
         encoder.moments_, encoder.map_ = saved.moments, saved.map
@@ -348,21 +347,21 @@ def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:
     return Moments.from_vectors(averages, known.astype(np.float64))
 
 
-def _summed(parts: Iterable[Moments]) -> Moments:
+def _sum_moments(parts: Iterable[Moments]) -> Moments:
     total = sum(parts, start=0)
     if not isinstance(total, Moments):
-        raise InvalidInputError("no sentences to fit on")
+        raise InvalidInputError("no sentences to fit to")
     return total
 
 
-def _several(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+def _refuse_string(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
     if isinstance(sentences, str):
-        raise InvalidInputError("sentences are given as a list; put a single one into a list")
+        raise InvalidInputError("got a single string; put it into a list of sentences")
     return sentences
 
 
-def _tokenized(sentences: Iterable[str | Sequence[str]]) -> list[Sequence[str]]:
-    return [_tokens(sentence) for sentence in _several(sentences)]
+def _tokenize(sentences: Iterable[str | Sequence[str]]) -> list[Sequence[str]]:
+    return [_tokens(sentence) for sentence in _refuse_string(sentences)]
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
@@ -371,4 +370,4 @@ def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
     tokens = list(sentence) if isinstance(sentence, Iterable) else [None]
     if all(isinstance(token, str) for token in tokens):
         return tokens
-    raise InvalidInputError(f"a sentence is text or a list of words, not {sentence!r:.60}")
+    raise InvalidInputError(f"{sentence!r:.60} is not a sentence; pass text or a list of words")

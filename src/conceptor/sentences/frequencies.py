@@ -1,4 +1,4 @@
-"""How frequent words are in running text, and what they weigh in a sentence for it."""
+"""Word frequencies in running text, and the sentence weights derived from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.weights import parse_weights, unsorted
+from conceptor.weights import parse_weights, why_unsorted
 
 if TYPE_CHECKING:
     import os
@@ -19,12 +19,12 @@ __all__ = ["Frequencies", "sif_weights", "usif_a", "usif_weights"]
 
 
 class Frequencies:
-    """Shares of running text, for words that have a vector and for others.
+    """Shares of running text, for words with and without a vector.
 
     Parameters
     ----------
     words : sequence of str
-        Those that have a vector.
+        Words with a vector.
     source : str, path or mapping
         As in `conceptor.weights.parse_weights`: ranks, a file of counts, `wordfreq:LANG`, or a
         mapping.
@@ -34,18 +34,18 @@ class Frequencies:
     name : str
         `zipf`, `uniform` or `counts`.
     of_words, of_all : ndarray
-        The shares of `words`, and of all words that the source knows.
+        The shares of `words`, and of all words in the source.
     counts : dict
-        What the source counts, words without a vector included; empty for ranks.
+        The counts in the source, including words without a vector; empty for ranks.
     """
 
     def __init__(
         self, words: Sequence[str], source: str | os.PathLike[str] | Mapping[str, float]
     ) -> None:
         chosen = parse_weights(source)
-        if chosen.kind == "zipf" and (reason := unsorted(words)):
+        if chosen.kind == "zipf" and (reason := why_unsorted(words)):
             raise InvalidInputError(
-                f"ranks say nothing of these vectors' frequencies: {reason}; "
+                f"these vectors are not sorted by frequency: {reason}; "
                 'give frequencies="wordfreq:en", a file of counts, or a mapping'
             )
         self.name = chosen.kind
@@ -56,19 +56,19 @@ class Frequencies:
         else:
             every = np.fromiter(self.counts.values(), dtype=np.float64)
         if not len(every):
-            raise InvalidInputError("no word has a frequency above zero")
+            raise InvalidInputError("all frequencies are zero; at least one must be positive")
         if not np.isfinite(every).all():
-            raise InvalidInputError("a word's frequency is infinite")
+            raise InvalidInputError("a frequency is infinite; all must be finite")
         if self.counts and not any(word in self.counts for word in words):
             raise InvalidInputError(
-                "none of the words that have a vector has a frequency; do they belong together?"
+                "no word with a vector has a frequency; check that frequencies and vectors match"
             )
         self._total, self._rarest = float(every.sum()), float(every.min())
         self.of_all: Float64 = every / self._total
         self.of_words = self.of(words) if self.counts else self.of_all
 
     def of(self, words: Iterable[str]) -> Float64:
-        """Return the shares of any words: without a count, that of the rarest one."""
+        """Return the shares of any words; a word without a count gets that of the rarest one."""
         counts = [self.counts.get(word, self._rarest) for word in words]
         return np.array(counts, dtype=np.float64) / self._total
 
@@ -84,14 +84,14 @@ def usif_weights(probabilities: Float64, a: float) -> Float64:
 
 
 def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
-    """Return the a of uSIF's ``a / (a/2 + p)`` as Ethayarajh (2018) derives it; nothing is tuned.
+    """Return the constant a of uSIF's ``a / (a/2 + p)``, derived as in Ethayarajh (2018).
 
     With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
     walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``.
     """
     count = len(probabilities)
     threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
-    # At least one word above the threshold and one below, so that a is neither ∞ nor 0.
+    # At least one word on either side of the threshold, so that a is neither ∞ nor 0.
     above = min(max(int((probabilities > threshold).sum()), 1), max(count - 1, 1))
     alpha = above / (count if count > 1 else 2)
     return float((1 - alpha) / (alpha * count / 2))

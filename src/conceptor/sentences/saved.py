@@ -1,4 +1,4 @@
-"""Sentence encoders on disk: one safetensors file, read from whoever wrote it."""
+"""Saved sentence encoders: one safetensors file, checked when it is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
     import os
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _FORMAT = "conceptor.SentenceEncoder/2"
 
 
-class Saved(NamedTuple):
-    """A fitted encoder: its words, what they weigh, its parameters, and what it learnt.
+class SavedEncoder(NamedTuple):
+    """A fitted encoder: its words, their frequencies, its parameters, and what it learned.
 
-    `frequencies` are counts, or `uniform` or `zipf`; `a` is that of the weights.
+    `frequencies` are counts, or `uniform` or `zipf`; `a` is the constant of the word weights.
     """
 
     words: Sequence[str]
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
     map: AffineMap
 
 
-def write(path: str | os.PathLike[str], saved: Saved) -> None:
+def write(path: str | os.PathLike[str], saved: SavedEncoder) -> None:
     """Write the file, whole or not at all."""
     from safetensors.numpy import save
 
@@ -51,25 +51,25 @@ def write(path: str | os.PathLike[str], saved: Saved) -> None:
         "provenance": json.dumps(saved.map.provenance),
     }
     parts = {
-        "words": _packed(saved.words),
+        "words": _pack_words(saved.words),
         "vectors": np.ascontiguousarray(saved.vectors),
-        "counted_words": _packed(list(counts)),
+        "counted_words": _pack_words(list(counts)),
         "counts": np.fromiter(counts.values(), dtype=np.float64),
         "matrix": np.ascontiguousarray(saved.map.matrix),
         "mean": moments.mean,
         "scatter": np.ascontiguousarray(moments.scatter),
         "totals": np.array([moments.weight, moments.count, moments.squared_weight, saved.a]),
     }
-    with replacing(path) as beside:
+    with replace_atomically(path) as beside:
         beside.write_bytes(save(parts, metadata=metadata))
 
 
-def read(path: str | os.PathLike[str]) -> Saved:
-    """Read what `write` wrote, and nothing else."""
+def read(path: str | os.PathLike[str]) -> SavedEncoder:
+    """Read a file that `write` wrote; raise for any other."""
     from safetensors import SafetensorError, safe_open
 
     if Path(path).is_dir():
-        raise InvalidInputError(f"{path} is a directory, not a saved encoder")
+        raise InvalidInputError(f"{path}: is a directory, not a saved encoder")
     if not Path(path).exists():
         raise InvalidInputError(f"{path}: no such file")
     try:
@@ -77,36 +77,36 @@ def read(path: str | os.PathLike[str]) -> Saved:
             metadata = file.metadata() or {}
             if metadata.get("format") == _FORMAT:
                 parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                return _checked(parts, metadata)
+                return _parse_parts(parts, metadata)
     except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
-        raise refused(path, error) from error
-    raise InvalidInputError(f"{path} is not a saved sentence encoder of this version")
+        raise invalid_file(path, error) from error
+    raise InvalidInputError(f"{path}: not a saved sentence encoder of this version; save it again")
 
 
-def refused(path: str | os.PathLike[str], why: Exception) -> InvalidInputError:
-    """Return the error for a file that is no encoder's."""
-    return InvalidInputError(f"{path} is not a saved sentence encoder, or is cut short ({why})")
+def invalid_file(path: str | os.PathLike[str], why: Exception) -> InvalidInputError:
+    """Return the error for a file that is not a saved encoder."""
+    return InvalidInputError(f"{path}: not a saved sentence encoder, or truncated ({why})")
 
 
-def _checked(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Saved:
+def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SavedEncoder:
     vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
     mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
     weight, count, squared_weight, a = totals.tolist()
     n = vectors.shape[1]
     if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
-        raise InvalidInputError(f"its parts do not fit vectors of {n} numbers")
+        raise InvalidInputError(f"its parts do not match vectors of length {n}")
     finite = all(np.isfinite(each).all() for each in (mean, scatter, counts, totals))
     if not finite or min(weight, count) < 0 or a <= 0:
-        raise InvalidInputError("a number in it cannot be")
+        raise InvalidInputError("contains a negative or non-finite value")
     parameters = json.loads(metadata["parameters"])
     frequencies: Mapping[str, float] | str = parameters.pop("frequencies", "")
     if len(counts):
-        known = _unpacked(parts["counted_words"], len(counts))
+        known = _unpack_words(parts["counted_words"], len(counts))
         frequencies = dict(zip(known, counts.tolist(), strict=True))
     elif frequencies not in ("uniform", "zipf"):  # the name of a file would be read
-        raise InvalidInputError("it lacks the words' frequencies")
-    return Saved(
-        _unpacked(parts["words"], len(vectors)),
+        raise InvalidInputError("contains no word frequencies")
+    return SavedEncoder(
+        _unpack_words(parts["words"], len(vectors)),
         vectors,
         frequencies,
         parameters,
@@ -116,15 +116,17 @@ def _checked(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> 
     )
 
 
-def _packed(words: Sequence[str]) -> NDArray[np.uint8]:
+def _pack_words(words: Sequence[str]) -> NDArray[np.uint8]:
     text = "\n".join(words)
     if text.count("\n") != max(len(words) - 1, 0):
-        raise InvalidInputError("a word holds a line break; such vectors cannot be saved")
+        raise InvalidInputError("a word contains a line break, which cannot be saved; remove it")
     try:
         return np.frombuffer(text.encode(), dtype=np.uint8)
     except UnicodeEncodeError as error:
-        raise InvalidInputError(f"a word cannot be written as UTF-8 ({error.reason})") from None
+        raise InvalidInputError(
+            f"a word cannot be encoded as UTF-8 ({error.reason}); remove it"
+        ) from None
 
 
-def _unpacked(text: NDArray[np.uint8], count: int) -> list[str]:
+def _unpack_words(text: NDArray[np.uint8], count: int) -> list[str]:
     return text.tobytes().decode().split("\n") if count else []

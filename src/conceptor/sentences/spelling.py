@@ -1,8 +1,8 @@
-"""Vectors for words that have none, from how they are written.
+"""Vectors for out-of-vocabulary words, from their spelling.
 
-A word outside the vocabulary is often the relative of one inside (*slicing*, *slice*), and even
-where it is not, two sentences that share it, or its plural, share something. So it is given the
-average of the words that are spelt like it, and for the rest a direction that its letters make.
+An out-of-vocabulary word is often related to a known one (*slicing*, *slice*); even if it is not,
+two sentences that both contain it, or its plural, have something in common. So its vector is the
+average of words with similar spelling, plus a direction derived from its letters.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["REFERENCES", "Spelling"]
 
-# So many known words are asked at most, the most frequent ones: a bound on time and memory.
+# At most this many known words are used, the most frequent ones: a bound on time and memory.
 REFERENCES = 50_000
 _HASHED_TO = 2**20
 _PROJECTED = 2**15
-_AT_ONCE = 1_000
+_BATCH = 1_000
 
 
 class Spelling:
-    """Vectors of unknown words: what their spelling tells, and a direction that it makes.
+    """Vectors of unknown words: an average of similar words, plus a direction from the spelling.
 
-    The first part is the average of the known words, weighed by the square of how alike two words
-    are: the cosine of their character n-grams, rare n-grams counting more (tf–idf). What is missing
-    to the known words' root mean square length goes to a random projection of the n-grams, which
-    keeps their cosines. Equal words are thus equal, words that are spelt alike are alike, and
-    others nearly orthogonal; a word's vector does not depend on the words beside it. Capitals and
-    small letters are the same; a word of blanks becomes 0.
+    The average is over known words, weighted by the squared similarity of the spelling: the cosine
+    of character n-grams, with rare n-grams counting more (tf–idf). A random projection of the
+    n-grams, which preserves their cosines, makes up what is missing to the known words' root mean
+    square length. So equal words get equal vectors, similarly spelt words similar ones, and all
+    others are nearly orthogonal; a word's vector does not depend on its context. Case is ignored;
+    a blank word becomes 0.
 
     Parameters
     ----------
@@ -49,10 +49,11 @@ class Spelling:
     vectors : ndarray of shape (len(words), n)
         Their vectors; not copied.
     ngrams : (int, int)
-        The shortest and the longest n-grams. A word's beginning and end are letters, too.
+        The lengths of the shortest and the longest n-grams. A word's start and end count as
+        letters.
     power : float
-        Of the likeness. Chosen with `ngrams` by how well words that are known are told from the
-        others (`benchmarks/spelling.py`).
+        Exponent of the similarity. Chosen together with `ngrams` by how well the vectors of known
+        words are predicted from the others (`benchmarks/spelling.py`).
     """
 
     def __init__(
@@ -64,7 +65,10 @@ class Spelling:
         power: float = 2.0,
     ) -> None:
         if not len(words) or len(words) != len(vectors):
-            raise InvalidInputError(f"{len(words)} words and {len(vectors)} vectors to spell from")
+            raise InvalidInputError(
+                f"got {len(words)} words and {len(vectors)} vectors for the spelling model; it "
+                "needs equally many, at least one"
+            )
         self._hashing = HashingVectorizer(
             analyzer="char_wb",
             ngram_range=ngrams,
@@ -77,7 +81,7 @@ class Spelling:
         self._known = self._rarity.fit_transform(self._counts(words)).T.tocsr()
         self._vectors = vectors
         self._power = power
-        self._signs = _packed_signs(vectors.shape[1])
+        self._signs = _pack_signs(vectors.shape[1])
         self.length = float(np.sqrt(np.einsum("ij,ij->", vectors, vectors, dtype=np.float64)))
         self.length /= np.sqrt(len(words))
 
@@ -85,7 +89,7 @@ class Spelling:
     def from_frequent(
         cls, words: Sequence[str], vectors: NDArray[Any], frequencies: Float64
     ) -> Spelling:
-        """Return the spelling of the most frequent words, or of all where they are not many."""
+        """Return the spelling model of the most frequent words, or of all if they are few."""
         if len(words) <= REFERENCES:
             return cls(words, vectors)
         rows = np.sort(np.argpartition(-frequencies, REFERENCES)[:REFERENCES])
@@ -93,54 +97,54 @@ class Spelling:
 
     def __call__(self, words: Sequence[str]) -> Float64:
         """Return a vector for each word."""
-        return self._by_parts(words, self._whole)
+        return self._in_batches(words, self._complete)
 
-    def told(self, words: Sequence[str]) -> Float64:
-        """Return what the spelling tells: averages of known vectors, 0 where nothing is alike."""
-        return self._by_parts(words, self._averages)
+    def average_known(self, words: Sequence[str]) -> Float64:
+        """Return averages of known vectors by similar spelling, 0 if no word is similar."""
+        return self._in_batches(words, self._averages)
 
-    def _by_parts(
+    def _in_batches(
         self, words: Sequence[str], vectors_of: Callable[[sparse.csr_matrix], Float64]
     ) -> Float64:
         parts = [np.zeros((0, self._vectors.shape[1]))]
-        for start in range(0, len(words), _AT_ONCE):
-            counts = self._counts(words[start : start + _AT_ONCE])
+        for start in range(0, len(words), _BATCH):
+            counts = self._counts(words[start : start + _BATCH])
             parts.append(vectors_of(self._rarity.transform(counts)))
         return np.concatenate(parts)
 
     def _counts(self, words: Sequence[str]) -> sparse.csr_matrix:
-        """Return which n-grams words have; what cannot be encoded counts as a question mark."""
+        """Return which n-grams words have; a lone surrogate counts as a question mark."""
         return self._hashing.transform(word.encode("utf-8", "replace").decode() for word in words)
 
-    def _whole(self, ngrams: sparse.csr_matrix) -> Float64:
-        told = self._averages(ngrams)
-        missing = np.sqrt(np.maximum(self.length**2 - (told**2).sum(axis=1), 0.0))
-        found: Float64 = told + missing[:, None] * self._directions(ngrams)
+    def _complete(self, ngrams: sparse.csr_matrix) -> Float64:
+        averages = self._averages(ngrams)
+        missing = np.sqrt(np.maximum(self.length**2 - (averages**2).sum(axis=1), 0.0))
+        found: Float64 = averages + missing[:, None] * self._directions(ngrams)
         return found
 
     def _averages(self, ngrams: sparse.csr_matrix) -> Float64:
         alike = (ngrams @ self._known).tocsr()
         alike.data **= self._power
-        return _divided(alike @ self._vectors, np.asarray(alike.sum(axis=1)).ravel())
+        return _divide_rows(alike @ self._vectors, np.asarray(alike.sum(axis=1)).ravel())
 
     def _directions(self, ngrams: sparse.csr_matrix) -> Float64:
-        """Return the n-grams' random projection at length 1, the same everywhere and always."""
+        """Return the n-grams' random projection, normalised; the same on every machine."""
         used, columns = np.unique(ngrams.indices % _PROJECTED, return_inverse=True)
         bits = np.unpackbits(self._signs[used], axis=1)[:, : self._vectors.shape[1]]
         folded = sparse.csr_matrix(
             (ngrams.data, columns, ngrams.indptr), shape=(ngrams.shape[0], len(used))
         )
         projected = folded @ (2.0 * bits - 1.0)
-        return _divided(projected, np.linalg.norm(projected, axis=1))
+        return _divide_rows(projected, np.linalg.norm(projected, axis=1))
 
 
-def _packed_signs(dimension: int) -> NDArray[np.uint8]:
-    """Return a row of signs for each n-gram, eight to a byte, from a hash of a constant."""
+def _pack_signs(dimension: int) -> NDArray[np.uint8]:
+    """Return a row of signs for each n-gram, eight per byte, from the hash of a constant."""
     size = -(-dimension // 8)
     signs = hashlib.shake_128(b"conceptor").digest(_PROJECTED * size)
     return np.frombuffer(signs, dtype=np.uint8).reshape(_PROJECTED, size)
 
 
-def _divided(rows: Float64, by: Float64) -> Float64:
-    """Return rows divided each by a number, 0 where that is 0."""
+def _divide_rows(rows: Float64, by: Float64) -> Float64:
+    """Divide each row by a number; rows with divisor 0 become 0."""
     return np.divide(rows, by[:, None], out=np.zeros(rows.shape), where=by[:, None] > 0)

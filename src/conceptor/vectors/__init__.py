@@ -1,4 +1,4 @@
-"""Files of word vectors: many formats, one stream of chunks."""
+"""Read and write files of word vectors: many formats, one stream of chunks."""
 
 from conceptor.vectors.detect import FORMATS
 from conceptor.vectors.files import open_vectors, write_vectors

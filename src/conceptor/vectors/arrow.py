@@ -1,4 +1,4 @@
-"""Parquet and Arrow/Feather tables: words, and a list column or one column for each dimension."""
+"""Parquet and Arrow/Feather tables: words, and a list column or one column per dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.vectors.npy import as_float32
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource, check_finite
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource, check_finite
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ FEATHER = "feather"
 WORD_COLUMNS = ("word", "words", "token", "key", "index", "__index_level_0__")
 
 
-def pyarrow() -> Any:  # noqa: ANN401
-    """Import pyarrow, or say how to get it."""
+def import_pyarrow() -> Any:  # noqa: ANN401
+    """Import pyarrow, or say how to install it."""
     try:
         import pyarrow
         import pyarrow.ipc
@@ -36,9 +36,9 @@ def pyarrow() -> Any:  # noqa: ANN401
 
 
 @contextmanager
-def damage_reported(path: object) -> Iterator[None]:
-    """Turn what the Arrow library says of a damaged file into an error of the user's input."""
-    arrow = pyarrow()
+def report_damage(path: object) -> Iterator[None]:
+    """Turn what the Arrow library says about a damaged file into an `InvalidInputError`."""
+    arrow = import_pyarrow()
     try:
         yield
     except InvalidInputError:
@@ -56,16 +56,16 @@ class ArrowSource(VectorSource):
     def __init__(self, path: Path, file_format: str) -> None:
         self.format = file_format
         self._fraction = 0.0
-        with damage_reported(path), _opened(path, file_format) as (schema, batches):
-            self._word_column, self._vector_columns = _columns(path, schema)
+        with report_damage(path), _open_table(path, file_format) as (schema, batches):
+            self._word_column, self._vector_columns = _choose_columns(path, schema)
             _, first = next(iter(batches(1)), (0.0, None))
             dimension, dtype = self._shape(path, schema, first)
         if dimension == 0:
-            raise InvalidInputError(f"{path}: vectors of no dimension")
+            raise InvalidInputError(f"{path}: the vectors have no dimension")
         super().__init__(path, dimension, dtype)
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._fraction
 
     def _shape(
@@ -74,55 +74,52 @@ class ArrowSource(VectorSource):
         schema: Any,  # noqa: ANN401
         first: Any,  # noqa: ANN401
     ) -> tuple[int, np.dtype[np.generic]]:
-        arrow = pyarrow()
-        if len(self._vector_columns) > 1:
-            kind = schema.field(self._vector_columns[0]).type
-            return len(self._vector_columns), np.dtype(kind.to_pandas_dtype())
+        arrow = import_pyarrow()
         kind = schema.field(self._vector_columns[0]).type
-        if not (arrow.types.is_floating(kind) or arrow.types.is_integer(kind)):
-            dtype = np.dtype(kind.value_type.to_pandas_dtype())
-            if arrow.types.is_fixed_size_list(kind):
-                return kind.list_size, dtype
-            if first is None or not first.num_rows:
-                raise InvalidInputError(f"{path}: holds no vectors")
-            return len(first.column(self._vector_columns[0])[0].as_py() or ()), dtype
-        return 1, np.dtype(kind.to_pandas_dtype())
+        if arrow.types.is_floating(kind):
+            return len(self._vector_columns), np.dtype(kind.to_pandas_dtype())
+        dtype = np.dtype(kind.value_type.to_pandas_dtype())
+        if arrow.types.is_fixed_size_list(kind):
+            return kind.list_size, dtype
+        if first is None or not first.num_rows:
+            raise InvalidInputError(f"{path}: contains no vectors")
+        return len(first.column(self._vector_columns[0])[0].as_py() or ()), dtype
 
-    def _decoded(self) -> Iterator[Located]:
+    def _decode(self) -> Iterator[LocatedChunk]:
         start = 0
         rows = max(1, BLOCK_BYTES // (4 * self.dimension))
-        with damage_reported(self.path), _opened(self.path, self.format) as (_, batches):
+        with report_damage(self.path), _open_table(self.path, self.format) as (_, batches):
             for self._fraction, batch in batches(rows):
                 chunk = Chunk(self._words(batch, start), self._vectors(batch, start))
-                yield Located(chunk, np.arange(start + 1, start + batch.num_rows + 1))
+                yield LocatedChunk(chunk, np.arange(start + 1, start + batch.num_rows + 1))
                 start += batch.num_rows
 
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
-        arrow = pyarrow()
+        arrow = import_pyarrow()
         column = batch.column(self._word_column)
-        no_nulls(column, self.path, start, "word")
+        check_no_nulls(column, self.path, start, "word")
         column = column.cast(arrow.large_binary())
         _, offsets, data = column.buffers()
         bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset :][: len(column) + 1]
-        letters = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
-        blob = letters[bounds[0] : bounds[-1]].copy()
+        text = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
+        blob = text[bounds[0] : bounds[-1]].copy()
         return PackedWords(blob, bounds - bounds[0])
 
     def _vectors(self, batch: Any, start: int) -> NDArray[np.float32]:  # noqa: ANN401
         columns = [batch.column(name) for name in self._vector_columns]
-        return as_float32(matrix_of(columns, self.dimension, self.path, start))
+        return as_float32(to_matrix(columns, self.dimension, self.path, start))
 
 
-def matrix_of(
+def to_matrix(
     columns: list[Any], dimension: int, where: object, start: int
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return the vectors of a list column, or of one column for each dimension, as they are stored.
+    """Return the vectors of a list column, or of one column per dimension, as they are stored.
 
-    `where` and `start`, how many rows came before, name the place of a missing or ragged vector.
+    Errors give `where` and the row, counted from `start`.
     """
-    arrow = pyarrow()
+    arrow = import_pyarrow()
     for column in columns:
-        no_nulls(column, where, start, "vector")
+        check_no_nulls(column, where, start, "vector")
     lists = (arrow.FixedSizeListArray, arrow.ListArray, arrow.LargeListArray)
     if not isinstance(columns[0], lists):
         return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
@@ -132,17 +129,17 @@ def matrix_of(
         wrong = np.flatnonzero(lengths != dimension)
         if len(wrong):
             raise InvalidInputError(
-                f"{where}, row {start + wrong[0] + 1}: a vector of {lengths[wrong[0]]} "
-                f"numbers among vectors of {dimension}"
+                f"{where}, row {start + wrong[0] + 1}: expected a vector of {dimension} "
+                f"numbers, found {lengths[wrong[0]]}"
             )
     flat = column.flatten()
-    no_nulls(flat, where, start, "number", dimension)
+    check_no_nulls(flat, where, start, "number", dimension)
     numbers: np.ndarray[Any, np.dtype[Any]] = flat.to_numpy(zero_copy_only=False)
     return numbers.reshape(-1, dimension)
 
 
-def no_nulls(column: Any, where: object, start: int, what: str, each: int = 1) -> None:  # noqa: ANN401
-    """Raise for a missing value, `each` of which make a row."""
+def check_no_nulls(column: Any, where: object, start: int, what: str, each: int = 1) -> None:  # noqa: ANN401
+    """Raise for a missing value; `each` values make a row."""
     if column.null_count:
         first = column.is_null().index(True).as_py() // each
         raise InvalidInputError(
@@ -152,7 +149,7 @@ def no_nulls(column: Any, where: object, start: int, what: str, each: int = 1) -
 
 def float_columns(schema: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
     """Return the names of the list columns of floats, and of the columns of floats."""
-    types = pyarrow().types
+    types = import_pyarrow().types
     lists = [
         field.name
         for field in schema
@@ -168,61 +165,61 @@ def float_columns(schema: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
 
 def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     """Return the column of words: the only one of text, or the one with a usual name."""
-    types = pyarrow().types
+    types = import_pyarrow().types
     text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
     return [name for name in WORD_COLUMNS if name in text][:1] if len(text) > 1 else text
 
 
-def _columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
-    """Choose the column of words and the column or columns of numbers."""
+def _choose_columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
+    """Choose the column of words and the column or columns of vectors."""
     words = word_columns(schema)
     lists, numbers = float_columns(schema)
     vectors = lists if lists else numbers
     if len(words) != 1 or not vectors or len(lists) > 1 or len(set(schema.names)) != len(schema):
         raise InvalidInputError(
-            f"{path}: needs one column of words and one list column (or one column for each "
+            f"{path}: needs one column of words and one list column (or one column per "
             f"dimension) of floats; it has {', '.join(map(str, schema.names)) or 'no columns'}"
         )
     return words[0], vectors
 
 
-def opened_parquet(file: object) -> Any:  # noqa: ANN401
+def open_parquet(file: object) -> Any:  # noqa: ANN401
     """Open a Parquet file to be read in small pieces.
 
-    Without `pre_buffer=False` a whole row group is read into memory before its first rows come.
+    Without `pre_buffer=False` Arrow reads a whole row group before it returns the first rows.
     """
-    return pyarrow().parquet.ParquetFile(file, buffer_size=BLOCK_BYTES, pre_buffer=False)
+    return import_pyarrow().parquet.ParquetFile(file, buffer_size=BLOCK_BYTES, pre_buffer=False)
 
 
 Batches = Callable[[int], "Iterator[tuple[float, Any]]"]
 
 
 @contextmanager
-def _opened(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
-    """Yield the schema, and a function that yields how far it is and batches of so many rows."""
-    arrow = pyarrow()
+def _open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
+    """Yield the schema, and a function from a batch size to pairs of progress and batch."""
+    arrow = import_pyarrow()
     if file_format == PARQUET:
-        with opened_parquet(path) as table:
+        with open_parquet(path) as table:
 
-            def of_parquet(rows: int) -> Iterator[tuple[float, Any]]:
+            def read_parquet(rows: int) -> Iterator[tuple[float, Any]]:
                 done = 0
                 for batch in table.iter_batches(rows):
                     batch.validate(full=True)
                     done += batch.num_rows
                     yield done / max(table.metadata.num_rows, 1), batch
 
-            yield table.schema_arrow, of_parquet
+            yield table.schema_arrow, read_parquet
         return
     with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
 
-        def of_feather(rows: int) -> Iterator[tuple[float, Any]]:
+        def read_feather(rows: int) -> Iterator[tuple[float, Any]]:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 batch.validate(full=True)
                 for start in range(0, batch.num_rows, rows):
                     yield (i + 1) / file.num_record_batches, batch.slice(start, rows)
 
-        yield file.schema, of_feather
+        yield file.schema, read_feather
 
 
 class ArrowWriter:
@@ -231,7 +228,7 @@ class ArrowWriter:
     def __init__(
         self, path: Path, file_format: str, dimension: int, dtype: np.dtype[np.generic]
     ) -> None:
-        arrow = pyarrow()
+        arrow = import_pyarrow()
         self._list = arrow.list_(arrow.from_numpy_dtype(dtype), dimension)
         self._dtype = dtype
         schema = arrow.schema([("word", arrow.string()), ("vector", self._list)])
@@ -244,14 +241,14 @@ class ArrowWriter:
             self._writer = arrow.ipc.new_file(str(path), schema)
 
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
-        """Return a record batch; words and numbers are not copied."""
-        arrow = pyarrow()
+        """Return a record batch without copying words or numbers."""
+        arrow = import_pyarrow()
         check_finite(chunk, self._dtype)
         words, vectors = chunk
         offsets = (words.offsets - words.offsets[0]).astype(np.int32)
-        letters = words.blob[words.offsets[0] : words.offsets[-1]]
+        blob = words.blob[words.offsets[0] : words.offsets[-1]]
         text = arrow.StringArray.from_buffers(
-            len(words), arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(letters))
+            len(words), arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(blob))
         )
         flat = arrow.array(vectors.astype(self._dtype, copy=False).reshape(-1))
         lists = arrow.FixedSizeListArray.from_arrays(flat, type=self._list)

@@ -1,8 +1,7 @@
 """The one way to read vectors, wherever they are: words and rows in chunks, in order.
 
-A file, an open source, a table in memory and vectors on their way through a map are all read by
-`read_chunks`; `collect_rows` keeps some rows of a stream, `KeptChunks` keeps chunks for a second
-pass.
+`read_chunks` reads a file, an open source, a table in memory or vectors with a map applied.
+`collect_rows` keeps some rows of a stream; `KeptChunks` keeps chunks for a second pass.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Transform = Callable[[Sequence[str], Any], Any]
 
 
 class Vectors(Protocol):
-    """Words and rows that can be read again and again."""
+    """Words and rows that can be read any number of times."""
 
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order."""
@@ -63,7 +62,7 @@ def as_vectors(vectors: object) -> Vectors:
 
 
 def vectors_name(vectors: object) -> str:
-    """Return how results call some vectors: by their path, if they have one."""
+    """Return the name of some vectors in results: their path, if they have one."""
     vectors = getattr(vectors, "path", vectors)
     return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
 
@@ -71,7 +70,7 @@ def vectors_name(vectors: object) -> str:
 def read_chunks(
     vectors: object, progress: Progress = silent, label: str = "reading"
 ) -> Iterator[tuple[Sequence[str], Any]]:
-    """Yield words and rows of a path, an open source, or vectors in memory; tell how far it is."""
+    """Yield words and rows of a path, an open source or vectors in memory, reporting progress."""
     opened = as_vectors(vectors)
     fraction_read = getattr(opened, "fraction_read", lambda: None)
     seen = 0
@@ -81,9 +80,17 @@ def read_chunks(
         yield chunk
 
 
+def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
+    """Yield how many rows came before, words and rows of each chunk."""
+    before = 0
+    for words, rows in chunks:
+        yield before, words, rows
+        before += len(words)
+
+
 @dataclass(frozen=True, eq=False)
 class MappedVectors:
-    """Vectors as some steps leave them.
+    """Vectors with some steps applied.
 
     Attributes
     ----------
@@ -98,16 +105,20 @@ class MappedVectors:
     def chunks(self) -> Iterator[tuple[Sequence[str], Any]]:
         """Yield words and transformed rows."""
         for words, rows in read_chunks(self.vectors):
-            for step in self.steps:
-                rows = step(words, rows)
-            yield words, rows
+            yield words, through(words, rows, self.steps)
+
+
+def through(words: Sequence[str], rows: Any, steps: Iterable[Transform]) -> Any:  # noqa: ANN401
+    """Take rows through some steps."""
+    for step in steps:
+        rows = step(words, rows)
+    return rows
 
 
 class KeptChunks:
-    """A file's chunks, kept for later passes as long as they fit a number of bytes.
+    """A file's chunks, kept in memory for later passes if they fit into `limit` bytes.
 
-    Worth it where decoding costs more than reading the bytes again; otherwise each pass reads
-    the file.
+    They are kept only where decoding costs more than reading the bytes again.
     """
 
     def __init__(self, source: VectorSource, limit: int) -> None:
@@ -123,7 +134,7 @@ class KeptChunks:
         return self.source.path
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks: from memory once all of them are there, else from the file."""
+        """Yield the chunks: from memory if all of them were kept, else from the file."""
         if self._complete:
             for number, chunk in enumerate(self._kept, start=1):
                 self._done = number / len(self._kept)
@@ -140,7 +151,7 @@ class KeptChunks:
         self._complete = 0 < size <= self._limit
 
     def last_chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks for the last time, freeing each as it goes."""
+        """Yield the chunks for the last time, freeing memory on the way."""
         if not self._complete:
             yield from self.chunks()
             return
@@ -152,14 +163,21 @@ class KeptChunks:
             yield chunk
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._done if self._complete else self.source.fraction_read()
+
+
+def rows_to_keep(words: Sequence[str], wanted: Collection[str], first: int = 0) -> list[int]:
+    """Return the rows of wanted words, and the first ones."""
+    if not wanted and first <= 0:
+        return []
+    return [i for i, word in enumerate(words) if i < first or word in wanted]
 
 
 class RowCollector:
     """Keeps the rows of wanted words, and the first ones, from a stream of chunks.
 
-    A benchmark needs some ten thousand rows; a file may have millions.
+    A benchmark needs about ten thousand rows; a file may have millions.
     """
 
     def __init__(self, wanted: Collection[str], first: int = 0) -> None:
@@ -171,13 +189,11 @@ class RowCollector:
 
     def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
         """Take the next chunk."""
-        more = self._first - self.count
+        keep = rows_to_keep(words, self._wanted, self._first - self.count)
         self.count += len(words)
-        if not self._wanted and more <= 0:
-            return
-        keep = [i for i, word in enumerate(words) if i < more or word in self._wanted]
-        self._words.extend(words[i] for i in keep)
-        self._parts.append(vectors[keep])
+        if keep:
+            self._words.extend(words[i] for i in keep)
+            self._parts.append(vectors[keep])
 
     def table(self) -> WordVectors:
         """Return what was kept, in the order of the stream."""

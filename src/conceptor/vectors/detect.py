@@ -1,4 +1,4 @@
-"""Which format a file has: its content decides; the name only decides what is written."""
+"""Detect a file's format by its content; choose the format to write by the name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
-from conceptor.vectors.streams import ByteReader, compression_of, without_compression_suffix
+from conceptor.vectors.streams import ByteReader, detect_compression, split_compression
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,19 +46,19 @@ _FOREIGN = {
 }
 _HEAD_BYTES = 1 << 20
 _LONGEST_FRONT = 64  # a byte-order mark and a header
-_LINES_LOOKED_AT = 100
+_SAMPLE_LINES = 100
 _ROWS_COMPARED = 10
 _LARGEST_DIMENSION = 1 << 20
 
 
-def source_for(path: Path) -> VectorSource:
+def open_source(path: Path) -> VectorSource:
     """Recognise a file by its content and open it with the reader of its format."""
-    compression = compression_of(path)
+    compression = detect_compression(path)
     with ByteReader(path) as reader:
         head = reader.read(_HEAD_BYTES)
     if not head:
-        raise InvalidInputError(f"{path}: is empty")
-    container = _container(head, path.stat().st_size)
+        raise InvalidInputError(f"{path}: the file is empty")
+    container = _detect_container(head, path.stat().st_size)
     if container and compression:
         raise InvalidInputError(f"{path}: {container} inside {compression}; unpack it first")
     if container == npy.FORMAT:
@@ -70,10 +70,10 @@ def source_for(path: Path) -> VectorSource:
     foreign = next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
     if foreign:
         raise InvalidInputError(f"{path}: {foreign}")
-    return _lines_source(path, head)
+    return _open_lines(path, head)
 
 
-def _container(head: bytes, size: int) -> str | None:
+def _detect_container(head: bytes, size: int) -> str | None:
     if head.startswith(npy.MAGIC):
         return npy.FORMAT
     if head.startswith(b"PAR1"):
@@ -85,72 +85,72 @@ def _container(head: bytes, size: int) -> str | None:
     return None
 
 
-def _lines_source(path: Path, head: bytes) -> VectorSource:
+def _open_lines(path: Path, head: bytes) -> VectorSource:
     content = head.removeprefix(b"\xef\xbb\xbf")
     first, newline, rest = content.partition(b"\n")
-    header = _header(first) if newline or len(head) < _HEAD_BYTES else None
+    header = _parse_header(first) if newline or len(head) < _HEAD_BYTES else None
     if header:
         count, dimension = header
         second = rest.partition(b"\n")[0]
         if _is_row(second, dimension):
-            return _text_after_header(path, header, rest)
+            return _open_text(path, header, rest)
         # A file of one-dimensional vectors may begin like a header; `1 300`, then `a 2`.
         if 0 < dimension <= _LARGEST_DIMENSION and not (
             newline and _is_row(second, 1) and _is_row(first, 1) and not _has_control(rest)
         ):
-            if not rest.strip() and dimension:
+            if not rest.strip():
                 raise InvalidInputError(
-                    f"{path}: a header that promises {count} vectors, and nothing after it"
+                    f"{path}: the header says {count} vectors, but nothing follows it"
                 )
-            return _after_header(path, header, len(head) - len(rest), rest)
+            return _open_after_header(path, header, len(head) - len(rest), rest)
     dimension = _headerless_dimension(content)
     if dimension == 0:
         raise InvalidInputError(
-            f"{path}: not a vectors file that is known here; line 1 begins {first[:40]!r}. "
-            f"Known: {', '.join(FORMATS)}"
+            f"{path}: not a known vector format; line 1 begins {first[:40]!r}. "
+            f"Known formats: {', '.join(FORMATS)}"
         )
     return text.TextSource(path, dimension, None)
 
 
-def _after_header(
+def _open_after_header(
     path: Path, header: tuple[int, int], header_bytes: int, rest: bytes
 ) -> VectorSource:
-    """Tell damaged text from word2vec binary: text has no control characters."""
+    """Open word2vec binary or damaged text; text has no control characters."""
     sample = rest[: 1 << 16]
-    if _has_control(sample) or not _mostly_text(sample):
+    if _has_control(sample) or not _is_mostly_numbers(sample):
         return word2vec_binary.Word2VecBinarySource(path, header, header_bytes)
-    return _text_after_header(path, header, rest)
+    return _open_text(path, header, rest)
 
 
-def _text_after_header(path: Path, header: tuple[int, int], rest: bytes) -> VectorSource:
-    """Refuse a header with fewer numbers than the rows have, which would become part of the words.
+def _open_text(path: Path, header: tuple[int, int], rest: bytes) -> VectorSource:
+    """Open text, unless the header's dimension is too small, which would put numbers into words.
 
-    A word may end in numbers, but the first words do not all end in equally many.
+    A word may end in numbers, but the first words do not all end in the same count of them.
     """
     count, dimension = header
-    found = map(_trailing_numbers, _first_lines(rest)[:_ROWS_COMPARED])
+    found = map(_count_trailing_numbers, _first_lines(rest)[:_ROWS_COMPARED])
     rows = [numbers for numbers in found if numbers >= dimension]
     if len(rows) > 1 and min(rows) == max(rows) > dimension:
         raise InvalidInputError(
-            f"{path}: the header says {dimension} numbers a row, but rows have {rows[0]}; "
+            f"{path}: the header says {dimension} numbers per row, but rows have {rows[0]}; "
             "correct or remove the first line"
         )
     return text.TextSource(path, dimension, count)
 
 
 def _has_control(content: bytes) -> bool:
-    """Whether there are control characters near the beginning, as in no text."""
+    """Return whether there are control characters near the beginning, which no text has."""
     return any(byte < 9 for byte in content[: 1 << 16])
 
 
-def _mostly_text(sample: bytes) -> bool:
-    """Whether nearly all fields after the first are numbers."""
+def _is_mostly_numbers(sample: bytes) -> bool:
+    """Return whether most fields after the first are numbers."""
     fields = sample.replace(b"\n", b" ").split(b" ")[1:-1]
     numbers = sum(map(text.is_number, fields))
     return 2 * numbers > len(fields)
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
+def _parse_header(line: bytes) -> tuple[int, int] | None:
     fields = line.split()
     if (
         len(fields) != 2
@@ -162,23 +162,23 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 
 def _is_row(line: bytes, dimension: int) -> bool:
-    fields = _fields(line)
+    fields = _split_fields(line)
     return len(fields) > dimension > 0 and all(map(text.is_number, fields[-dimension:]))
 
 
-def _fields(line: bytes) -> list[bytes]:
-    """Split at spaces and tabs; a blank at the front makes an empty word."""
+def _split_fields(line: bytes) -> list[bytes]:
+    """Split at spaces and tabs; a leading blank makes an empty word."""
     line = line.removesuffix(b"\r").rstrip(b" \t")
     fields = [field for field in line.replace(b"\t", b" ").split(b" ") if field]
     return [b"", *fields] if line[:1] in (b" ", b"\t") else fields
 
 
 def _headerless_dimension(content: bytes) -> int:
-    """Return the commonest count of trailing numbers among the first lines.
+    """Return the most common count of trailing numbers among the first lines.
 
-    The commonest, so that neither a word with blanks nor a damaged line decides for the file.
+    So neither a word with blanks nor a damaged line decides for the whole file.
     """
-    counts = Counter(map(_trailing_numbers, _first_lines(content)))
+    counts = Counter(map(_count_trailing_numbers, _first_lines(content)))
     if not counts:
         return 0
     most = max(counts.values())
@@ -186,31 +186,31 @@ def _headerless_dimension(content: bytes) -> int:
 
 
 def _first_lines(content: bytes) -> list[bytes]:
-    """Return the first lines, without empty ones and one that is cut where reading stopped."""
-    lines = content.split(b"\n", _LINES_LOOKED_AT)
+    """Return the first lines, without empty ones and a last one that was read in part."""
+    lines = content.split(b"\n", _SAMPLE_LINES)
     is_cut = len(lines) > 1 and len(content) >= _HEAD_BYTES - _LONGEST_FRONT
-    return [line for line in lines[: -1 if is_cut else _LINES_LOOKED_AT] if _fields(line)]
+    return [line for line in lines[: -1 if is_cut else _SAMPLE_LINES] if _split_fields(line)]
 
 
-def _trailing_numbers(line: bytes) -> int:
-    """Return how many numbers, behind the first field at least, end a line."""
-    return sum(1 for _ in takewhile(text.is_number, reversed(_fields(line)[1:])))
+def _count_trailing_numbers(line: bytes) -> int:
+    """Return how many numbers end a line; the first field never counts."""
+    return sum(1 for _ in takewhile(text.is_number, reversed(_split_fields(line)[1:])))
 
 
-def names_format(path: Path) -> bool:
-    """Tell whether a name ends like that of a vectors file."""
-    return without_compression_suffix(path)[0].suffix.lower() in _BY_SUFFIX
+def has_known_suffix(path: Path) -> bool:
+    """Return whether a name ends like that of a vectors file."""
+    return split_compression(path)[0].suffix.lower() in _BY_SUFFIX
 
 
-def target_format(
+def choose_format(
     path: Path, like: str | None = None, wanted: str | None = None
 ) -> tuple[str, str | None]:
-    """Return the format and compression a target's name asks for, unless one is `wanted`.
+    """Return the format and compression that a target's name asks for; `wanted` overrides it.
 
-    `.txt` continues a word2vec text file as such and is GloVe text otherwise; a name that says
-    nothing continues the source's format (`like`).
+    `.txt` stays word2vec text if the source (`like`) is, and is GloVe text otherwise. A name that
+    says nothing keeps the source's format.
     """
-    bare, compression = without_compression_suffix(path)
+    bare, compression = split_compression(path)
     if wanted is not None:
         return wanted, compression
     chosen = _BY_SUFFIX.get(bare.suffix.lower(), like)

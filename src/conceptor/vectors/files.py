@@ -1,4 +1,4 @@
-"""Open and write vectors files: the front door of this package."""
+"""Open and write vectors files: the entry points of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors.detect import source_for
+from conceptor.vectors.detect import open_source
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.streams import check_readable_file
 from conceptor.vectors.target import plan_target
@@ -41,7 +41,7 @@ def open_vectors(
     on_error
         What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
     replace_spaces
-        One ASCII character to put for each space inside a word.
+        One ASCII character that replaces each space inside a word.
 
     Examples
     --------
@@ -50,23 +50,23 @@ def open_vectors(
     ...     print(words[0], vectors.shape)
     """
     if on_error not in ("raise", "skip"):
-        raise InvalidInputError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        raise InvalidInputError(f"on_error must be 'raise' or 'skip', not {on_error!r}")
     if replace_spaces is not None and not (
         len(replace_spaces) == 1 and "!" <= replace_spaces <= "~"
     ):
         raise InvalidInputError(
-            f"spaces are replaced by one visible ASCII character, not {replace_spaces!r}"
+            f'expected one visible ASCII character (replace_spaces="_"), not {replace_spaces!r}'
         )
-    path = _standard_input() if str(path) == "-" else Path(path)
+    path = _save_standard_input() if str(path) == "-" else Path(path)
     check_readable_file(path)
-    source = source_for(path)
+    source = open_source(path)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source
 
 
-def _standard_input() -> Path:
-    """Keep standard input in a temporary file, since two passes are made over it."""
+def _save_standard_input() -> Path:
+    """Copy standard input to a temporary file, because it is read twice."""
     with tempfile.NamedTemporaryFile(prefix="conceptor-stdin-", delete=False) as file:
         path = Path(file.name)
         atexit.register(path.unlink, missing_ok=True)
@@ -83,35 +83,35 @@ def write_vectors(
     count: int | None = None,
     force: bool = False,
 ) -> int:
-    """Write words and vectors to a file; return how many.
+    """Write words and vectors to a file; return how many were written.
 
     Parameters
     ----------
     path
-        The target; its name gives format and compression. It appears only when complete.
+        The target; its name determines format and compression. It appears only when complete.
     chunks
         Pairs of words and rows; `[(words, matrix)]` writes a whole matrix.
     format
-        One of `FORMATS`, where the name does not say.
+        One of `FORMATS`, if the name does not say.
     dtype
-        `float32`, or `float16` where the format can hold it.
+        `float32`, or `float16` if the format supports it.
     count
-        How many vectors will come; only compressed word2vec files need to know beforehand.
+        How many vectors there will be; only compressed word2vec files need to know in advance.
     force
         Replace an existing file.
     """
     target = plan_target(path, format=format, dtype=dtype, force=force)
     arrived = (_as_chunk(words, vectors) for words, vectors in chunks)
-    return write_chunks(_same_dimension(arrived), target, count)
+    return write_chunks(_check_dimensions(arrived), target, count)
 
 
-def _same_dimension(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+def _check_dimensions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     dimension = None
     for chunk in chunks:
         dimension = dimension or chunk.vectors.shape[1]
         if chunk.vectors.shape[1] != dimension:
             raise InvalidInputError(
-                f"vectors of {chunk.vectors.shape[1]} numbers after vectors of {dimension}"
+                f"expected vectors of {dimension} numbers, found {chunk.vectors.shape[1]}"
             )
         yield chunk
 
@@ -120,5 +120,5 @@ def _as_chunk(words: Sequence[str], vectors: ArrayLike) -> Chunk:
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim != 2 or len(array) != len(words) or not array.shape[1]:
-        raise InvalidInputError(f"{len(words)} words cannot go with an array of {array.shape}")
+        raise InvalidInputError(f"{len(words)} words do not match an array of shape {array.shape}")
     return Chunk(PackedWords.from_words(words), array)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
-from conceptor.vectors.words_file import find_words, words_file_of
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
+from conceptor.vectors.words_file import find_words_file, read_words_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 FORMAT = "npy"
 MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 128
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|=]f[248])', 'fortran_order': (True|False), 'shape': \((\d+), (\d+)\),? ?\}"
-)
+_LONGEST_HEADER = 10_000  # NumPy's own limit
+_LARGEST_SIZE = np.iinfo(np.int64).max
 
 
 class ArraySource(VectorSource):
-    """Rows of an array within a file, C or Fortran order, read in pieces."""
+    """Rows of an array inside a file, in C or Fortran order, read in pieces."""
 
     format = FORMAT
 
@@ -48,76 +48,76 @@ class ArraySource(VectorSource):
         need = self.rows * dimension * dtype.itemsize
         held = path.stat().st_size - start
         if dimension == 0:
-            raise InvalidInputError(f"{path}: vectors of no dimension")
+            raise InvalidInputError(f"{path}: the vectors have no dimension")
         if held < need:
             raise InvalidInputError(
                 f"{path}: {self.rows} × {dimension} {dtype} need {need} bytes after the header, "
-                f"the file has {held}; it is cut short"
+                f"the file has {held}; it is truncated, so fetch it again"
             )
         super().__init__(path, dimension, dtype)
 
     @property
     def worth_keeping(self) -> bool:
-        """Nothing is decoded."""
+        """Never: nothing is decoded."""
         return False
 
     def files(self) -> list[Path]:
-        """Return the array and its words."""
-        return [self.path, words_file_of(self.path, tokenizer=self._tokenizer)]
+        """Return the array's file and that of its words."""
+        return [self.path, find_words_file(self.path, tokenizer=self._tokenizer)]
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._done / max(self.rows, 1)
 
-    def _decoded(self) -> Iterator[Located]:
-        words = find_words(self.path, self.rows, tokenizer=self._tokenizer)
+    def _decode(self) -> Iterator[LocatedChunk]:
+        words = read_words_for(self.path, self.rows, tokenizer=self._tokenizer)
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         for start in range(0, self.rows, step):
             self._done = min(start + step, self.rows)
             piece = words[start : self._done]
             chunk = Chunk(piece.take(np.arange(len(piece))), self._read(start, self._done))
-            yield Located(chunk, np.arange(start + 1, self._done + 1))
+            yield LocatedChunk(chunk, np.arange(start + 1, self._done + 1))
 
     def _read(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Read rows; a piece of each column where the file holds columns."""
+        """Read rows; in Fortran order, a piece of each column."""
         size = self.dtype.itemsize
         if self._fortran:
             stored = np.empty((self.dimension, stop - start), dtype=self.dtype)
             with self.path.open("rb", buffering=0) as file:
                 for column in range(self.dimension):
                     file.seek(self._start + (column * self.rows + start) * size)
-                    fill(file.readinto, stored[column], self.path)
+                    read_exactly(file.readinto, stored[column], self.path)
             return as_float32(stored.T)
         stored = np.empty((stop - start, self.dimension), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
             file.seek(self._start + start * self.dimension * size)
-            fill(file.readinto, stored.reshape(-1), self.path)
+            read_exactly(file.readinto, stored.reshape(-1), self.path)
         return as_float32(stored)
 
 
-def fill(
+def read_exactly(
     readinto: Callable[[memoryview], int | None], flat: NDArray[np.generic], path: object
 ) -> None:
-    """Fill a flat array with the next bytes of a file."""
+    """Fill a flat array with the next bytes of a file, or raise."""
     view = flat.view(np.uint8).data
     while view:
         count = readinto(view)
         if not count:
-            raise InvalidInputError(f"{path}: became shorter while it was read")
+            raise InvalidInputError(f"{path}: became shorter while being read")
         view = view[count:]
 
 
 def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
-    """Convert to float32, rows contiguous; uint16 stands for bfloat16."""
+    """Convert to contiguous float32 rows; uint16 holds bfloat16."""
     if stored.dtype == np.uint16:
         return (stored.astype(np.uint32) << 16).view(np.float32)
-    # What does not fit becomes infinite or NaN, which is reported with its row.
+    # Values that do not fit become infinite or NaN, which is reported with the row.
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(stored, dtype=np.float32)
 
 
 class Header(NamedTuple):
-    """What the beginning of a `.npy` file says of the rest."""
+    """What the beginning of a `.npy` file says about the rest."""
 
     rows: int
     columns: int
@@ -127,22 +127,21 @@ class Header(NamedTuple):
 
 
 def read_header(file: BinaryIO, where: object) -> Header:
-    """Read a header, which is matched and never evaluated, so nothing in it can run."""
-    fixed = file.read(12)
-    version = fixed[6:7]
-    size = 2 if version == b"\x01" else 4
-    length = int.from_bytes(fixed[8 : 8 + size], "little")
-    start = 8 + size + length
-    file.seek(8 + size)
-    header = file.read(length if length <= 1 << 16 else 0)
-    match = _HEADER.match(header)
-    if not fixed.startswith(MAGIC) or not match:
-        shown = header[:100].decode("latin-1").strip()
+    """Read a header; refuse anything but a matrix of floats. Nothing is unpickled or executed."""
+    # A damaged length may be gigabytes, so NumPy gets no more than the longest header.
+    head = BytesIO(file.read(_LONGEST_HEADER))
+    try:
+        read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
+        shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
+        rows, columns = shape
+        if dtype.kind != "f" or dtype.itemsize > 8 or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
+            raise ValueError
+    except Exception:  # about the content only: nothing is read from disk here
+        shown = head.getvalue()[10:110].decode("latin-1").strip()
         raise InvalidInputError(
             f"{where}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
-        )
-    descr, order, rows, columns = match.groups()
-    return Header(int(rows), int(columns), np.dtype(descr.decode()), start, order == b"True")
+        ) from None
+    return Header(rows, columns, dtype, head.tell(), fortran)
 
 
 def open_npy(path: Path) -> ArraySource:
@@ -153,8 +152,8 @@ def open_npy(path: Path) -> ArraySource:
     return ArraySource(path, shape, found.dtype, found.start, fortran=found.fortran)
 
 
-def header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
-    """Return a `.npy` header of fixed length, so that the count can be filled in at the end."""
+def make_header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
+    """Return a `.npy` header of fixed length, so that the count can be filled in later."""
     descr = dtype.newbyteorder("<").str
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {dimension}), }}"
     room = _HEADER_BYTES - 10

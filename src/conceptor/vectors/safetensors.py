@@ -1,4 +1,4 @@
-"""safetensors with one matrix of vectors: what model2vec and static sentence-transformers save."""
+"""safetensors with one matrix of vectors, as model2vec and static sentence-transformers save it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _HEADER_BYTES = 256
 
 
 class SafetensorsSource(ArraySource):
-    """The matrix called `embeddings` or `embedding.weight`, or the only matrix there is."""
+    """Reads the matrix called `embeddings` or `embedding.weight`, or else the only matrix."""
 
     format = FORMAT
 
 
 def looks_like_safetensors(head: bytes, size: int) -> bool:
-    """Tell by the first bytes: a little-endian length that fits the file, then a JSON object."""
+    """Check the first bytes: a little-endian length that fits the file, then a JSON object."""
     return len(head) > 9 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= size - 8
 
 
@@ -49,7 +49,7 @@ def open_safetensors(path: Path) -> SafetensorsSource:
             name = next(iter(matrices))
         if name is None:
             raise InvalidInputError(
-                f"{path}: {len(matrices)} matrices and none called {' or '.join(NAMES)}"
+                f"{path}: {len(matrices)} matrices, none of them named {' or '.join(NAMES)}"
             )
         entry = matrices[name]
         rows, dimension = (int(size) for size in entry["shape"])
@@ -60,13 +60,13 @@ def open_safetensors(path: Path) -> SafetensorsSource:
     except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{path}: not a safetensors file of float vectors") from None
     if min(rows, dimension, begin) < 0 or end - begin != rows * dimension * dtype.itemsize:
-        raise InvalidInputError(f"{path}: the place of {name} in the file contradicts its shape")
+        raise InvalidInputError(f"{path}: the offsets of {name} contradict its shape")
     start = 8 + length + begin
     return SafetensorsSource(path, (rows, dimension), dtype, start, tokenizer=True)
 
 
-def header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
-    """Return a header of fixed length, so that the count can be filled in at the end."""
+def make_header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
+    """Return a header of fixed length, so that the count can be filled in later."""
     entry = {
         "dtype": {2: "F16", 4: "F32"}[dtype.itemsize],
         "shape": [rows, dimension],

@@ -1,4 +1,4 @@
-"""What every reader gives: words and float32 rows, in chunks, in file order, each word once."""
+"""What every reader yields: words and float32 rows, in chunks, in file order, each word once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Chunk(NamedTuple):
 
 @dataclass
 class Findings:
-    """What one pass over a file met besides its rows."""
+    """What one pass over a file found besides its rows."""
 
     duplicates: int = 0
     skipped: int = 0
@@ -44,31 +44,31 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """Say it, one line for each kind of finding."""
-        said = list(self.remarks)
+        """Return one line for each kind of finding."""
+        lines = list(self.remarks)
         if self.duplicates:
-            said.append(f"{self.duplicates} duplicate words dropped, the first of each kept")
+            lines.append(f"{self.duplicates} duplicate words dropped, the first of each kept")
         if self.skipped:
-            said.append(f"{self.skipped} bad rows skipped, the first: {self.first_skipped}")
-        return said
+            lines.append(f"{self.skipped} bad rows skipped, the first: {self.first_skipped}")
+        return lines
 
 
-class Located(NamedTuple):
-    """A chunk as a reader decodes it; `places` says where row i stands, for messages."""
+class LocatedChunk(NamedTuple):
+    """A chunk as a reader decodes it; `places` holds the row or line numbers, for messages."""
 
     chunk: Chunk
     places: NDArray[np.int64]
 
 
 class VectorSource(ABC):
-    """A vectors file opened for reading; every pass over `chunks` starts from its beginning.
+    """A vectors file opened for reading; every pass over `chunks` starts at the beginning.
 
     Attributes
     ----------
     path, format, dimension, dtype
-        The file, its format's name, the length of a vector, and how numbers are stored.
+        The file, the name of its format, the length of a vector, and how numbers are stored.
     count
-        How many vectors it yields; None until a whole pass is done.
+        How many vectors it yields; None until a pass is complete.
     findings
         What the last pass dropped or remarked.
     """
@@ -86,8 +86,8 @@ class VectorSource(ABC):
         self.replace_spaces: str | None = None
 
     @abstractmethod
-    def _decoded(self) -> Iterator[Located]:
-        """Yield the file's rows as they stand, duplicates and all."""
+    def _decode(self) -> Iterator[LocatedChunk]:
+        """Yield the file's rows as they are, duplicates included."""
 
     @property
     def worth_keeping(self) -> bool:
@@ -95,31 +95,31 @@ class VectorSource(ABC):
         return True
 
     def files(self) -> list[Path]:
-        """Return the files that are read, none of which may be written."""
+        """Return the files that are read, which must not be overwritten."""
         return [self.path]
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is through the file, where that is known."""
+        """Return how far the current pass has got, if known."""
         return None
 
     def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
-        """Yield the vectors in file order; of `rows` rows each if given (the last may be shorter).
+        """Yield the vectors in file order, `rows` at a time if given (fewer at the end).
 
-        A word that came before is dropped. NaN, infinities and words that are not UTF-8 raise
+        A repeated word is dropped. NaN, infinities and words that are not UTF-8 raise
         `InvalidInputError`, or are skipped and counted with `on_error = "skip"`.
         """
         natural = self._clean_chunks()
-        return natural if rows is None else _rebatched(natural, rows)
+        return natural if rows is None else _rebatch(natural, rows)
 
     def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
         seen = SeenWords()
         count = 0
-        for located in self._decoded():
-            chunk = self._without_bad_rows(located)
+        for located in self._decode():
+            chunk = self._drop_bad_rows(located)
             if self.replace_spaces is not None:
                 chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
-            new = seen.is_new(chunk.words)
+            new = seen.add(chunk.words)
             if not new.all():
                 self.findings.duplicates += int(np.count_nonzero(~new))
                 chunk = chunk.take(np.flatnonzero(new))
@@ -127,10 +127,10 @@ class VectorSource(ABC):
             if len(chunk.words):
                 yield chunk
         if count == 0:
-            raise InvalidInputError(f"{self.path}: holds no vectors")
+            raise InvalidInputError(f"{self.path}: contains no vectors")
         self.count = count
 
-    def _without_bad_rows(self, located: Located) -> Chunk:
+    def _drop_bad_rows(self, located: LocatedChunk) -> Chunk:
         from conceptor.kernels import first_beyond
 
         chunk, places = located
@@ -138,11 +138,11 @@ class VectorSource(ABC):
             word = chunk.words.raw(row).decode(errors="replace")
             has_nan = np.isnan(chunk.vectors[row]).any()
             found = "NaN" if has_nan else "Inf or a number too large for float32"
-            self._bad(int(places[row]), f"the vector of {word!r} has {found}")
+            self._reject(int(places[row]), f"the vector of {word!r} has {found}")
             good = np.asarray(np.isfinite(chunk.vectors).all(axis=1))
             chunk, places = self._keep(chunk, places, good)
         while (row := chunk.words.first_not_utf8()) >= 0:
-            self._bad(int(places[row]), f"the word {chunk.words.raw(row)!r} is not UTF-8")
+            self._reject(int(places[row]), f"the word {chunk.words.raw(row)!r} is not UTF-8")
             rows = range(len(chunk.words))
             good = np.array([is_utf8(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
             chunk, places = self._keep(chunk, places, good)
@@ -154,23 +154,23 @@ class VectorSource(ABC):
         self.findings.skipped += int(np.count_nonzero(~good)) - 1
         return chunk.take(np.flatnonzero(good)), places[good]
 
-    def _bad(self, place: int, found: str) -> None:
-        """Raise for a bad row, or count it where that was asked for."""
+    def _reject(self, place: int, found: str) -> None:
+        """Raise for a bad row, or count it with `on_error = "skip"`."""
         message = f"{self.path}, {self.place} {place}: {found}"
         if self.on_error == "raise":
             raise InvalidInputError(
-                f'{message}; repair the file, or leave such rows out with on_error="skip"'
+                f'{message}; repair the file, or skip such rows with on_error="skip"'
             )
         self.findings.skipped += 1
         self.findings.first_skipped = self.findings.first_skipped or message
 
     @property
     def words(self) -> list[str]:
-        """All words, in order; a pass over the file."""
+        """All words, in file order; takes a pass over the file."""
         return [word for chunk in self.chunks() for word in chunk.words]
 
     def to_array(self) -> NDArray[np.float32]:
-        """Return all vectors as one array, rows in file order; a pass over the file."""
+        """Return all vectors as one array, in file order; takes a pass over the file."""
         parts = [chunk.vectors for chunk in self.chunks()]
         whole = np.empty((sum(map(len, parts)), self.dimension), dtype=np.float32)
         start = 0
@@ -182,25 +182,24 @@ class VectorSource(ABC):
         return whole
 
     def read(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Return the words and the array in a single pass."""
+        """Return the words and the vectors, in one pass."""
         chunks = list(self.chunks())
         words = [word for chunk in chunks for word in chunk.words]
         return words, np.concatenate([chunk.vectors for chunk in chunks])
 
 
 def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
-    """Raise, naming the word, where a vector cannot be stored."""
+    """Raise, naming the word, if a vector cannot be stored."""
     from conceptor.kernels import first_beyond
 
     row = first_beyond(chunk.vectors, LARGEST_HALF if dtype.itemsize == 2 else LARGEST)
     if row >= 0:
         raise InvalidInputError(
-            f"the vector of {chunk.words[row]!r} holds a number that {dtype} cannot: NaN, Inf "
-            "or too large"
+            f"the vector of {chunk.words[row]!r} has NaN, Inf or a number too large for {dtype}"
         )
 
 
-def _rebatched(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
+def _rebatch(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     if rows < 1:
         raise InvalidInputError(f"a chunk must have at least one row, not {rows}")
     held: list[Chunk] = []
@@ -210,18 +209,18 @@ def _rebatched(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
         size += len(chunk.words)
         if size < rows:
             continue
-        whole = _joined(held)
+        whole = _join(held)
         full = size - size % rows
         for start in range(0, full, rows):
             yield Chunk(whole.words[start : start + rows], whole.vectors[start : start + rows])
         held = [Chunk(whole.words[full:], whole.vectors[full:])]
         size -= full
     if size:
-        yield _joined(held)
+        yield _join(held)
 
 
-def _joined(chunks: list[Chunk]) -> Chunk:
+def _join(chunks: list[Chunk]) -> Chunk:
     if len(chunks) == 1:
         return chunks[0]
-    words = PackedWords.joined([chunk.words for chunk in chunks])
+    words = PackedWords.concatenate([chunk.words for chunk in chunks])
     return Chunk(words, np.concatenate([chunk.vectors for chunk in chunks]))

@@ -1,6 +1,6 @@
-"""Bytes in and out, whatever compression lies around them.
+"""Read and write bytes through any compression.
 
-Reading recognises compression by its first bytes, writing chooses it by the target's name.
+Reading detects it by the first bytes, writing chooses it by the target's name.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAGIC = {
 _READ_AT_ONCE = 1 << 20
 
 
-def without_compression_suffix(path: Path) -> tuple[Path, str | None]:
+def split_compression(path: Path) -> tuple[Path, str | None]:
     """Split `x.txt.gz` into `x.txt` and `gzip`."""
     compression = SUFFIXES.get(path.suffix.lower())
     return (path.with_suffix(""), compression) if compression else (path, None)
 
 
 def check_readable_file(path: Path) -> None:
-    """Raise unless `path` is a file that can be read more than once."""
+    """Raise unless `path` is a regular file, which can be read more than once."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -48,15 +48,15 @@ def check_readable_file(path: Path) -> None:
         raise InvalidInputError(f"{path}: not a regular file; use - to read from a pipe")
 
 
-def compression_of(path: Path) -> str | None:
-    """Return the compression its first bytes show."""
+def detect_compression(path: Path) -> str | None:
+    """Return the compression that the first bytes show, if any."""
     with path.open("rb") as file:
         head = file.read(6)
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
 
 
 class ByteReader:
-    """A file's bytes, decompressed; a damaged stream is the user's error, not a traceback."""
+    """A file's bytes, decompressed; damaged data raises `InvalidInputError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -64,11 +64,11 @@ class ByteReader:
         self._cleanup = ExitStack()
         self._raw = self._cleanup.enter_context(path.open("rb", buffering=0))
         self._size = os.fstat(self._raw.fileno()).st_size
-        self._compression = compression_of(path)
+        self._compression = detect_compression(path)
         try:
-            with self._damage_reported():
+            with self._report_damage():
                 raw = cast("BinaryIO", self._raw)
-                self._stream = _decompressed(self._cleanup, raw, self._compression)
+                self._stream = _open_decompressor(self._cleanup, raw, self._compression)
         except BaseException:
             self._cleanup.close()
             raise
@@ -80,10 +80,10 @@ class ByteReader:
         self._cleanup.close()
 
     def read(self, size: int) -> bytes:
-        """Read exactly `size` bytes, fewer only at the end."""
+        """Read exactly `size` bytes, fewer only at the end of the file."""
         parts = []
         while size:
-            with self._damage_reported():
+            with self._report_damage():
                 part = self._stream.read(min(size, _READ_AT_ONCE * 64))
                 if not part:
                     self._check_end()
@@ -94,10 +94,10 @@ class ByteReader:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def readinto(self, view: memoryview) -> int:
-        """Fill `view`; return how many bytes there were, fewer only at the end."""
+        """Fill `view`; return how many bytes were read, fewer only at the end of the file."""
         filled = 0
         while filled < len(view):
-            with self._damage_reported():
+            with self._report_damage():
                 count = self._stream.readinto(view[filled:])  # type: ignore[attr-defined]
                 if not count:
                     self._check_end()
@@ -107,22 +107,22 @@ class ByteReader:
         return filled
 
     def fraction_read(self) -> float:
-        """Return how much of the file on disk has been taken."""
+        """Return how much of the file on disk has been read."""
         return self._raw.tell() / max(self._size, 1)
 
     def _check_end(self) -> None:
         if self._compression == "zstd":
-            _check_zstd_is_whole(cast("BinaryIO", self._raw))
+            _check_zstd_complete(cast("BinaryIO", self._raw))
 
     @contextmanager
-    def _damage_reported(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except InvalidInputError:
             raise
         except Exception as error:
-            # Decompressors raise OSError without a number, EOFError and their own kinds.
-            if isinstance(error, (MemoryError, MissingExtraError)) or _is_trouble(error):
+            # Decompressors raise OSError without a number, EOFError and exceptions of their own.
+            if isinstance(error, (MemoryError, MissingExtraError)) or _is_system_error(error):
                 raise
             raise InvalidInputError(
                 f"{self.path}: damaged compressed data after {self.position} bytes ({error}); "
@@ -130,12 +130,12 @@ class ByteReader:
             ) from None
 
 
-def _is_trouble(error: Exception) -> bool:
-    """Tell the system's trouble (a disk error) from damage, such as a seek before the start."""
+def _is_system_error(error: Exception) -> bool:
+    """Return whether the system failed, not the data, which at worst seeks before the start."""
     return getattr(error, "errno", None) not in (None, errno.EINVAL)
 
 
-def _decompressed(cleanup: ExitStack, raw: BinaryIO, compression: str | None) -> BinaryIO:
+def _open_decompressor(cleanup: ExitStack, raw: BinaryIO, compression: str | None) -> BinaryIO:
     if compression is None:
         return raw
     stream: BinaryIO
@@ -167,10 +167,10 @@ def _decompressed(cleanup: ExitStack, raw: BinaryIO, compression: str | None) ->
     return cleanup.enter_context(stream)
 
 
-def _check_zstd_is_whole(raw: BinaryIO) -> None:
-    """Raise where the last frame is cut short, which zstandard's reader passes over in silence.
+def _check_zstd_complete(raw: BinaryIO) -> None:
+    """Raise if the last frame is truncated, which zstandard's reader silently ignores.
 
-    Goes from header to header (RFC 8878, 3.1.1), which takes next to no time.
+    Jumps from header to header (RFC 8878, 3.1.1), which takes almost no time.
     """
     zstandard = _zstandard()
     size = raw.seek(0, os.SEEK_END)
@@ -178,7 +178,7 @@ def _check_zstd_is_whole(raw: BinaryIO) -> None:
     while place < size:
         raw.seek(place)
         head = raw.read(18)  # the longest header
-        if int.from_bytes(head[:4], "little") >> 4 == 0x184D2A5:  # a frame to be skipped
+        if int.from_bytes(head[:4], "little") >> 4 == 0x184D2A5:  # a skippable frame
             place += 8 + int.from_bytes(head[4:8], "little")
             continue
         has_checksum = zstandard.get_frame_parameters(head).has_checksum
@@ -192,7 +192,7 @@ def _check_zstd_is_whole(raw: BinaryIO) -> None:
             place += 3 + (1 if is_one_byte_repeated else block >> 3)
         place += 4 * has_checksum
     if place > size:
-        raise EOFError("it ends within a frame")
+        raise EOFError("truncated frame")
     raw.seek(size)
 
 
@@ -205,10 +205,10 @@ def _zstandard() -> Any:  # noqa: ANN401
 
 
 @contextmanager
-def byte_writer(path: Path, compression: str | None, member: str) -> Iterator[BinaryIO]:
+def open_byte_writer(path: Path, compression: str | None, member: str) -> Iterator[BinaryIO]:
     """Open `path` for writing through `compression`; `member` names the file inside a zip.
 
-    Fast levels: the mantissas of vectors are noise that no level shrinks.
+    Fast levels, because the mantissas of vectors are noise that no level compresses.
     """
     with ExitStack() as cleanup:
         raw = cleanup.enter_context(path.open("xb", buffering=0))
@@ -241,7 +241,7 @@ def byte_writer(path: Path, compression: str | None, member: str) -> Iterator[Bi
 
 
 class _FullWrites:
-    """A raw file whose `write` does not return before everything is written."""
+    """A raw file whose `write` returns only when everything is written."""
 
     def __init__(self, raw: object) -> None:
         self._raw = raw

@@ -1,4 +1,4 @@
-"""Word vectors in memory: a matrix with a word for each row."""
+"""Word vectors in memory: a matrix with one word per row."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _CHUNK_ROWS = 8192
 
 
 class WordVectors:
-    """A matrix with a word for each row.
+    """A matrix with one word per row.
 
-    Keys keep their case, and where a word occurs twice the first row (in files sorted by
-    frequency, the more frequent one) is the word's vector.
+    Words keep their case. If a word occurs twice, its vector is the first row (in files sorted by
+    frequency, the more frequent one).
 
     Parameters
     ----------
     words : sequence of str
     vectors : array of shape (len(words), n)
-        Kept as it is (no copy) in half, single or double precision.
+        Kept without a copy in half, single or double precision.
     """
 
     def __init__(self, words: Iterable[str], vectors: NDArray[Any]) -> None:
-        # A list, because a column of a data frame counts by its index.
+        # A list, because a data frame column is indexed by its labels.
         words = list(words)
         matrix = np.asarray(vectors)
         if matrix.ndim != 2:
@@ -44,15 +44,13 @@ class WordVectors:
         if matrix.dtype not in (np.float16, np.float32, np.float64):
             matrix = matrix.astype(np.float64)
         with np.errstate(all="ignore"):
-            # A finite sum has finite terms, and needs no second matrix to find out.
+            # If the sum is finite so are its terms, and no second matrix is needed.
             suspect = not np.isfinite(matrix.sum(dtype=np.float64))
         if suspect and not np.isfinite(matrix).all():
-            raise InvalidInputError(
-                "the vectors contain NaN or infinity; drop or repair them first"
-            )
+            raise InvalidInputError("the vectors contain NaN or infinity; remove or repair them")
         self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
-        # Filled backwards, so that the first of two equal words stays.
+        # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
 
@@ -78,7 +76,7 @@ class WordVectors:
         return f"WordVectors({count} words × {dimension})"
 
     def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
-        """Return the row of each word, `MISSING` where there is none.
+        """Return the row of each word, `MISSING` for an unknown word.
 
         With `lowercase`, a word that is not found is looked up again in lower case.
         """
@@ -98,22 +96,18 @@ class WordVectors:
         return other
 
 
-def as_word_vectors(vectors: object) -> WordVectors:
+def as_word_vectors(vectors: Any) -> WordVectors:  # noqa: ANN401
     """Accept `WordVectors`, `(words, array)`, a mapping of words to vectors, KeyedVectors."""
     match vectors:
         case WordVectors():
             return vectors
         case (words, matrix):
-            return _from_parts(words, matrix)
+            return WordVectors(words, matrix)
         case Mapping() if vectors:
             return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
         case object(index_to_key=words, vectors=matrix):
-            return _from_parts(words, matrix)
+            return WordVectors(words, matrix)
     raise InvalidInputError(
-        f"vectors cannot be read from a {type(vectors).__name__}; give a file, (words, array), a "
+        f"vectors cannot be read from a {type(vectors).__name__}; pass a file, (words, array), a "
         "mapping of words to vectors, or gensim KeyedVectors"
     )
-
-
-def _from_parts(words: Any, matrix: Any) -> WordVectors:  # noqa: ANN401
-    return WordVectors(words, matrix)

@@ -1,4 +1,4 @@
-"""Where vectors go: decided, and refused if need be, before any work is done."""
+"""Decide where and how vectors are written, or refuse, before any work is done."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import check_place
-from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, names_format, target_format
+from conceptor.base.files import check_writable
+from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
-from conceptor.vectors.writing import files_of
+from conceptor.vectors.writing import output_files
 
 if TYPE_CHECKING:
     import os
@@ -26,14 +26,14 @@ STANDARD_OUTPUT = "-"
 class Target:
     """Where and how vectors are written; `path` None is standard output.
 
-    `unnamed` tells that the name's ending is that of no format, so that the source's was taken.
+    With `has_unknown_suffix`, the name gives no format, so the source's is used.
     """
 
     path: Path | None
     format: str
     compression: str | None
     dtype: str = "float32"
-    unnamed: bool = False
+    has_unknown_suffix: bool = False
 
     @property
     def needs_count_first(self) -> bool:
@@ -50,34 +50,34 @@ def plan_target(
     dtype: str = "float32",
     force: bool = False,
 ) -> Target:
-    """Choose format and compression by the target's name, and refuse what must not be written.
+    """Choose format and compression by the target's name, and check that it may be written.
 
-    Links are followed. `source` is not overwritten whatever its name, and its format is continued
-    where the target's name leaves it open.
+    Links are followed. `source` is never overwritten, and its format is used if the target's name
+    gives none.
     """
     if dtype not in ("float32", "float16"):
-        raise InvalidInputError(f"vectors are stored as float32 or float16, not {dtype}")
+        raise InvalidInputError(f"dtype must be float32 or float16, not {dtype}")
     if format is not None and format not in FORMATS:
-        raise InvalidInputError(f"no format {format!r}; known: {', '.join(FORMATS)}")
+        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
     like = source.format if source else None
     if str(target) == STANDARD_OUTPUT:
         chosen = format or (like if like == WORD2VEC else GLOVE)
         if chosen not in TEXT_FORMATS:
-            raise InvalidInputError(f"only text formats go to standard output, not {chosen}")
+            raise InvalidInputError(f"standard output takes only text formats, not {chosen}")
         return Target(None, chosen, None, dtype)
-    check_place(target)  # before links are followed: those of a pipe lead nowhere
+    check_writable(target)  # before links are followed: a pipe's link leads nowhere
     path = Path(target).resolve()
-    chosen, compression = target_format(path, like, format)
-    for file in files_of(path, chosen):
+    chosen, compression = choose_format(path, like, format)
+    for file in output_files(path, chosen):
         check_new_file(file, source.files() if source else (), force=force)
-    unnamed = format is None and path.suffix != "" and not names_format(path)
-    return Target(path, chosen, compression, dtype, unnamed)
+    has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
+    return Target(path, chosen, compression, dtype, has_unknown_suffix)
 
 
 def check_new_file(
     path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, force: bool
 ) -> None:
-    """Raise where a file cannot or should not be written."""
-    check_place(path, inputs)
+    """Raise if a file cannot be written, or exists and `force` is not set."""
+    check_writable(path, inputs)
     if not force and Path(path).exists():
         raise InvalidInputError(f"{path}: exists; use force=True to replace it")

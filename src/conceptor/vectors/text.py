@@ -1,4 +1,4 @@
-"""`word number ... number` lines: GloVe's without a header, word2vec's and fastText's with one."""
+"""Lines `word number ... number`: without a header (GloVe) or with one (word2vec, fastText)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.threads import ahead, ordered_map, processors
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
+from conceptor.base.threads import ordered_map, prefetch, processors
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
 from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.word2vec_binary import check_header_count
 from conceptor.vectors.words import PackedWords
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GLOVE = "glove-text"
 WORD2VEC = "word2vec-text"
-# The longest written number, "-0.0000123456789", and the separator before it.
+# The longest number written, "-0.0000123456789", and the separator before it.
 _NUMBER_WIDTH = 17
 _LONGEST_LINE = 64 << 20
 
@@ -33,7 +33,7 @@ _LONGEST_LINE = 64 << 20
 class TextSource(VectorSource):
     """Lines end at a newline, fields at a space or tab, and nowhere else.
 
-    A word is everything left of the last n numbers, so it may hold blanks. Any other character,
+    A word is everything before the last n numbers, so it may contain blanks. Any other character,
     U+00A0, U+0085 and U+2028 included, is part of the word.
     """
 
@@ -46,23 +46,23 @@ class TextSource(VectorSource):
         super().__init__(path, dimension, np.dtype(np.float32))
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._reader.fraction_read() if self._reader else None
 
-    def _decoded(self) -> Iterator[Located]:
+    def _decode(self) -> Iterator[LocatedChunk]:
         has_header = self.header_count is not None
         rows = 0
         line = 2 if has_header else 1
         with (
             ByteReader(self.path) as self._reader,
-            closing(ahead(_line_blocks(self._reader, skip_first=has_header))) as blocks,
+            closing(prefetch(_read_lines(self._reader, skip_first=has_header))) as blocks,
             closing(ordered_map(self._parse, blocks, processors())) as parsed,
         ):
             for part in parsed:
                 for bad in part.bad:
-                    self._bad(line + bad.line, bad.found)
+                    self._reject(line + bad.line, bad.found)
                 rows += len(part.chunk.words) + len(part.bad)
-                yield Located(part.chunk, line + part.lines)
+                yield LocatedChunk(part.chunk, line + part.lines)
                 line += part.line_count
         check_header_count(self, rows)
 
@@ -82,7 +82,7 @@ class _Parsed(NamedTuple):
     bad: list[_BadLine]
 
 
-def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]:
+def _read_lines(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]:
     """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
     rest = reader.read(len(BOM)).removeprefix(BOM)
     at_end = False
@@ -99,7 +99,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
         if len(rest) > _LONGEST_LINE:
             raise InvalidInputError(
                 f"{reader.path}, byte {reader.position - len(rest)}: "
-                f"a line longer than {_LONGEST_LINE} bytes; not a vectors file"
+                f"a line longer than {_LONGEST_LINE} bytes, so this is not a vectors file"
             )
         del block[cut:]
         if skip_first and block:
@@ -110,7 +110,7 @@ def _line_blocks(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]
 
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:
-    """Parse whole lines; the numbers are the float32s nearest to the text."""
+    """Parse complete lines; each number becomes the float32 nearest to the text."""
     from conceptor.kernels import parse_rows
 
     text = np.frombuffer(block, dtype=np.uint8)
@@ -145,12 +145,12 @@ def _describe(line: bytearray, kind: int, dimension: int) -> str:
     if kind == RAGGED:
         return f"expected a word and {dimension} numbers, found {len(fields)} fields"
     wrong = next((field for field in fields[-dimension:] if not is_number(field)), b"")
-    said = wrong[:40].decode(errors="replace")
-    return f"expected {dimension} numbers after the word, found {said!r}"
+    shown = wrong[:40].decode(errors="replace")
+    return f"expected {dimension} numbers after the word, found {shown!r}"
 
 
 def is_number(field: bytes | bytearray) -> bool:
-    """Whether a field is a number as the parser understands it."""
+    """Return whether the parser takes a field for a number."""
     try:
         float(field)
     except ValueError:
@@ -167,7 +167,7 @@ def nearest_float32(text: str) -> np.float32:
             lower, upper = guess, np.nextafter(guess, np.float32(np.inf))
         else:
             lower, upper = np.nextafter(guess, np.float32(-np.inf)), guess
-    # float64 holds the middle of two float32s exactly; the place of infinity is taken by 2^128.
+    # float64 holds the midpoint of two float32s exactly; 2^128 stands in for infinity.
     ends = [
         float(end) if np.isfinite(end) else math.copysign(2.0**128, end) for end in (lower, upper)
     ]
@@ -180,7 +180,7 @@ def nearest_float32(text: str) -> np.float32:
 def encoded_size(chunk: Chunk) -> int:
     """Return how many bytes a chunk's lines take at most."""
     rows, dimension = chunk.vectors.shape
-    return int(chunk.words.letters + rows * (_NUMBER_WIDTH * dimension + 1))
+    return int(chunk.words.text_bytes + rows * (_NUMBER_WIDTH * dimension + 1))
 
 
 def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:

@@ -1,4 +1,4 @@
-"""word2vec's binary format: a `count dimension` line, then `word SPACE float32s [NEWLINE]` rows."""
+"""word2vec's binary format: a line `count dimension`, then rows `word SPACE float32s [NEWLINE]`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.threads import ahead
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, Located, VectorSource
-from conceptor.vectors.streams import ByteReader, compression_of
+from conceptor.base.threads import prefetch
+from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
+from conceptor.vectors.streams import ByteReader, detect_compression
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -36,22 +36,22 @@ class Word2VecBinarySource(VectorSource):
 
     @property
     def worth_keeping(self) -> bool:
-        """Only where it must be decompressed again."""
-        return compression_of(self.path) is not None
+        """Only if it would have to be decompressed again."""
+        return detect_compression(self.path) is not None
 
     def fraction_read(self) -> float | None:
-        """Return how far the running pass is."""
+        """Return how far the current pass has got."""
         return self._reader.fraction_read() if self._reader else None
 
-    def _decoded(self) -> Iterator[Located]:
+    def _decode(self) -> Iterator[LocatedChunk]:
         row = 0
         with (
             ByteReader(self.path) as self._reader,
-            closing(ahead(self._rows(self._reader))) as chunks,
+            closing(prefetch(self._rows(self._reader))) as chunks,
         ):
             for chunk in chunks:
                 rows = len(chunk.words)
-                yield Located(chunk, np.arange(row + 1, row + rows + 1))
+                yield LocatedChunk(chunk, np.arange(row + 1, row + rows + 1))
                 row += rows
         check_header_count(self, row)
 
@@ -67,25 +67,25 @@ class Word2VecBinarySource(VectorSource):
                 yield chunk
             elif filled == len(buffer):
                 raise InvalidInputError(
-                    f"{self.path}, byte {reader.position - filled}: no word of less than "
-                    f"{_LONGEST_WORD} bytes here; not word2vec binary, or damaged"
+                    f"{self.path}, byte {reader.position - filled}: found a word longer than "
+                    f"{_LONGEST_WORD} bytes; not word2vec binary, or damaged"
                 )
             elif filled - used == 0 or not buffer[used:filled].tobytes().strip(b"\n"):
                 return
             else:
-                self._truncated(reader.position - (filled - used), filled - used)
+                self._report_truncation(reader.position - (filled - used), filled - used)
                 return
             buffer[: filled - used] = buffer[used:filled]
             filled -= used
 
-    def _truncated(self, byte: int, left: int) -> None:
+    def _report_truncation(self, byte: int, left: int) -> None:
         message = (
             f"{self.path}, byte {byte}: the file ends within a row "
-            f"({left} bytes are left, a row has a word and {4 * self.dimension} bytes)"
+            f"({left} bytes left; a row is a word and {4 * self.dimension} bytes)"
         )
         if self.on_error == "raise":
             raise InvalidInputError(
-                f'{message}; fetch it again, or read what is there with on_error="skip"'
+                f'{message}; fetch it again, or read the complete rows with on_error="skip"'
             )
         self.findings.remarks.append(message)
 
@@ -105,18 +105,18 @@ def _scan(buffer: NDArray[np.uint8], dimension: int) -> tuple[Chunk, int]:
 
 
 def check_header_count(source: VectorSource, found: int) -> None:
-    """Compare a header's promise with what the file held.
+    """Compare the header's count with the rows found.
 
-    Fewer rows than promised is a truncated file: an error, or a remark with `on_error = "skip"`.
-    More rows are read all the same and remarked.
+    Fewer rows mean a truncated file: an error, or a remark with `on_error = "skip"`. If there are
+    more, all are read and a remark says so.
     """
-    promised = source.header_count  # type: ignore[attr-defined]
-    if promised is None or found == promised:
+    expected = source.header_count  # type: ignore[attr-defined]
+    if expected is None or found == expected:
         return
-    message = f"{source.path}: the header promises {promised} rows, the file holds {found}"
-    if found < promised and source.on_error == "raise":
+    message = f"{source.path}: the header says {expected} rows, the file has {found}"
+    if found < expected and source.on_error == "raise":
         raise InvalidInputError(
-            f"{message}; it is probably cut short: fetch it again, or read what is there with "
+            f"{message}; it is probably truncated: fetch it again, or read what is there with "
             'on_error="skip"'
         )
     source.findings.remarks.append(f"{message}; all {found} were read")
@@ -125,7 +125,7 @@ def check_header_count(source: VectorSource, found: int) -> None:
 def encoded_size(chunk: Chunk) -> int:
     """Return how many bytes a chunk's rows take."""
     rows, dimension = chunk.vectors.shape
-    return int(chunk.words.letters + rows * (4 * dimension + 2))
+    return int(chunk.words.text_bytes + rows * (4 * dimension + 2))
 
 
 def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:

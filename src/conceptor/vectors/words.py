@@ -1,4 +1,4 @@
-"""Words by the million without a Python string for each."""
+"""Millions of words without a Python string for each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class PackedWords(Sequence[str]):
-    """UTF-8 words one after another in `blob`; word i is `blob[offsets[i]:offsets[i + 1]]`.
+    """UTF-8 words, concatenated in `blob`; word i is `blob[offsets[i]:offsets[i + 1]]`.
 
-    About 8 bytes a word beyond its letters. Strings are made when asked for.
+    Takes about 8 bytes per word besides the text. Strings are made on demand.
     """
 
     __slots__ = ("blob", "offsets")
@@ -27,7 +27,7 @@ class PackedWords(Sequence[str]):
 
     @classmethod
     def from_words(cls, words: Iterable[str | bytes]) -> PackedWords:
-        """Pack strings; bytes are taken as they are."""
+        """Pack strings; bytes are kept as they are."""
         if isinstance(words, PackedWords):
             return words
         try:
@@ -43,7 +43,7 @@ class PackedWords(Sequence[str]):
     def cut(
         cls, buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> PackedWords:
-        """Copy the words that lie at `buffer[starts[i]:ends[i]]`."""
+        """Copy the words at `buffer[starts[i]:ends[i]]`."""
         from conceptor.kernels import gather_words
 
         blob = np.empty(int((ends - starts).sum()), dtype=np.uint8)
@@ -52,8 +52,8 @@ class PackedWords(Sequence[str]):
         return cls(blob, offsets)
 
     @classmethod
-    def joined(cls, parts: Sequence[PackedWords]) -> PackedWords:
-        """Put several runs of words behind each other."""
+    def concatenate(cls, parts: Sequence[PackedWords]) -> PackedWords:
+        """Concatenate several runs of words."""
         blob = np.concatenate([part.blob[part.offsets[0] : part.offsets[-1]] for part in parts])
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
@@ -64,13 +64,13 @@ class PackedWords(Sequence[str]):
         return len(self.offsets) - 1
 
     @property
-    def letters(self) -> int:
-        """Bytes of all words together."""
+    def text_bytes(self) -> int:
+        """Length of all words together, in bytes."""
         return int(self.offsets[-1] - self.offsets[0])
 
     @property
     def nbytes(self) -> int:
-        """Memory held."""
+        """Memory in use, in bytes."""
         return self.blob.nbytes + self.offsets.nbytes
 
     def raw(self, index: int) -> bytes:
@@ -107,8 +107,8 @@ class PackedWords(Sequence[str]):
     def first_not_utf8(self) -> int:
         """Return the first word that is not valid UTF-8, or -1.
 
-        The whole run is checked at once; a run that decodes can still cut a character in two
-        between words, which a word that begins with a continuation byte gives away.
+        The whole run is decoded at once. That misses a character split between two words, of
+        which the second then begins with a continuation byte.
         """
         begins = self.offsets[:-1][np.diff(self.offsets) > 0]
         data = self.blob[self.offsets[0] : self.offsets[-1]].tobytes()
@@ -121,7 +121,7 @@ class PackedWords(Sequence[str]):
         return next(i for i in range(len(self)) if not is_utf8(self.raw(i)))
 
     def first_with(self, characters: bytes) -> int:
-        """Return the first word that holds one of these ASCII characters, or -1."""
+        """Return the first word that contains one of these ASCII characters, or -1."""
         base, end = self.offsets[0], self.offsets[-1]
         held = np.isin(self.blob[base:end], np.frombuffer(characters, dtype=np.uint8))
         places = np.flatnonzero(held)
@@ -131,7 +131,7 @@ class PackedWords(Sequence[str]):
 
 
 def is_utf8(word: bytes) -> bool:
-    """Whether bytes are valid UTF-8."""
+    """Return whether bytes are valid UTF-8."""
     try:
         word.decode()
     except UnicodeDecodeError:
@@ -140,17 +140,17 @@ def is_utf8(word: bytes) -> bool:
 
 
 class SeenWords:
-    """Which words have come by, in 11 to 21 bytes a word: a set of 64-bit hashes.
+    """The words seen so far as a set of 64-bit hashes, 11 to 21 bytes per word.
 
-    Two different words are taken for one with a chance of n²/2⁶⁵: 2·10⁻⁷ for three million words.
+    The probability that any two of n words collide is n²/2⁶⁵: 2·10⁻⁷ for three million words.
     """
 
     def __init__(self) -> None:
         self._table = np.zeros(1 << 12, dtype=np.uint64)
         self._count = 0
 
-    def is_new(self, words: PackedWords) -> NDArray[np.bool_]:
-        """Mark the words not seen before, and remember them."""
+    def add(self, words: PackedWords) -> NDArray[np.bool_]:
+        """Add words; return which of them are new."""
         from conceptor.kernels import hash_words, insert_hashes
 
         hashes = np.empty(len(words), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""The words of an array that holds none: in a file beside it, one a line, or in a tokenizer."""
+"""The words of an array, from a file beside it with one word per line, or from a tokenizer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ BOM = b"\xef\xbb\xbf"
 
 
 def words_path(array: Path) -> Path:
-    """Return where the words of `array` are written: `x.npy` has `x.words.txt`."""
+    """Return where the words of `array` are written: `x.words.txt` for `x.npy`."""
     return array.with_suffix(SUFFIXES[0])
 
 
-def words_file_of(array: Path, *, tokenizer: bool) -> Path:
+def find_words_file(array: Path, *, tokenizer: bool) -> Path:
     """Find the file that holds an array's words."""
     candidates = [array.with_suffix(suffix) for suffix in SUFFIXES]
     if tokenizer:
@@ -32,25 +32,25 @@ def words_file_of(array: Path, *, tokenizer: bool) -> Path:
     if found is None:
         also = f" or a {TOKENIZER}" if tokenizer else ""
         raise InvalidInputError(
-            f"{array}: its words are missing; put one word a line into "
-            f"{candidates[0].name}{also} beside it"
+            f"{array}: its words are missing; put {candidates[0].name} (one word per line){also} "
+            "beside it"
         )
     return found
 
 
-def find_words(array: Path, rows: int, *, tokenizer: bool = False) -> PackedWords:
+def read_words_for(array: Path, rows: int, *, tokenizer: bool = False) -> PackedWords:
     """Read the words that belong to an array of `rows` rows.
 
-    Looked for beside it: `x.words.txt`, `x.words`, `x.vocab.txt`, `x.vocab`, `x.txt`, and
-    `tokenizer.json` where `tokenizer` says so.
+    Looks beside it for `x.words.txt`, `x.words`, `x.vocab.txt`, `x.vocab`, `x.txt` and, with
+    `tokenizer`, `tokenizer.json`.
     """
-    found = words_file_of(array, tokenizer=tokenizer)
+    found = find_words_file(array, tokenizer=tokenizer)
     from_tokenizer = found.name == TOKENIZER
     words = _read_tokenizer(found, rows) if from_tokenizer else _read_lines(found)
     if len(words) != rows:
         raise InvalidInputError(
             f"{found}: {len(words)} words for the {rows} vectors of {array.name}; "
-            "they must be as many"
+            "the numbers must agree"
         )
     return words
 
@@ -81,7 +81,7 @@ def _read_tokenizer(path: Path, rows: int) -> PackedWords:
         for token in content.get("added_tokens") or []:
             words[int(token["id"])] = str(token["content"])
     except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
-        raise InvalidInputError(f"{path}: not a tokenizer with a vocabulary") from None
+        raise InvalidInputError(f"{path}: not a tokenizer file with a vocabulary") from None
     missing = next((row for row in range(rows) if row not in words), None)
     if missing is not None:
         raise InvalidInputError(f"{path}: no token for row {missing} of {rows}")

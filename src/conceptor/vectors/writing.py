@@ -1,4 +1,4 @@
-"""Vectors into a file that appears whole or not at all."""
+"""Write vectors to a file that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replacing
+from conceptor.base.files import replace_atomically
 from conceptor.base.threads import ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.source import Chunk, check_finite
-from conceptor.vectors.streams import byte_writer
+from conceptor.vectors.streams import open_byte_writer
 from conceptor.vectors.words import PackedWords
 from conceptor.vectors.words_file import BOM, words_path
 
@@ -35,7 +35,7 @@ _COUNT_DIGITS = 12
 
 
 class Writer(Protocol):
-    """Takes chunks in two steps, so that threads can encode while one writes in order."""
+    """Takes chunks in two steps: several threads encode, one writes in order."""
 
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
         """Turn a chunk into what `write` takes; safe to call from several threads."""
@@ -44,11 +44,11 @@ class Writer(Protocol):
         """Append to the file."""
 
     def finish(self, count: int) -> None:
-        """Complete the file, which holds `count` vectors."""
+        """Complete the file, which has `count` vectors."""
 
 
 class RowWriter:
-    """Text and word2vec binary: bytes behind each other, perhaps after a `count dimension` line."""
+    """Text and word2vec binary: rows of bytes, perhaps after a line `count dimension`."""
 
     def __init__(
         self,
@@ -63,23 +63,22 @@ class RowWriter:
         self._format = file_format
         self._dimension = dimension
         self._rows = word2vec_binary if file_format == word2vec_binary.FORMAT else text
-        # Buffers come back once written: asking the system for fresh memory costs as much as
-        # writing it.
+        # Buffers are reused once written: fresh memory costs as much as the writing.
         self._spare: deque[NDArray[np.uint8]] = deque()
-        self._promised = count
-        self._is_front = file_format == text.GLOVE
+        self._expected = count
+        self._is_first = file_format == text.GLOVE
         if file_format == text.GLOVE:
             return
         if count is None and not seekable:
             raise InvalidInputError(
-                f"{file_format} begins with the number of vectors: give `count`, since it cannot "
-                "be filled in later in a compressed file or a pipe"
+                f"{file_format} begins with the number of vectors, which cannot be filled in later "
+                "in a compressed file or a pipe; pass count"
             )
         digits = f"{0:0{_COUNT_DIGITS}d}" if count is None else str(count)
         stream.write(f"{digits} {dimension}\n".encode())
 
     def encode(self, chunk: Chunk) -> NDArray[np.uint8]:
-        """Return the rows as bytes, once the words are known to survive."""
+        """Check that the format can store the rows; return them as bytes."""
         check_finite(chunk, np.dtype(np.float32))
         _check_words(chunk.words, self._format)
         buffer = self._buffer(self._rows.encoded_size(chunk))
@@ -93,27 +92,27 @@ class RowWriter:
         return np.empty(size + size // 16, dtype=np.uint8)
 
     def write(self, encoded: NDArray[np.uint8]) -> None:
-        """Append the bytes, after which they are no longer the caller's."""
-        if self._is_front:
-            _guard_front(self._stream, encoded[:3].tobytes())
-            self._is_front = False
+        """Append the bytes and take their buffer back."""
+        if self._is_first:
+            _protect_bom(self._stream, encoded[:3].tobytes())
+            self._is_first = False
         self._stream.write(encoded.data)
         if isinstance(encoded.base, np.ndarray):
             self._spare.append(encoded.base)
 
     def finish(self, count: int) -> None:
-        """Fill in the count, or check the one that was promised."""
+        """Fill in the count, or check the one given at the start."""
         if self._format == text.GLOVE:
             return
-        if self._promised is None:
+        if self._expected is None:
             self._stream.seek(0)
             self._stream.write(f"{count:0{_COUNT_DIGITS}d}".encode())
-        elif self._promised != count:
-            raise InvalidInputError(f"{self._promised} vectors were promised, {count} came")
+        elif self._expected != count:
+            raise InvalidInputError(f"count is {self._expected}, but there were {count} vectors")
 
 
 class ArrayWriter:
-    """`.npy` and safetensors: a matrix behind a header of fixed length, words in another file."""
+    """`.npy` and safetensors: a matrix after a header of fixed length, words in another file."""
 
     def __init__(
         self,
@@ -124,13 +123,13 @@ class ArrayWriter:
     ) -> None:
         self._stream = stream
         self._words = words
-        self._header = header
-        self._is_front = True
+        self._make_header = header
+        self._is_first = True
         self._dtype = dtype
         stream.write(header(0))
 
     def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
-        """Return the lines of words and the numbers as they are stored."""
+        """Return the words as lines and the numbers as they are stored."""
         check_finite(chunk, self._dtype)
         _check_words(chunk.words, "words file")
         lines = "".join(f"{word}\n" for word in chunk.words).encode()
@@ -139,37 +138,37 @@ class ArrayWriter:
     def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
         """Append words and rows."""
         lines, vectors = encoded
-        if self._is_front:
-            _guard_front(self._words, lines)
-            self._is_front = False
+        if self._is_first:
+            _protect_bom(self._words, lines)
+            self._is_first = False
         self._words.write(lines)
         self._stream.write(vectors.data)
 
     def finish(self, count: int) -> None:
         """Fill in the count."""
         self._stream.seek(0)
-        self._stream.write(self._header(count))
+        self._stream.write(self._make_header(count))
 
 
-class _Named:
-    """A file's writer whose failures, a full disk say, name the target.
+class _TargetNamingWriter:
+    """A writer whose errors, such as a full disk, name the target.
 
-    The system names no file, or the hidden one beside it. What fails elsewhere in the block, such
-    as reading, is left as it is.
+    The system names no file, or the temporary one. Errors from elsewhere in the block, such as
+    reading, are left alone.
     """
 
     def __init__(self, target: Path, opened: AbstractContextManager[Writer]) -> None:
         self._target = target
-        self._opened = opened
+        self._context = opened
 
-    def __enter__(self) -> _Named:
-        with self._failures():
-            self._writer = self._opened.__enter__()
+    def __enter__(self) -> _TargetNamingWriter:
+        with self._name_target():
+            self._writer = self._context.__enter__()
         return self
 
     def __exit__(self, *raised: Any) -> bool | None:  # noqa: ANN401
-        with self._failures():
-            return self._opened.__exit__(*raised)
+        with self._name_target():
+            return self._context.__exit__(*raised)
 
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
         """Turn a chunk into what `write` takes."""
@@ -177,57 +176,57 @@ class _Named:
 
     def write(self, encoded: Any) -> None:  # noqa: ANN401
         """Append to the file."""
-        with self._failures():
+        with self._name_target():
             self._writer.write(encoded)
 
     def finish(self, count: int) -> None:
         """Complete the file."""
-        with self._failures():
+        with self._name_target():
             self._writer.finish(count)
 
     @contextmanager
-    def _failures(self) -> Iterator[None]:
+    def _name_target(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             if not error.errno:
                 raise
-            said = os.strerror(error.errno)  # Arrow has its own words around it
-            raise OSError(error.errno, said, str(self._target)) from error
+            reason = os.strerror(error.errno)  # without what Arrow adds to it
+            raise OSError(error.errno, reason, str(self._target)) from error
 
 
-def _guard_front(stream: BinaryIO, data: bytes) -> None:
-    """Write a byte-order mark before a first word that begins with one: readers drop one."""
+def _protect_bom(stream: BinaryIO, data: bytes) -> None:
+    """Write a byte-order mark before a first word that begins with one, as readers drop one."""
     if data.startswith(BOM):
         stream.write(BOM)
 
 
 def _check_words(words: PackedWords, file_format: str) -> None:
-    """Raise, naming the word, where a format could not give a word back as it is."""
+    """Raise, naming the word, if a word could not be read back from this format."""
     forbidden = {word2vec_binary.FORMAT: b" \n", "words file": b"\r\n"}.get(file_format, b"\n")
     row = words.first_with(forbidden)
     problem = "a space or newline" if b" " in forbidden else "a line break"
     if row < 0 and file_format in TEXT_FORMATS:
-        row, problem = _first_not_textual(words, file_format)
+        row, problem = _first_ambiguous(words, file_format)
     if row >= 0:
         spaces = ', or open with replace_spaces="_"' if " " in words[row] else ""
         raise InvalidInputError(
-            f"the word {words[row]!r} holds {problem}, which {file_format} cannot carry; "
+            f"the word {words[row]!r} contains {problem}, which {file_format} cannot store; "
             f"write .parquet or .feather{spaces}"
         )
 
 
-def _first_not_textual(words: PackedWords, file_format: str) -> tuple[int, str]:
-    """Find a word that would be split elsewhere when the line is read."""
+def _first_ambiguous(words: PackedWords, file_format: str) -> tuple[int, str]:
+    """Find a word that would be split in the wrong place when the line is read."""
     rest = words
     done = 0
     while (row := rest.first_with(b" \t")) >= 0:
         word = rest.raw(row)
         if word[:1] in b" \t" or word[-1:] in b" \t":
-            return done + row, "a blank at its end"
+            return done + row, "a leading or trailing blank"
         tail = word.replace(b"\t", b" ").rpartition(b" ")[2]
         if file_format == text.GLOVE and text.is_number(tail):
-            return done + row, "a blank and then a number"
+            return done + row, "a blank followed by a number"
         done += row + 1
         rest = rest[row + 1 :]
     return -1, ""
@@ -243,29 +242,29 @@ def open_writer(
     count: int | None = None,
     dtype: np.dtype[Any] | None = None,
 ) -> Iterator[Writer]:
-    """Yield a writer; the target appears, complete and on disk, when the block succeeds.
+    """Yield a writer; the target appears, complete and synced, when the block succeeds.
 
     None is standard output.
     """
     dtype = np.dtype("<f4") if dtype is None else dtype.newbyteorder("<")
     if file_format in STREAMED and dtype.itemsize != 4:
         raise InvalidInputError(
-            f"{file_format} stores float32; float16 goes into .npy, "
-            ".safetensors, .parquet and .feather"
+            f"{file_format} stores float32 only; for float16 write .npy, .safetensors, .parquet "
+            "or .feather"
         )
     if compression and file_format not in STREAMED:
-        raise InvalidInputError(f"{target}: {file_format} is not written inside {compression}")
+        raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
     if target is None:
         yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
         sys.stdout.buffer.flush()
         return
-    opened = _file_writer(target, file_format, compression, dimension, count, dtype)
-    with _Named(target, opened) as writer:
+    opened = _open_file_writer(target, file_format, compression, dimension, count, dtype)
+    with _TargetNamingWriter(target, opened) as writer:
         yield writer
 
 
 @contextmanager
-def _file_writer(
+def _open_file_writer(
     target: Path,
     file_format: str,
     compression: str | None,
@@ -274,10 +273,10 @@ def _file_writer(
     dtype: np.dtype[Any],
 ) -> Iterator[Writer]:
     with ExitStack() as stack:
-        path = stack.enter_context(replacing(target))
+        path = stack.enter_context(replace_atomically(target))
         if file_format in STREAMED:
             member = target.name.removesuffix(".zip")
-            stream = stack.enter_context(byte_writer(path, compression, member))
+            stream = stack.enter_context(open_byte_writer(path, compression, member))
             yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
         elif file_format in (arrow.PARQUET, arrow.FEATHER):
             table = arrow.ArrowWriter(path, file_format, dimension, dtype)
@@ -285,16 +284,16 @@ def _file_writer(
             yield table
         else:
             module = npy if file_format == npy.FORMAT else safetensors
-            beside = stack.enter_context(replacing(words_path(target)))
-            stream = stack.enter_context(byte_writer(path, None, ""))
-            words = stack.enter_context(byte_writer(beside, None, ""))
+            beside = stack.enter_context(replace_atomically(words_path(target)))
+            stream = stack.enter_context(open_byte_writer(path, None, ""))
+            words = stack.enter_context(open_byte_writer(beside, None, ""))
             yield ArrayWriter(
-                stream, words, lambda rows: module.header(rows, dimension, dtype), dtype
+                stream, words, lambda rows: module.make_header(rows, dimension, dtype), dtype
             )
 
 
-def files_of(target: Path, file_format: str) -> list[Path]:
-    """Return the files that writing `target` makes."""
+def output_files(target: Path, file_format: str) -> list[Path]:
+    """Return the files that writing `target` creates."""
     beside = [words_path(target)] if file_format in (npy.FORMAT, safetensors.FORMAT) else []
     return [target, *beside]
 
@@ -308,7 +307,7 @@ def write_chunks(
     dimension: int | None = None,
     threads: int | None = None,
 ) -> int:
-    """Write chunks in order, several transformed and encoded at a time; return how many rows.
+    """Write chunks in order, transforming and encoding several at a time; return the row count.
 
     Parameters
     ----------
@@ -317,14 +316,14 @@ def write_chunks(
     target
         From `plan_target`.
     count
-        How many rows will come, where that is known.
+        How many rows there will be, if known.
     transform
-        A function of words and rows that gives rows of `dimension` numbers.
+        A function of words and rows that returns rows of `dimension` numbers.
     """
     stream = iter(chunks)
     first = next(stream, None)
     if first is None:
-        raise InvalidInputError(f"{target.path or 'standard output'}: there is nothing to write")
+        raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     written = 0
     with (
         threadpool_limits(1),

@@ -1,0 +1,188 @@
+"""From the values of options to what commands work with: methods, vectors, benchmarks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import typer
+
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.cli.options import OnError
+from conceptor.cli.progress import download_progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.evaluation import Battery
+    from conceptor.lexicon.files import Lexicon
+    from conceptor.vectors import VectorSource
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+_DEFAULT, _PAPER = "cn", "cn-paper"
+# The vectors that commands use if no file is named.
+DEMO = "GloVe 6B 50d"
+
+
+def split_list(names: str) -> list[str]:
+    """Split a comma-separated list."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def parse_choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+    """Return the member with this value; raise an error that lists all of them."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInputError(f"{option} is {value!r}; it must be one of {known}") from None
+
+
+def read_aperture(text: str) -> float | Literal["auto"]:
+    """Read a number, or `auto`."""
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
+    return value
+
+
+def read_size(size: str | None) -> int | None:
+    """Read 100MB, 2GB, 1.5g or plain bytes."""
+    if size is None:
+        return None
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+    text = size.strip().lower().removesuffix("b")
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
+    try:
+        value = int(float(number) * units[unit])
+    except (ValueError, OverflowError):
+        value = -1
+    if value < 0:
+        raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
+    return value
+
+
+def resolve_method(
+    method: str | None,
+    paper: bool,
+    weights: str | None,
+    aperture: str | None,
+    **numbers: float | None,
+) -> str | Recipe | LexiconRecipe:
+    """Return the method with its parameters; raise for parameters of another method."""
+    from conceptor.algebra.methods import Recipe, Words, parse_method
+
+    if paper and (method is not None or aperture is not None or weights is not None):
+        raise InvalidInputError(
+            "--paper already sets method, aperture and weights; remove --method, --aperture and "
+            "--weights"
+        )
+    name = _PAPER if paper else method or _DEFAULT
+    chain = parse_method(name)
+    usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
+    if weights is not None and not usage:
+        raise InvalidInputError(
+            f"--weights does not apply to {name}, which counts each word once; remove it, or use "
+            "cn or zipf-whitening"
+        )
+    given = {"aperture": None if aperture is None else read_aperture(aperture)} | numbers
+    parameters = {key: value for key, value in given.items() if value is not None}
+    if not parameters:
+        return name
+    if len(chain) != 1:
+        raise InvalidInputError(
+            f"{name} has several steps; put parameters into the name, as in "
+            "abtt:n_directions=3+counterfit"
+        )
+    known = chain[0].parameters if isinstance(chain[0], Recipe) else {}
+    for key in parameters:
+        if key not in known:
+            flag = f"--{key.removeprefix('n_')}"
+            raise InvalidInputError(f"{flag} does not apply to {name}; remove it")
+    return chain[0].with_parameters(**parameters)
+
+
+def make_lexicon(
+    synonyms: list[Path] | None,
+    antonyms: list[Path] | None,
+    data: Path | None = None,
+    *,
+    offline: bool = False,
+) -> Lexicon | None:
+    """Return the lexicon of these files; None leaves the choice to the method."""
+    if not (synonyms or antonyms or offline):
+        return None
+    from conceptor.lexicon.files import Lexicon
+
+    return Lexicon(tuple(synonyms or ()), tuple(antonyms or ()), data, offline)
+
+
+def open_source(
+    path: str | Path, on_error: OnError = OnError.error, replace_spaces: str | None = None
+) -> VectorSource:
+    """Open a vectors file."""
+    from conceptor.vectors import open_vectors
+
+    return open_vectors(path, on_error=on_error.action, replace_spaces=replace_spaces)
+
+
+def open_or_demo(path: Path | None, on_error: OnError = OnError.error) -> object:
+    """Open a vectors file, or the demo vectors if none is named."""
+    if path is not None:
+        return open_source(path, on_error)
+    from conceptor.data.registry import demo_vectors
+    from conceptor.vectors import WordVectors
+
+    try:
+        return WordVectors(*demo_vectors())  # indexed once, for all passes
+    except MissingExtraError:
+        purpose = f"no vectors file was named, and the default, {DEMO},"
+        raise MissingExtraError(purpose, "demo") from None
+
+
+def load_benchmarks(
+    tasks: str | None,
+    data: Path | None,
+    *,
+    offline: bool,
+    kmeans: str,
+    extras: bool = True,
+) -> Battery:
+    """Load the benchmarks and report missing ones; raise if none is left."""
+    from conceptor.evaluation import PAPER_FAMILIES, Battery, load_battery
+    from conceptor.evaluation.categorization import KMeansStart
+
+    start = parse_choice(KMeansStart, kmeans, "--kmeans")
+    families = PAPER_FAMILIES if tasks is None else split_list(tasks)
+    with download_progress() as progress:
+        battery = load_battery(families, data, start=start, offline=offline, progress=progress)
+        if battery.missing and tasks is None and extras:
+            # Analogies come with the demo extra, so that there is more to see without a network.
+            more = load_battery(["analogy"], data, offline=True)
+            battery = Battery([*battery.tasks, *more.tasks], battery.missing)
+    if battery.missing:
+        why = next(iter(battery.missing.values()))
+        typer.echo(
+            f"conceptor: {len(battery.missing)} benchmark files were not found and their tasks "
+            f"left out: {why}",
+            err=True,
+        )
+    if not battery.tasks:
+        raise ConceptorError("no benchmark files were found; run: conceptor data fetch")
+    return battery
+
+
+def fetch_vocabulary(data: Path | None, *, offline: bool) -> None:
+    """Download the vocabulary that methods are fitted on, so that every command finds it."""
+    from conceptor.data.registry import gather
+    from conceptor.weights import PAPER_VOCABULARY
+
+    with download_progress() as progress:
+        gather([PAPER_VOCABULARY], data, offline=offline, progress=progress)

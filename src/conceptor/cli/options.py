@@ -1,0 +1,197 @@
+"""The arguments and options that commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+class OnError(StrEnum):
+    """How bad rows are handled."""
+
+    error = "error"
+    skip = "skip"
+
+    @property
+    def action(self) -> Literal["raise", "skip"]:
+        """The library's name for it."""
+        return "skip" if self is OnError.skip else "raise"
+
+
+class Dtype(StrEnum):
+    """Number types of vectors files."""
+
+    float32 = "float32"
+    float16 = "float16"
+
+
+InArgument = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
+OutArgument = Annotated[
+    str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")
+]
+VectorsArgument = Annotated[
+    Path | None,
+    typer.Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]"),
+]
+
+# Methods and their parameters.
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew; with a lexicon "
+        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after "
+        "the other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
+        "\\[default: cn]",
+    ),
+]
+ApertureOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|auto",
+        help="Aperture α of cn, on the scale of the vectors; auto derives it from the spectrum.  "
+        "\\[default: auto]",
+    ),
+]
+PaperOption = Annotated[
+    bool,
+    typer.Option(
+        "--paper", help="Short for --method cn-paper: each common word counts once, α = 2."
+    ),
+]
+DirectionsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of directions that abtt removes or pvn flattens.  "
+        "\\[default: dimension/100, at least 2]"
+    ),
+]
+PowerOption = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
+RidgeOption = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="uniform|zipf|wordfreq:LANG|FILE",
+        help="Word frequencies, for cn and zipf-whitening: all equal; 1/(rank + 2.7) by rank in "
+        "the file; those of a language; or a file of 'word count' lines.  "
+        "\\[default: zipf if the file is sorted by frequency; else Wikipedia's counts if found, "
+        "wordfreq if installed, or uniform]",
+    ),
+]
+VocabularyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|top:N",
+        help="Fit on these words only: a file with one word per line, or the first N words. All "
+        "vectors are transformed in any case.  \\[default: for methods that count each word once, "
+        "the paper's list if found, else top:50000]",
+    ),
+]
+FunctionWordsOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]"),
+]
+SynonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
+]
+AntonymsOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
+]
+
+# Reading and writing vectors.
+SaveMapOption = Annotated[
+    str | None, typer.Option(metavar="MAP", help="Also save the map to this file.")
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Keep decoded vectors between passes if they fit into this, e.g. 100MB or 8GB.  "
+        "\\[default: a quarter of the machine's memory]",
+    ),
+]
+FormatOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
+]
+DtypeOption = Annotated[Dtype, typer.Option(help="Number type of OUT.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+OnErrorOption = Annotated[
+    OnError,
+    typer.Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
+]
+ReplaceSpacesOption = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
+]
+SummaryJsonOption = Annotated[
+    bool, typer.Option("--json", help="Print the final summary as JSON on stdout.")
+]
+
+# Shards on a cluster.
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Process shards in this many local processes; --memory then limits each of them.  "
+        "\\[default: one per processor]",
+    ),
+]
+ColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
+        "dimension. --weights column:NAME takes row weights from another column.",
+    ),
+]
+
+# Benchmarks and their results.
+TasksOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Comma-separated list of similarity, sts, categorization, analogy, sts-b.  "
+        "\\[default: the first three]"
+    ),
+]
+MissingOption = Annotated[
+    str,
+    typer.Option(
+        help="Items with out-of-vocabulary words: [b]skip[/b] them, try [b]lowercase[/b] first, or "
+        "score them [b]zero[/b].",
+    ),
+]
+KmeansOption = Annotated[
+    str,
+    typer.Option(
+        help="Initial centroids of k-means: means of the [b]categories[/b] (the paper's choice; it "
+        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts.",
+    ),
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory with the benchmark files.  \\[default: $CONCEPTOR_DATA, then installed "
+        "packages, the cache, the network]",
+        metavar="DIR",
+    ),
+]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
+ByTaskOption = Annotated[
+    bool, typer.Option("--by-task", help="Show every STS task instead of years.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+]

@@ -1,0 +1,126 @@
+"""The nearest words among all of a file, before and after post-processing, in bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.fitting import fit_methods
+from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
+from conceptor.vectors.nearest import Nearest, search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.base.progress import Progress
+    from conceptor.fitting import FitOptions
+
+__all__ = ["Neighbour", "most_similar"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A word near another, the cosine (less the prior, if any), and its place in the file."""
+
+    word: str
+    score: float
+    rank: int
+
+
+def most_similar(
+    vectors: object,
+    words: str | Iterable[str],
+    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]] = ("original",),
+    options: FitOptions | None = None,
+    *,
+    n: int = 10,
+    among: int | None = None,
+    prior: float = 0.0,
+    progress: Progress = silent,
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Find the nearest words to each of some words, among all words of the vectors.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    words : str or iterable of str
+    methods : names, or recipes by name
+        How the vectors are post-processed first; `original` leaves them as they are.
+    options : FitOptions, optional
+        What the methods are fitted with.
+    n : int
+        How many neighbours of each word.
+    among : int, optional
+        Only the first words of the vectors are candidates.
+    prior : float
+        Preference for common words: see `conceptor.vectors.nearest.Nearest`.
+
+    Returns
+    -------
+    dict of method to dict of word to list of Neighbour
+        Nearest first, without the word itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from conceptor.neighbours import most_similar
+    >>> found = most_similar((["up", "down", "upper"], np.array([[1, 0], [-1, 0], [1, 0.1]])), "up")
+    >>> [neighbour.word for neighbour in found["original"]["up"]]
+    ['upper', 'down']
+    """
+    asked = list(dict.fromkeys([words] if isinstance(words, str) else words))
+    if not asked or n < 1:
+        raise InvalidInputError("at least one word and one neighbour must be asked for")
+    opened = as_vectors(vectors)
+    fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
+    for word in asked:
+        if word not in next(iter(fitted.rows.values())):
+            raise InvalidInputError(_unknown(word, opened))
+    # One more than asked for: the word itself is its own nearest.
+    searches = {
+        name: Nearest(rows.vectors[rows.rows(asked)], n + 1, prior=prior, among=among)
+        for name, rows in fitted.rows.items()
+    }
+    search(
+        opened, searches, {name: each.transforms for name, each in fitted.methods.items()}, progress
+    )
+    names = _words_at(
+        {row for found in searches.values() for row in found.rows.ravel().tolist()}, opened
+    )
+    return {
+        method: {
+            word: [
+                Neighbour(names[row], float(score), int(row))
+                for row, score in zip(rows.tolist(), scores, strict=True)
+                if row >= 0 and names[row] != word
+            ][:n]
+            for word, rows, scores in zip(asked, found.rows, found.scores, strict=True)
+        }
+        for method, found in searches.items()
+    }
+
+
+def _words_at(rows: set[int], vectors: object) -> dict[int, str]:
+    """Return the words of some rows."""
+    names: dict[int, str] = {}
+    for before, words, _ in number_chunks(read_chunks(vectors)):
+        here = [row for row in range(before, before + len(words)) if row in rows]
+        names |= {row: words[row - before] for row in here}
+    return names
+
+
+def _unknown(word: str, vectors: object) -> str:
+    """Say that a word is not there, with words that are spelt like it."""
+    alike = [
+        other
+        for words, _ in read_chunks(vectors)
+        for other in words
+        if other[:1].lower() == word[:1].lower() and abs(len(other) - len(word)) <= 2
+    ]
+    close = get_close_matches(word.lower(), alike, n=3, cutoff=0.75)
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    return f"the vectors have no word {word!r}{hint}"

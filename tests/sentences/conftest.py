@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.sentences.toy import WORDS
+
+
+@pytest.fixture
+def table(rng):
+    return WORDS, rng.standard_normal((60, 6)) + 1
+
+
+@pytest.fixture
+def sentences(rng):
+    lengths = rng.integers(1, 12, size=300)
+    return [[WORDS[i] for i in rng.integers(0, 60, size=n)] for n in lengths]

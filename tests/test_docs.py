@@ -1,0 +1,96 @@
+"""README and docs are run, not read."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import conceptor
+from conceptor.base.errors import MissingExtraError
+from conceptor.vectors import write_vectors
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```([^\n]*)\n(.*?)```", re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [code for header, code in found if header == language]
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch) -> dict[str, object]:
+    """What the pages take for granted: some files in the working directory, and some names."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((400, 12)) * np.geomspace(2, 0.2, 12) + 0.3).astype(np.float32)
+    words = ["hot", "cold", "warm", *(f"w{i}" for i in range(397))]
+    for name in ("glove.txt", "glove.6B.300d.txt", "glove.840B.300d.txt"):
+        write_vectors(name, [(words, X)])
+    Path("ppdb_synonyms.txt").write_text("en_hot en_warm\nen_w1 en_w2\n")
+    sentences = [" ".join(rng.choice(words, 7)) for _ in range(600)]
+    Path("corpus.txt").write_text("\n".join(sentences * 20))
+    Path("shards").mkdir()
+    for i, part in enumerate(np.array_split(np.arange(400), 3)):
+        named = [words[row] for row in part]
+        write_vectors(f"shards/{i}.parquet", [(named, X[part])])
+    weights = np.ones(200)
+    return {
+        "X": X,
+        "Y": X[::-1] + 1,
+        "stream": [(X[:200], weights), (X[200:], weights)],
+        "words": words,
+        "vectors": X,
+        "vocabulary": words,
+        "sentences": sentences,
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_blocks_run(page, world) -> None:
+    """In order, in one namespace; a block that needs a cluster or the web says `python no-run`."""
+    for code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), world)
+
+
+def test_most_blocks_are_run() -> None:
+    run = sum(len(blocks(page, "python")) for page in PAGES)
+    left_out = sum(len(blocks(page, "python no-run")) for page in PAGES)
+    assert run > 3 * left_out > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if not link.startswith(("http", "mailto"))]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_the_two_commands_are_there() -> None:
+    """.ci/run runs the second one word for word."""
+    code = "\n".join(blocks(README, ""))
+    lines = [line for line in code.splitlines() if "python3 -m venv" in line]
+    assert [re.search(r"'\.\[(\w+)\]'", line)[1] for line in lines] == ["demo", "test"]
+    assert all("-c constraints.txt" in line for line in lines)
+
+
+def test_docstring_examples() -> None:
+    attempted = 0
+    for module in pkgutil.walk_packages(conceptor.__path__, "conceptor."):
+        if module.name == "conceptor.__main__":
+            continue
+        try:
+            result = doctest.testmod(importlib.import_module(module.name))
+        except MissingExtraError:
+            continue
+        assert result.failed == 0, module.name
+        attempted += result.attempted
+    assert attempted > 5

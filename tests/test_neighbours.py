@@ -1,0 +1,72 @@
+"""Neighbours as people ask for them: in Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from conceptor import InvalidInputError, most_similar
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.vectors import write_vectors
+from tests.processes import conceptor
+
+WORDS = [f"w{i:03d}" for i in range(300)]
+
+
+@pytest.fixture
+def table(rng):
+    return WORDS, (rng.standard_normal((300, 8)) + 1).astype(np.float32)
+
+
+@pytest.mark.parametrize("method", ["original", "cn", "abtt"])
+def test_neighbours_are_those_of_the_post_processed_vectors(table, method):
+    fitted = fit_methods(table, [method], wanted=set(WORDS)).rows[method].vectors.astype(float)
+    unit = fitted / np.linalg.norm(fitted, axis=1, keepdims=True)
+    found = most_similar(table, ["w003", "w100"], [method], n=5)[method]
+    for word, near in found.items():
+        cosines = unit @ unit[WORDS.index(word)]
+        expected = [i for i in np.argsort(-cosines) if WORDS[i] != word][:5]
+        assert [one.rank for one in near] == expected
+        assert [one.word for one in near] == [WORDS[i] for i in expected]
+        np.testing.assert_allclose([one.score for one in near], cosines[expected], atol=1e-6)
+
+
+def test_candidates_and_prior(table):
+    near = most_similar(table, "w250", among=20)["original"]["w250"]
+    assert len(near) == 10
+    assert all(one.rank < 20 for one in near)
+    strong = most_similar(table, "w250", prior=1e6)["original"]["w250"]
+    assert [one.rank for one in strong] == list(range(10))
+
+
+def test_words_that_are_not_there(table):
+    with pytest.raises(InvalidInputError, match=r"no word 'w30'; did you mean w\d+"):
+        most_similar(table, "w30")
+    with pytest.raises(InvalidInputError, match=r"no word 'zebra'$"):
+        most_similar(table, ["w001", "zebra"])
+    with pytest.raises(InvalidInputError, match="at least one word"):
+        most_similar(table, [])
+
+
+def test_the_command(table, tmp_path):
+    write_vectors(tmp_path / "v.bin", [table])
+    run = conceptor("neighbors", "v.bin", "w003", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    near = most_similar(tmp_path / "v.bin", "w003", ["original", "cn"])
+    for method in ("original", "cn"):
+        assert method in run.stdout
+        assert all(one.word in run.stdout for one in near[method]["w003"])
+    arguments = ["neighbors", "v.bin", "w003", "w004", "--methods", "abtt", "-n", 3, "--json"]
+    shown = conceptor(*arguments, cwd=tmp_path)
+    found = json.loads(shown.stdout)
+    assert [one["word"] for one in found["abtt"]["w004"]] == [
+        one.word
+        for one in most_similar(tmp_path / "v.bin", "w004", ["abtt"], FitOptions(), n=3)["abtt"][
+            "w004"
+        ]
+    ]
+    wrong = conceptor("neighbors", "v.bin", "w30", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr.count("\n") == 1
