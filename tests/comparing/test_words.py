@@ -125,6 +125,14 @@ def test_gains_are_differences_of_means_with_intervals_around(comparison):
     assert "original" not in comparison.gains("similarity")
 
 
+def test_a_comparison_shows_its_means(comparison):
+    means = comparison.evaluations["cn"].means()
+    assert f"cn: similarity {means['similarity']:.2f}, analogy" in repr(comparison)
+    assert len(repr(comparison)) < 1000
+    assert f"{means['similarity']:.2f}" in comparison._repr_html_()
+    assert "<more>" not in comparison._repr_html_()
+
+
 def test_comparing_twice_prints_the_same(words, vectors, battery, options):
     printed = {
         json.dumps(compare((words, vectors), ALL, battery, options, resamples=60).to_dict())

@@ -32,6 +32,14 @@ def test_the_lines_are_the_spectra(fitted) -> None:
     assert ax.get_yscale() == "log"
 
 
+def test_one_estimator_or_solution_will_do(fitted) -> None:
+    cn = fitted["CN"]
+    for alone in (cn, cn.solution_, [cn]):
+        ax = plots.plot_gates(alone)
+        assert (ax.lines[0].get_ydata() == cn.gate_).all()
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cn"]
+
+
 def test_nothing_to_draw() -> None:
     with pytest.raises(InvalidInputError, match="nothing to draw"):
         plots.plot_gates({})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
 from conceptor.base.arrays import jsonable
+from conceptor.base.notebook import html_table
 from conceptor.base.progress import Progress, silent
 from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Scores of every method on the same items.
 
@@ -58,6 +59,20 @@ class Comparison:
     def methods(self) -> list[str]:
         """The methods' names, in order."""
         return list(self.evaluations)
+
+    def __repr__(self) -> str:
+        means = (f"{method}: {scores}" for method, scores in self._means().items())
+        return f"Comparison({self.vectors}; {'; '.join(means)})"
+
+    def _repr_html_(self) -> str:
+        """Show each method's means in a notebook."""
+        return html_table(self.vectors, self._means())
+
+    def _means(self) -> dict[str, str]:
+        return {
+            method: ", ".join(f"{family} {mean:.2f}" for family, mean in found.means().items())
+            for method, found in self.evaluations.items()
+        }
 
     @property
     def missing(self) -> dict[str, str]:
