@@ -88,7 +88,7 @@ def test_the_scikit_learn_class_is_the_recipe(method):
 def test_every_front_names_every_method():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     hints = get_type_hints(evaluation.compare, include_extras=True)
-    shown = [each.__metadata__[0].help for each in (cli_options.MethodOption, hints["methods"])]
+    shown = [each.__metadata__[0].help for each in (cli_options.Method, hints["methods"])]
     for name in METHODS:
         for text in shown:
             assert re.search(rf"\b{name}\b", text), name

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.options import (
-    Dtype,
-    DtypeOption,
-    ForceOption,
-    FormatOption,
-    SummaryJsonOption,
-)
 from conceptor.cli.output import check_outputs
 
 if TYPE_CHECKING:
@@ -85,10 +79,10 @@ def train_ppmi(
         Path | None,
         typer.Option(metavar="FILE", help="Also write 'word count' lines, for --weights."),
     ] = None,
-    format: FormatOption = None,
-    dtype: DtypeOption = Dtype.float32,
-    force: ForceOption = False,
-    as_json: SummaryJsonOption = False,
+    format: opt.Format = None,
+    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    force: opt.Force = False,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from conceptor.base.errors import ConceptorError
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.options import DataOption, JsonOption
 
 data_app = typer.Typer(
     help="List, download and verify the benchmark files.",
@@ -23,7 +23,7 @@ NamesArgument = Annotated[
 
 
 @data_app.command("list")
-def list_files(data: DataOption = None, as_json: JsonOption = False) -> None:
+def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """List every file with its location, size, hash, source, terms and citation.
 
     Example: [b]conceptor data list[/b]
@@ -53,7 +53,7 @@ def list_files(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 @data_app.command("fetch")
-def fetch_files(names: NamesArgument = None, data: DataOption = None) -> None:
+def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Download files that were not found locally to the cache, verified by SHA-256.
 
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
@@ -80,7 +80,7 @@ def fetch_files(names: NamesArgument = None, data: DataOption = None) -> None:
 
 
 @data_app.command("verify")
-def verify_files(names: NamesArgument = None, data: DataOption = None) -> None:
+def verify_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 
     Example: [b]conceptor data verify[/b]

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.conversation import converse
 from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_choice, split_list
-from conceptor.cli.options import (
-    DataOption,
-    JsonOption,
-    MarkdownOption,
-    OfflineOption,
-    OutputOption,
-    VectorsArgument,
-)
 from conceptor.cli.output import (
     check_one_format,
     check_outputs,
@@ -40,7 +33,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def dialogue(
-    vectors: VectorsArgument = None,
+    vectors: opt.Vectors = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -100,11 +93,11 @@ def dialogue(
         Path | None,
         typer.Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"),
     ] = None,
-    data: DataOption = None,
-    offline: OfflineOption = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    output: OutputOption = None,
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    output: opt.Output = None,
 ) -> None:
     """Train dialogue state trackers on each method's vectors and compare their accuracy.
 

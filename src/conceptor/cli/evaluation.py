@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import (
     DEMO,
@@ -17,24 +18,6 @@ from conceptor.cli.inputs import (
     open_source,
     parse_choice,
     split_list,
-)
-from conceptor.cli.options import (
-    AntonymsOption,
-    ByTaskOption,
-    CsvOption,
-    DataOption,
-    FunctionWordsOption,
-    JsonOption,
-    KmeansOption,
-    MarkdownOption,
-    MissingOption,
-    OfflineOption,
-    OutputOption,
-    SynonymsOption,
-    TasksOption,
-    VectorsArgument,
-    VocabularyOption,
-    WeightsOption,
 )
 from conceptor.cli.output import (
     check_one_format,
@@ -54,16 +37,16 @@ if TYPE_CHECKING:
 @app.command()
 def evaluate(
     vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
-    tasks: TasksOption = None,
-    missing: MissingOption = "skip",
-    kmeans: KmeansOption = "categories",
-    data: DataOption = None,
-    offline: OfflineOption = False,
-    by_task: ByTaskOption = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    as_csv: CsvOption = False,
-    output: OutputOption = None,
+    tasks: opt.Tasks = None,
+    missing: opt.Missing = "skip",
+    kmeans: opt.Kmeans = "categories",
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    by_task: opt.ByTask = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    as_csv: opt.Csv = False,
+    output: opt.Output = None,
 ) -> None:
     """Score vectors files on standard benchmarks.
 
@@ -98,7 +81,7 @@ def evaluate(
 
 @app.command()
 def compare(
-    vectors: VectorsArgument = None,
+    vectors: opt.Vectors = None,
     methods: Annotated[
         str,
         typer.Option(
@@ -108,10 +91,10 @@ def compare(
             "the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),
     ] = "original,abtt,cn-paper,cn",
-    tasks: TasksOption = None,
-    vocabulary: VocabularyOption = None,
-    weights: WeightsOption = None,
-    function_words: FunctionWordsOption = None,
+    tasks: opt.Tasks = None,
+    vocabulary: opt.Vocabulary = None,
+    weights: opt.Weights = None,
+    function_words: opt.FunctionWords = None,
     sentences: Annotated[
         str | None,
         typer.Option(
@@ -121,24 +104,24 @@ def compare(
             "other sets."
         ),
     ] = None,
-    synonyms: SynonymsOption = None,
-    antonyms: AntonymsOption = None,
-    missing: MissingOption = "skip",
-    kmeans: KmeansOption = "categories",
+    synonyms: opt.Synonyms = None,
+    antonyms: opt.Antonyms = None,
+    missing: opt.Missing = "skip",
+    kmeans: opt.Kmeans = "categories",
     resamples: Annotated[
         int, typer.Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the paired bootstrap.")] = 0,
-    data: DataOption = None,
-    offline: OfflineOption = False,
-    by_task: ByTaskOption = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    as_csv: CsvOption = False,
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    by_task: opt.ByTask = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    as_csv: opt.Csv = False,
     as_html: Annotated[
         bool, typer.Option("--html", help="Print a self-contained web page with charts.")
     ] = False,
-    output: OutputOption = None,
+    output: opt.Output = None,
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
 

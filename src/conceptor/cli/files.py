@@ -7,36 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
-from conceptor.cli.options import (
-    AntonymsOption,
-    ApertureOption,
-    ColumnOption,
-    DirectionsOption,
-    Dtype,
-    DtypeOption,
-    ForceOption,
-    FormatOption,
-    FunctionWordsOption,
-    InArgument,
-    MemoryOption,
-    MethodOption,
-    OnError,
-    OnErrorOption,
-    OutArgument,
-    PaperOption,
-    PowerOption,
-    ReplaceSpacesOption,
-    RidgeOption,
-    SaveMapOption,
-    SchedulerOption,
-    SummaryJsonOption,
-    SynonymsOption,
-    VocabularyOption,
-    WeightsOption,
-    WorkersOption,
-)
 from conceptor.cli.output import check_json_output, check_outputs, to_json, warn
 from conceptor.cli.shards import (
     ClusterOptions,
@@ -52,30 +25,30 @@ if TYPE_CHECKING:
 
 @app.command()
 def postprocess(
-    source: InArgument,
-    target: OutArgument,
-    method: MethodOption = None,
-    aperture: ApertureOption = None,
-    directions: DirectionsOption = None,
-    power: PowerOption = None,
-    ridge: RidgeOption = None,
-    weights: WeightsOption = None,
-    vocabulary: VocabularyOption = None,
-    function_words: FunctionWordsOption = None,
-    synonyms: SynonymsOption = None,
-    antonyms: AntonymsOption = None,
-    paper: PaperOption = False,
-    save_map: SaveMapOption = None,
-    memory: MemoryOption = None,
-    format: FormatOption = None,
-    dtype: DtypeOption = Dtype.float32,
-    force: ForceOption = False,
-    on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpacesOption = None,
-    as_json: SummaryJsonOption = False,
-    scheduler: SchedulerOption = None,
-    workers: WorkersOption = None,
-    column: ColumnOption = None,
+    source: opt.In,
+    target: opt.Out,
+    method: opt.Method = None,
+    aperture: opt.Aperture = None,
+    directions: opt.Directions = None,
+    power: opt.Power = None,
+    ridge: opt.Ridge = None,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
+    synonyms: opt.Synonyms = None,
+    antonyms: opt.Antonyms = None,
+    paper: opt.Paper = False,
+    save_map: opt.SaveMap = None,
+    memory: opt.Memory = None,
+    format: opt.Format = None,
+    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
+    scheduler: opt.Scheduler = None,
+    workers: opt.Workers = None,
+    column: opt.Column = None,
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
@@ -136,20 +109,20 @@ def postprocess(
 
 @app.command()
 def fit(
-    source: InArgument,
+    source: opt.In,
     target: Annotated[str, typer.Argument(metavar="MAP", help="File to save the map to.")],
-    method: MethodOption = None,
-    aperture: ApertureOption = None,
-    directions: DirectionsOption = None,
-    power: PowerOption = None,
-    ridge: RidgeOption = None,
-    weights: WeightsOption = None,
-    vocabulary: VocabularyOption = None,
-    function_words: FunctionWordsOption = None,
-    paper: PaperOption = False,
-    force: ForceOption = False,
-    on_error: OnErrorOption = OnError.error,
-    as_json: SummaryJsonOption = False,
+    method: opt.Method = None,
+    aperture: opt.Aperture = None,
+    directions: opt.Directions = None,
+    power: opt.Power = None,
+    ridge: opt.Ridge = None,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
+    paper: opt.Paper = False,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
 
@@ -178,14 +151,14 @@ def fit(
 @app.command()
 def apply(
     map_: Annotated[str, typer.Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
-    source: InArgument,
-    target: OutArgument,
-    format: FormatOption = None,
-    dtype: DtypeOption = Dtype.float32,
-    force: ForceOption = False,
-    on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpacesOption = None,
-    as_json: SummaryJsonOption = False,
+    source: opt.In,
+    target: opt.Out,
+    format: opt.Format = None,
+    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Apply a saved map to a vectors file.
 
@@ -202,14 +175,14 @@ def apply(
 
 @app.command()
 def convert(
-    source: InArgument,
-    target: OutArgument,
-    format: FormatOption = None,
-    dtype: DtypeOption = Dtype.float32,
-    force: ForceOption = False,
-    on_error: OnErrorOption = OnError.error,
-    replace_spaces: ReplaceSpacesOption = None,
-    as_json: SummaryJsonOption = False,
+    source: opt.In,
+    target: opt.Out,
+    format: opt.Format = None,
+    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Convert a vectors file to another format.
 
@@ -225,9 +198,9 @@ def _transfer(
     source: str,
     target: str,
     format: str | None,
-    dtype: Dtype,
+    dtype: opt.DtypeChoice,
     force: bool,
-    on_error: OnError,
+    on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
     as_json: bool,
 ) -> None:

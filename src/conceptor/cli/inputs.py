@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import typer
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.cli.options import OnError
+from conceptor.cli import options as opt
 from conceptor.cli.progress import download_progress
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ def make_lexicon(
 
 
 def open_source(
-    path: str | Path, on_error: OnError = OnError.error, replace_spaces: str | None = None
+    path: str | Path,
+    on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
+    replace_spaces: str | None = None,
 ) -> VectorSource:
     """Open a vectors file."""
     from conceptor.vectors import open_vectors
@@ -133,7 +135,9 @@ def open_source(
     return open_vectors(path, on_error=on_error.action, replace_spaces=replace_spaces)
 
 
-def open_or_demo(path: Path | None, on_error: OnError = OnError.error) -> object:
+def open_or_demo(
+    path: Path | None, on_error: opt.OnErrorChoice = opt.OnErrorChoice.error
+) -> object:
     """Open a vectors file, or the demo vectors if none is named."""
     if path is not None:
         return open_source(path, on_error)

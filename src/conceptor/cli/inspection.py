@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo
-from conceptor.cli.options import JsonOption, OnError, OnErrorOption, VectorsArgument
 from conceptor.cli.output import check_outputs, to_json, warn
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def inspect(
-    vectors: VectorsArgument = None,
+    vectors: opt.Vectors = None,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -32,8 +32,8 @@ def inspect(
             metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."
         ),
     ] = None,
-    on_error: OnErrorOption = OnError.error,
-    as_json: JsonOption = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
 

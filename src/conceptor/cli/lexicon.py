@@ -10,26 +10,16 @@ from typing import Annotated
 import typer
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import open_source
-from conceptor.cli.options import (
-    Dtype,
-    DtypeOption,
-    ForceOption,
-    FormatOption,
-    InArgument,
-    OnError,
-    OnErrorOption,
-    OutArgument,
-    SummaryJsonOption,
-)
 from conceptor.cli.output import check_json_output, check_outputs, warn
 
 
 @app.command()
 def counterfit(
-    source: InArgument,
-    target: OutArgument,
+    source: opt.In,
+    target: opt.Out,
     synonyms: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="File with one pair of synonyms per line; repeatable."),
@@ -49,11 +39,11 @@ def counterfit(
         float,
         typer.Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance near."),
     ] = 0.2,
-    format: FormatOption = None,
-    dtype: DtypeOption = Dtype.float32,
-    force: ForceOption = False,
-    on_error: OnErrorOption = OnError.error,
-    as_json: SummaryJsonOption = False,
+    format: opt.Format = None,
+    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Pull synonyms together and push antonyms apart; other words keep their vectors.
 

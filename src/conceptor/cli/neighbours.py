@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import open_or_demo, split_list
-from conceptor.cli.options import (
-    FunctionWordsOption,
-    JsonOption,
-    VocabularyOption,
-    WeightsOption,
-)
 from conceptor.cli.output import to_json, warn
 
 if TYPE_CHECKING:
@@ -51,10 +46,10 @@ def neighbors(
             "log(1 + rank/1000). 0.02 to 0.04 are mild.",
         ),
     ] = 0.0,
-    weights: WeightsOption = None,
-    vocabulary: VocabularyOption = None,
-    function_words: FunctionWordsOption = None,
-    as_json: JsonOption = False,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Show the nearest words among all words, with cosine and rank, for several methods.
 

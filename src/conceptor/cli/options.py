@@ -1,4 +1,4 @@
-"""The arguments and options that commands share."""
+"""The arguments and options that commands share; imported as `opt`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 
-class OnError(StrEnum):
+class OnErrorChoice(StrEnum):
     """How bad rows are handled."""
 
     error = "error"
@@ -18,27 +18,25 @@ class OnError(StrEnum):
     @property
     def action(self) -> Literal["raise", "skip"]:
         """The library's name for it."""
-        return "skip" if self is OnError.skip else "raise"
+        return "skip" if self is OnErrorChoice.skip else "raise"
 
 
-class Dtype(StrEnum):
+class DtypeChoice(StrEnum):
     """Number types of vectors files."""
 
     float32 = "float32"
     float16 = "float16"
 
 
-InArgument = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
-OutArgument = Annotated[
-    str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")
-]
-VectorsArgument = Annotated[
+In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
+Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
+Vectors = Annotated[
     Path | None,
     typer.Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]"),
 ]
 
 # Methods and their parameters.
-MethodOption = Annotated[
+Method = Annotated[
     str | None,
     typer.Option(
         "--method",
@@ -49,7 +47,7 @@ MethodOption = Annotated[
         "\\[default: cn]",
     ),
 ]
-ApertureOption = Annotated[
+Aperture = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER|auto",
@@ -57,22 +55,22 @@ ApertureOption = Annotated[
         "\\[default: auto]",
     ),
 ]
-PaperOption = Annotated[
+Paper = Annotated[
     bool,
     typer.Option(
         "--paper", help="Short for --method cn-paper: each common word counts once, α = 2."
     ),
 ]
-DirectionsOption = Annotated[
+Directions = Annotated[
     int | None,
     typer.Option(
         help="Number of directions that abtt removes or pvn flattens.  "
         "\\[default: dimension/100, at least 2]"
     ),
 ]
-PowerOption = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
-RidgeOption = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
-WeightsOption = Annotated[
+Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
+Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
+Weights = Annotated[
     str | None,
     typer.Option(
         metavar="uniform|zipf|wordfreq:LANG|FILE",
@@ -82,7 +80,7 @@ WeightsOption = Annotated[
         "wordfreq if installed, or uniform]",
     ),
 ]
-VocabularyOption = Annotated[
+Vocabulary = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|top:N",
@@ -91,24 +89,22 @@ VocabularyOption = Annotated[
         "the paper's list if found, else top:50000]",
     ),
 ]
-FunctionWordsOption = Annotated[
+FunctionWords = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]"),
 ]
-SynonymsOption = Annotated[
+Synonyms = Annotated[
     list[Path] | None,
     typer.Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
 ]
-AntonymsOption = Annotated[
+Antonyms = Annotated[
     list[Path] | None,
     typer.Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
 ]
 
 # Reading and writing vectors.
-SaveMapOption = Annotated[
-    str | None, typer.Option(metavar="MAP", help="Also save the map to this file.")
-]
-MemoryOption = Annotated[
+SaveMap = Annotated[str | None, typer.Option(metavar="MAP", help="Also save the map to this file.")]
+Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
@@ -116,28 +112,28 @@ MemoryOption = Annotated[
         "\\[default: a quarter of the machine's memory]",
     ),
 ]
-FormatOption = Annotated[
+Format = Annotated[
     str | None, typer.Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-DtypeOption = Annotated[Dtype, typer.Option(help="Number type of OUT.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
-OnErrorOption = Annotated[
-    OnError,
+Dtype = Annotated[DtypeChoice, typer.Option(help="Number type of OUT.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+OnError = Annotated[
+    OnErrorChoice,
     typer.Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
 ]
-ReplaceSpacesOption = Annotated[
+ReplaceSpaces = Annotated[
     str | None, typer.Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
 ]
-SummaryJsonOption = Annotated[
+SummaryJson = Annotated[
     bool, typer.Option("--json", help="Print the final summary as JSON on stdout.")
 ]
 
 # Shards on a cluster.
-SchedulerOption = Annotated[
+Scheduler = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
 ]
-WorkersOption = Annotated[
+Workers = Annotated[
     int | None,
     typer.Option(
         min=1,
@@ -145,7 +141,7 @@ WorkersOption = Annotated[
         "\\[default: one per processor]",
     ),
 ]
-ColumnOption = Annotated[
+Column = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
@@ -155,28 +151,28 @@ ColumnOption = Annotated[
 ]
 
 # Benchmarks and their results.
-TasksOption = Annotated[
+Tasks = Annotated[
     str | None,
     typer.Option(
         help="Comma-separated list of similarity, sts, categorization, analogy, sts-b.  "
         "\\[default: the first three]"
     ),
 ]
-MissingOption = Annotated[
+Missing = Annotated[
     str,
     typer.Option(
         help="Items with out-of-vocabulary words: [b]skip[/b] them, try [b]lowercase[/b] first, or "
         "score them [b]zero[/b].",
     ),
 ]
-KmeansOption = Annotated[
+Kmeans = Annotated[
     str,
     typer.Option(
         help="Initial centroids of k-means: means of the [b]categories[/b] (the paper's choice; it "
         "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts.",
     ),
 ]
-DataOption = Annotated[
+Data = Annotated[
     Path | None,
     typer.Option(
         help="Directory with the benchmark files.  \\[default: $CONCEPTOR_DATA, then installed "
@@ -184,14 +180,12 @@ DataOption = Annotated[
         metavar="DIR",
     ),
 ]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
-ByTaskOption = Annotated[
-    bool, typer.Option("--by-task", help="Show every STS task instead of years.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
-OutputOption = Annotated[
+Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
+ByTask = Annotated[bool, typer.Option("--by-task", help="Show every STS task instead of years.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
+Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Write to this file instead of standard output."),
 ]

@@ -8,15 +8,9 @@ from typing import Annotated
 import typer
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import load_benchmarks, open_source
-from conceptor.cli.options import (
-    DataOption,
-    JsonOption,
-    MarkdownOption,
-    OfflineOption,
-    OutputOption,
-)
 from conceptor.cli.output import (
     check_one_format,
     check_outputs,
@@ -51,11 +45,11 @@ def reproduce(
             "dimensions, much longer at 300; 0 for none (dialogue extra).",
         ),
     ] = 1,
-    data: DataOption = None,
-    offline: OfflineOption = False,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    output: OutputOption = None,
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    output: opt.Output = None,
 ) -> None:
     """Run the paper's protocol and compare its published scores with the measured ones.
 

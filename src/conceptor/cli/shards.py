@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.cli.options import Dtype, OnError
+from conceptor.cli import options as opt
 
 if TYPE_CHECKING:
     from conceptor.algebra.methods import LexiconRecipe, Recipe
@@ -47,8 +47,8 @@ def is_sharded(source: str, scheduler: str | None, workers: int | None, column: 
 def refuse_file_options(
     target: str,
     format: str | None,
-    dtype: Dtype,
-    on_error: OnError,
+    dtype: opt.DtypeChoice,
+    on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
 ) -> None:
     """Raise for options that do not apply to shards, which keep their format."""
@@ -60,8 +60,8 @@ def refuse_file_options(
         raise InvalidInputError(f"{target}: is a file name; shards are written to a directory")
     given = {
         "--format": format is not None,
-        "--dtype float16": dtype is not Dtype.float32,
-        "--on-error skip": on_error is not OnError.error,
+        "--dtype float16": dtype is not opt.DtypeChoice.float32,
+        "--on-error skip": on_error is not opt.OnErrorChoice.error,
         "--replace-spaces": replace_spaces is not None,
     }
     for name, is_given in given.items():

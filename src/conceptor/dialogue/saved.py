@@ -153,9 +153,8 @@ class BeliefTracker:
             embedding = Embedding(description["words"], tensors.pop(_UNITS), description["salt"])
             chosen = description["options"]
             kinds = {"update": Update, "confirm": Confirm, "start": Initialization}
-            options = TrackerOptions(
-                **chosen | {name: kind(chosen[name]) for name, kind in kinds.items()}
-            )
+            kinds_chosen = {name: kind(chosen[name]) for name, kind in kinds.items()}
+            options = TrackerOptions(**chosen | kinds_chosen)
             weights: dict[str, TrackerWeights] = {slot: {} for slot in description["slots"]}
             for name, part in tensors.items():
                 slot, _, parameter = name.partition("/")

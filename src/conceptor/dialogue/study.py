@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.dialogue.goals import (
-    GoalAccuracy,
-    goal_accuracies,
-    string_match_accuracies,
-)
+from conceptor.base.arrays import jsonable
+from conceptor.dialogue.goals import GoalAccuracy, goal_accuracies, string_match_accuracies
 from conceptor.dialogue.woz import SLOTS
 from conceptor.evaluation.statistics import CONFIDENCE, Interval
 
@@ -157,12 +154,12 @@ class Study:
             "methods": [
                 {
                     "name": method,
-                    "mean": {goal: _jsonable(self.mean(method, goal)) for goal in self.goals},
-                    "deviation": {
-                        goal: _jsonable(self.deviation(method, goal)) for goal in self.goals
-                    },
+                    "mean": jsonable({goal: self.mean(method, goal) for goal in self.goals}),
+                    "deviation": jsonable(
+                        {goal: self.deviation(method, goal) for goal in self.goals}
+                    ),
                     f"over {self.methods[0]}": {
-                        goal: {key: _jsonable(end) for key, end in asdict(found).items()}
+                        goal: jsonable(asdict(found))
                         for goal in self.goals
                         if (found := self.difference(method, goal)) is not None
                     },
@@ -200,14 +197,10 @@ class Study:
 
 def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float | None]]:
     return {
-        goal: {**asdict(accuracy), "percent": _jsonable(accuracy.percent)}
+        goal: jsonable(asdict(accuracy) | {"percent": accuracy.percent})
         for goal, accuracy in found.items()
     }
 
 
 def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, GoalAccuracy]:
     return {goal: GoalAccuracy(counts["right"], counts["total"]) for goal, counts in found.items()}
-
-
-def _jsonable(number: float) -> float | None:
-    return None if math.isnan(number) else number

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dask.array import Array as DaskArray
 from dask.array import from_array
+from dask.delayed import delayed
 from threadpoolctl import threadpool_limits
 
 from conceptor.base.arrays import result_dtype
 from conceptor.base.errors import InvalidInputError
-from conceptor.distributed.cluster import Tally, delayed
+from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import Rows, empty_words
 from conceptor.distributed.gathering import PartialSum, RowWeights, sum_tree
 from conceptor.distributed.survey import Failure

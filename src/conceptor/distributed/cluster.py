@@ -10,12 +10,13 @@ from uuid import uuid4
 
 import distributed
 from dask.base import compute
-from dask.delayed import Delayed, delayed
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from dask.delayed import Delayed
 
     from conceptor.base.progress import Progress
 
@@ -66,14 +67,6 @@ def connect(
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-def current_client() -> distributed.Client | None:
-    """Return the current client, if there is one."""
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
 
 
 class Reporter:
@@ -136,7 +129,10 @@ class Tally:
     @contextmanager
     def listen(self) -> Iterator[distributed.Client | None]:
         """Yield the current client while listening to its workers."""
-        client = current_client()
+        try:
+            client = distributed.get_client()
+        except ValueError:
+            client = None
         if client is None:
             yield None
             return
@@ -177,15 +173,3 @@ def describe_error(error: BaseException) -> str:
             "memory, or check their logs"
         )
     return f"{type(error).__name__}: {error}"
-
-
-__all__ = [
-    "Delayed",
-    "Reporter",
-    "Tally",
-    "connect",
-    "current_client",
-    "delayed",
-    "describe_error",
-    "run_tasks",
-]

@@ -7,9 +7,11 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
+from dask.delayed import Delayed, delayed
+
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
-from conceptor.distributed.cluster import delayed, describe_error, run_tasks
+from conceptor.distributed.cluster import describe_error, run_tasks
 from conceptor.distributed.content import Need
 from conceptor.distributed.survey import Failure, summarize
 from conceptor.weights import Weights, parse_weights
@@ -17,7 +19,7 @@ from conceptor.weights import Weights, parse_weights
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.distributed.cluster import Delayed, Tally
+    from conceptor.distributed.cluster import Tally
     from conceptor.distributed.content import Rows
 
 COLUMN = "column:"

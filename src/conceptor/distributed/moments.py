@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dask.array import Array as DaskArray
+from dask.delayed import delayed
 from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import prefetch
 from conceptor.distributed.arrays import sum_array
-from conceptor.distributed.cluster import Tally, delayed
+from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import check_finite
 from conceptor.distributed.gathering import PartialSum, RowWeights, require_moments, sum_tree
 from conceptor.distributed.shards import Shard, find_shards

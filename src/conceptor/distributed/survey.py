@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from dask.delayed import delayed
+
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.distributed.cluster import Tally, delayed, describe_error, run_tasks
+from conceptor.distributed.cluster import Tally, describe_error, run_tasks
 from conceptor.distributed.word_files import WordFileContent
 
 if TYPE_CHECKING:
@@ -62,14 +64,17 @@ def survey(
     groups = [shards[i : i + step] for i in range(0, len(shards), step)]
     tally = Tally("listing", [None] * len(groups), silent)
     tasks = [delayed(_survey_group, pure=False)(group, count) for group in groups]
-    found: dict[int, list[Layout | Failure]] = {}
+    found: dict[int, Sequence[Layout | Failure]] = {}
     for i, result in run_tasks(tasks, tally):
-        if isinstance(result, BaseException):
-            why = describe_error(result)
-            result = [Failure(shard.name, why, invalid=False) for shard in groups[i]]
-        found[i] = result
+        found[i] = fail_all(groups[i], result) if isinstance(result, BaseException) else result
     layouts = [layout for i in range(len(groups)) for layout in found[i]]
     return _check_dimensions(shards, layouts, dimension)
+
+
+def fail_all(shards: Iterable[Shard], error: BaseException) -> list[Failure]:
+    """Return a failure for each shard of a task that no worker could finish."""
+    why = describe_error(error)
+    return [Failure(shard.name, f"{shard.place}: {why}", invalid=False) for shard in shards]
 
 
 def _survey_group(shards: Iterable[Shard], count: bool) -> list[Layout | Failure]:

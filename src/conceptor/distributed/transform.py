@@ -7,13 +7,14 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from dask.array import Array as DaskArray
+from dask.delayed import delayed
 from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
 from conceptor.distributed.arrays import map_array
-from conceptor.distributed.cluster import Tally, delayed, describe_error, run_tasks
+from conceptor.distributed.cluster import Tally, run_tasks
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.npy import words_beside
 from conceptor.distributed.output import bind, check_output
@@ -22,6 +23,7 @@ from conceptor.distributed.storage import Place, publishing, tidy
 from conceptor.distributed.survey import (
     Failure,
     attempt,
+    fail_all,
     group_by_size,
     sum_rows,
     summarize,
@@ -183,11 +185,7 @@ def _write_shards(
     recorded = time.monotonic()
     for unit, results in run_tasks(tasks, tally):
         if isinstance(results, BaseException):
-            why = describe_error(results)
-            results = [
-                Failure(shard.name, f"{shard.place}: {why}", invalid=False)
-                for shard, _ in groups[unit]
-            ]
+            results = fail_all((shard for shard, _ in groups[unit]), results)
         for result in results:
             if isinstance(result, Failure):
                 failures.append(result)

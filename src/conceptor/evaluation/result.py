@@ -8,6 +8,7 @@ from html import escape
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with None for an undefined score."""
-        return asdict(self) | {"score": None if math.isnan(self.score) else self.score}
+        found: dict[str, Any] = jsonable(asdict(self))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
