@@ -21,7 +21,7 @@ from conceptor.lexicon.files import Lexicon
 from conceptor.vectors import open_vectors, write_vectors
 
 WORDS = ["the", "of", "and", "to", "in", *(f"w{i:04d}" for i in range(4000))]
-ROOT = Path(conceptor.__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module", params=["sorted", "alphabetical"])
