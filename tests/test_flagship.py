@@ -96,7 +96,7 @@ def test_the_compared_encoder_is_the_one_users_get(news, sentences, encoders_on_
         words.with_vectors(negation.transform(words.vectors)), frequencies=usage.counts
     )
     task = next(task for task in sentences.tasks if task.dataset == "2012/MSRvid")
-    averages, known = encoder.fit(task.tokens).averages(task.tokens)
-    score = task.score_sentences(encoder.transform_averages(averages, known), known).score
+    averages, known = encoder.fit(task.texts.tokens).averages(task.texts.tokens)
+    score = task.score_texts(encoder.transform_averages(averages, known), known).score
     compared = encoders_on_news.evaluations["conceptor (own)"]
     assert compared["2012/MSRvid"].score == pytest.approx(score)

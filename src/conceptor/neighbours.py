@@ -86,7 +86,10 @@ def most_similar(
         for name, rows in fitted.rows.items()
     }
     search(
-        opened, searches, {name: each.transforms for name, each in fitted.methods.items()}, progress
+        opened,
+        {name: [each] for name, each in searches.items()},
+        {name: each.transforms for name, each in fitted.methods.items()},
+        progress,
     )
     names = _words_at(
         {row for found in searches.values() for row in found.rows.ravel().tolist()}, opened

@@ -19,7 +19,7 @@ UNKNOWN = ["banana", "tiger", "zzz"]
 
 def score(task, encoder, sentences):
     averages, known = encoder.averages(sentences)
-    return task.score_sentences(encoder.transform_averages(averages, known), known)
+    return task.score_texts(encoder.transform_averages(averages, known), known)
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def test_a_column_is_the_encoder_fitted_on_what_its_name_says(table, tasks, enco
     if recipe.words == "cn":
         vectors = ConceptorNegation("auto", weights="zipf").fit(vectors).transform(vectors)
     for i, task in enumerate(tasks):
-        seen = {tuple(sentence) for sentence in task.tokens}
-        others = [s for j, each in enumerate(tasks) if j != i for s in each.tokens]
+        seen = {tuple(sentence) for sentence in task.texts.tokens}
+        others = [s for j, each in enumerate(tasks) if j != i for s in each.texts.tokens]
         assert any(tuple(sentence) in seen for sentence in others)
         fitted_on = {
-            "own": task.tokens,
+            "own": task.texts.tokens,
             "other": [sentence for sentence in others if tuple(sentence) not in seen],
         }
         for label, evaluation in found.items():
@@ -67,13 +67,13 @@ def test_a_column_is_the_encoder_fitted_on_what_its_name_says(table, tasks, enco
                 removal=recipe.removal,
                 unknown=recipe.unknown,
             ).fit(fitted_on[regime])
-            expected = score(task, users, task.tokens).score
+            expected = score(task, users, task.texts.tokens).score
             assert evaluation[task.dataset].score == pytest.approx(expected, abs=1e-6)
 
 
 def test_it_is_said_how_many_tokens_have_no_vector_and_what_becomes_of_them(table, tasks):
     notes = compare_sentences(table, Battery(tasks), ["sif", "conceptor"], resamples=0).notes
-    tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
+    tokens = [token for task in tasks for sentence in task.texts.tokens for token in sentence]
     share = sum(token in UNKNOWN for token in tokens) / len(tokens)
     assert notes[-1] == (
         f"{share:.1%} of the tokens have no vector: conceptor derives one from their spelling; "
@@ -88,7 +88,7 @@ def test_without_usage_all_words_are_as_frequent(table, tasks):
     found = compare_sentences(table, Battery(tasks), ["average", "sif"], options, resamples=0)
     encoder = SentenceEncoder(table, removal="first", unknown="skip", frequencies="uniform")
     task = tasks[0]
-    expected = score(task, encoder.fit(task.tokens), task.tokens).score
+    expected = score(task, encoder.fit(task.texts.tokens), task.texts.tokens).score
     found_score = found.evaluations["sif (own)"][task.dataset].score
     assert found_score == pytest.approx(expected)
 
@@ -117,8 +117,8 @@ def test_of_many_words_the_frequent_ones_are_spelt_from(table, tasks, monkeypatc
     use = {word: float(i + 1) for i, word in enumerate(WORDS)}
     options = FitOptions(weights=use)
     found = compare_sentences(table, Battery(tasks), ["sif-spelling"], options, resamples=0)
-    users = SentenceEncoder(table, removal="first", frequencies=use).fit(tasks[0].tokens)
-    expected = score(tasks[0], users, tasks[0].tokens).score
+    users = SentenceEncoder(table, removal="first", frequencies=use).fit(tasks[0].texts.tokens)
+    expected = score(tasks[0], users, tasks[0].texts.tokens).score
     found_score = found.evaluations["sif-spelling (own)"][tasks[0].dataset].score
     assert found_score == pytest.approx(expected, abs=1e-6)
 

@@ -45,7 +45,7 @@ def battery(rng) -> Battery:
         [
             WordSimilarity("one", some(200), rng.normal(size=200)),
             WordSimilarity("two", some(90), rng.normal(size=90)),
-            Analogy("three", [("w1", "w2", "w3", "w4"), ("w5", "w6", "w7", "w8")], candidates=50),
+            Analogy("three", [("w1", "w2", "w3", "w4"), ("w5", "w6", "w7", "w8")], among=50),
         ]
     )
 

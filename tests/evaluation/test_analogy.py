@@ -5,9 +5,13 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Missing, WordVectors
+from conceptor.evaluation import Battery, Missing, WordVectors, evaluate
 from conceptor.evaluation.analogy import FILE, Analogy, read_analogies
-from conceptor.vectors.chunks import collect_rows
+
+
+def score(task, vectors, missing=Missing.SKIP):
+    (outcome,) = Battery([task]).run(vectors, missing=missing).outcomes
+    return outcome
 
 
 def brute_force(vectors, questions, limit):
@@ -25,11 +29,11 @@ def test_answers_equal_a_plain_loop(rng):
     words = [f"w{i}" for i in range(60)]
     vectors = WordVectors(words, rng.normal(size=(60, 3)))
     questions = [tuple(rng.choice(words, 4, replace=False)) for _ in range(200)]
-    outcome = Analogy("toy", questions).score(vectors)
+    outcome = score(Analogy("toy", questions), vectors)
     assert outcome.score == pytest.approx(brute_force(vectors, questions, 60))
     assert outcome.score > 0
     near = [q for q in questions if max(vectors.rows(q)) < 40]
-    outcome = Analogy("toy", questions, candidates=40).score(vectors)
+    outcome = score(Analogy("toy", questions, among=40), vectors)
     assert (outcome.used, outcome.total) == (len(near), 200)
     assert outcome.score == pytest.approx(brute_force(vectors, near, 40))
 
@@ -37,16 +41,17 @@ def test_answers_equal_a_plain_loop(rng):
 def test_missing_words_and_case():
     vectors = WordVectors(["king", "man", "queen", "woman"], np.eye(4)[:, :3] + 1)
     questions = [("Man", "King", "Woman", "Queen"), ("man", "king", "woman", "absent")]
-    assert Analogy("toy", questions).score(vectors).used == 1
-    wrong = Analogy("toy", questions[1:]).score(vectors, Missing.ZERO)
+    assert score(Analogy("toy", questions), vectors).used == 1
+    wrong = score(Analogy("toy", questions[1:]), vectors, Missing.ZERO)
     assert (wrong.score, wrong.used, wrong.total) == (0, 0, 1)
-    assert np.isnan(Analogy("toy", questions[1:]).score(vectors).score)
+    assert np.isnan(score(Analogy("toy", questions[1:]), vectors).score)
 
 
 def test_sections_and_malformed_lines(tmp_path):
     path = tmp_path / "questions.txt"
     path.write_text(": family\na b c d\n: gram1-adverb\ne f g h\ni j k l\n")
-    semantic, syntactic = read_analogies(path)
+    semantic, syntactic, *first = read_analogies(path)
+    assert [task.among for task in first] == [30_000, 30_000]
     assert semantic.questions == [("a", "b", "c", "d")]
     assert len(syntactic.questions) == 2
     path.write_text(": family\na b c\n")
@@ -56,12 +61,15 @@ def test_sections_and_malformed_lines(tmp_path):
 
 def test_google_analogies_on_glove(glove):
     pytest.importorskip("gensim")
-    semantic, syntactic = read_analogies(datasets.fetch(FILE, offline=True))
+    semantic, syntactic, *_ = read_analogies(datasets.fetch(FILE, offline=True))
     assert (len(semantic.questions), len(syntactic.questions)) == (8869, 10675)
-    part = collect_rows(glove, semantic.words, semantic.candidates)
-    few = Analogy("few", semantic.questions[::40])
-    known = [q for q in few.questions if all(0 <= r < 30_000 for r in part.rows(q, lowercase=True))]
-    lower = WordVectors(part.words, part.vectors.astype(float))
-    expected = brute_force(lower, [[w.lower() for w in q] for q in known], 30_000)
-    assert few.score(part).used == len(known)
-    assert few.score(part).score == pytest.approx(expected, abs=1e-9)
+    few = Analogy("few", semantic.questions[::200])
+    for among in (None, 30_000):
+        limit = among or len(glove)
+        lower = [[word.lower() for word in question] for question in few.questions]
+        known = [q for q in lower if all(0 <= row < limit for row in glove.rows(q))]
+        outcome = score(Analogy("few", few.questions, among), glove)
+        assert outcome.used == len(known)
+        assert outcome.score == pytest.approx(brute_force(glove, known, limit), abs=1e-9)
+        # Vectors are searched whole, whatever rows are kept.
+        assert evaluate(glove, Battery([few]))["few"].score == score(few, glove).score

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from conceptor.evaluation.statistics import (
-    Accuracy,
     Differences,
     Masked,
+    Mean,
     PearsonCorrelation,
     Purity,
     SpearmanCorrelation,
@@ -84,7 +84,7 @@ def test_correlations_of_constants_and_of_nothing_are_undefined():
         assert np.isnan(value(statistic(flat, ramp)))
         assert np.isnan(value(statistic(ramp, flat)))
         assert np.isnan(value(statistic(empty, empty)))
-    assert np.isnan(value(Accuracy(np.empty(0, dtype=bool))))
+    assert np.isnan(value(Mean(np.empty(0, dtype=bool))))
     assert np.isnan(value(Purity(np.empty(0, dtype=int), np.empty(0, dtype=int))))
 
 
@@ -110,7 +110,7 @@ def test_purity_and_accuracy_of_resamples(rng):
         weights = counts_of(drawn, 60)
         resampled = Purity(clusters[drawn], categories[drawn])
         assert Purity(clusters, categories)(weights)[0] == pytest.approx(value(resampled))
-        assert Accuracy(correct)(weights)[0] == pytest.approx(correct[drawn].mean())
+        assert Mean(correct)(weights)[0] == pytest.approx(correct[drawn].mean())
 
 
 def correlated(rng, size, strength):
@@ -138,7 +138,7 @@ def test_what_vectors_do_not_cover_changes_no_draw(rng):
         )
         found = paired_differences({"a": base}, [{"a": better}], resamples=50)["a"]
         whole = paired_differences(
-            {"a": Accuracy(np.ones(60, bool))},
+            {"a": Mean(np.ones(60, bool))},
             [{"a": Restricted(weak, gold, kept)}, {"a": Restricted(strong, gold, kept)}],
             resamples=50,
         )["a"]

@@ -117,7 +117,7 @@ def test_a_sentence_without_a_known_token_counts_as_cosine_zero_and_not_as_used(
 def test_averages_weigh_a_repeated_word_by_its_repetitions():
     vectors = WordVectors(["a", "b"], np.array([[3.0, 0.0], [0.0, 3.0]]))
     task = SentenceSimilarity("toy", [SentencePair("a a b", "b unknown", 1.0)])
-    means, known = task.sentence_vectors(vectors)
+    means, known = task.texts.averages(vectors)
     np.testing.assert_allclose(means, [[2.0, 1.0], [0.0, 3.0]])
     assert known.tolist() == [True, True]
 

@@ -40,7 +40,7 @@ def test_it_is_a_plain_sort(seed, count, k, block, prior, among):
         patch.setattr(module, "_BLOCK_ROWS", block)
         patch.setattr("conceptor.vectors.table._CHUNK_ROWS", 23)
         found = Nearest(queries, k, prior=prior, among=among)
-        search(table, {"all": found}, {"all": ()})
+        search(table, {"all": [found]}, {"all": ()})
     expected, scores = plain(queries, rows, k, prior, among)
     got = found.rows[:, : expected.shape[1]]
     np.testing.assert_allclose(found.scores[:, : scores.shape[1]], scores, atol=1e-6)
@@ -55,7 +55,7 @@ def test_it_is_a_plain_sort(seed, count, k, block, prior, among):
 def test_equal_rows_come_in_their_order_and_zeros_are_near_nothing():
     rows = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 0.0]])
     found = Nearest(np.array([[5.0, 0.0]]), 4)
-    search(WordVectors(list("abcde"), rows), {"all": found}, {"all": ()})
+    search(WordVectors(list("abcde"), rows), {"all": [found]}, {"all": ()})
     assert found.rows.tolist() == [[1, 2, 4, 3]]
     assert found.scores[0, :3].tolist() == [1.0, 1.0, 1.0]
 
@@ -73,6 +73,6 @@ def test_several_searches_share_a_pass(rng):
     turn = rng.standard_normal((6, 6)).astype(np.float32)
     plain_search, turned = Nearest(rows[:3], 2), Nearest(rows[:3] @ turn, 2)
     transforms = {"plain": (), "turned": (lambda _, block: block @ turn,)}
-    search(table, {"plain": plain_search, "turned": turned}, transforms)
+    search(table, {"plain": [plain_search], "turned": [turned]}, transforms)
     assert passes == [1]
     assert plain_search.rows[:, 0].tolist() == turned.rows[:, 0].tolist() == [0, 1, 2]

@@ -54,8 +54,8 @@ def evaluate(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import Missing
+    from conceptor.evaluation import evaluate as run
     from conceptor.report.tables import csv_text, evaluation_tables
-    from conceptor.vectors.chunks import collect_rows
 
     check_one_format(as_json, as_markdown, as_csv)
     check_outputs([output], vectors)
@@ -66,8 +66,9 @@ def evaluate(
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
-            rows = collect_rows(source, battery.words, battery.first, progress)
-        evaluations.append(battery.run(rows, str(path), policy))
+            evaluations.append(
+                run(source, battery, name=str(path), missing=policy, progress=progress)
+            )
     _warn_if_unused(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
@@ -76,7 +77,8 @@ def evaluate(
         by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
         write_output(csv_text(by_name), output)
     else:
-        show_tables(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
+        remarks = [f"{each.vectors}: {one}" for each in evaluations for one in each.remarks]
+        show_tables(evaluation_tables(evaluations, by_task=by_task), remarks, as_markdown, output)
 
 
 @app.command()

@@ -118,7 +118,7 @@ def compare_sentences(
     negated = words.with_vectors(usage_cn.map(words.vectors))
     forms = {ORIGINAL: words, "cn": negated}
     strange = sorted({token for task in tasks for token in task.words if token not in words})
-    tokens = sum(len(sentence) for task in tasks for sentence in task.tokens)
+    tokens = sum(len(sentence) for task in tasks for sentence in task.texts.tokens)
     possible = list(REGIMES) if len(tasks) > 1 else [OWN]
     evaluations = {}
     firsts: dict[str | None, str] = {}
@@ -199,7 +199,7 @@ def _add_spelt(
 
 
 def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> float:
-    tokens = [token for task in tasks for sentence in task.tokens for token in sentence]
+    tokens = [token for task in tasks for sentence in task.texts.tokens for token in sentence]
     return sum(token not in words for token in tokens) / max(len(tokens), 1)
 
 
@@ -215,11 +215,11 @@ def _score_tasks(
     encoder: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regimes: Sequence[str | None]
 ) -> list[list[Outcome]]:
     """Score all tasks in each regime."""
-    distinct = [[tuple(sentence) for sentence in task.tokens] for task in tasks]
+    distinct = [[tuple(sentence) for sentence in task.texts.tokens] for task in tasks]
     if encoder.weights == "usif":
         return [_score_refitted(encoder, tasks, distinct, regime) for regime in regimes]
     # The averages do not depend on the fit: compute them once, and fit from their moments.
-    made = [encoder.averages(task.tokens) for task in tasks]
+    made = [encoder.averages(task.texts.tokens) for task in tasks]
     moments = [Moments.from_vectors(averages, known.astype(np.float64)) for averages, known in made]
     outcomes: list[list[Outcome]] = [[] for _ in regimes]
     for i, task in enumerate(tasks):
@@ -236,7 +236,7 @@ def _score_tasks(
                     ),
                 )
             vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
-            found.append(task.score_sentences(vectors, made[i][1]))
+            found.append(task.score_texts(vectors, made[i][1]))
     return outcomes
 
 
@@ -269,6 +269,6 @@ def _score_refitted(
             others = (s for j, each in enumerate(distinct) if j != i for s in each)
             fitted_on = [sentence for sentence in others if sentence not in seen]
         encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
-        averages, known = encoder.averages(task.tokens)
-        outcomes.append(task.score_sentences(encoder.transform_averages(averages, known), known))
+        averages, known = encoder.averages(task.texts.tokens)
+        outcomes.append(task.score_texts(encoder.transform_averages(averages, known), known))
     return outcomes

@@ -13,7 +13,7 @@ from conceptor.base.progress import Progress, silent
 from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
-from conceptor.vectors.chunks import vectors_name
+from conceptor.vectors.chunks import as_vectors, vectors_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -201,18 +201,22 @@ def compare(
     options = options or FitOptions()
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)
     title = name or vectors_name(vectors)
-    found = fit_methods(
-        vectors, methods, options, wanted=battery.words, first=battery.first, progress=progress
-    )
-    evaluations = {
-        method: battery.run(found.rows[method], f"{title} ({method})", Missing(missing))
-        for method in found.methods
-    }
+    opened = as_vectors(vectors)
+    found = fit_methods(opened, methods, options, wanted=battery.words, progress=progress)
+    transforms = {method: fitted.transforms for method, fitted in found.methods.items()}
+    evaluations = battery.run_all(found.rows, opened, transforms, Missing(missing), progress)
+    remarks = [f"{name}: {one}" for name, each in evaluations.items() for one in each.remarks]
     solutions = {
         method: fitted.solution
         for method, fitted in found.methods.items()
         if fitted.solution is not None
     }
     return Comparison(
-        title, evaluations, found.notes, resamples, seed, solutions, cautions=found.cautions
+        title,
+        evaluations,
+        [*found.notes, *remarks],
+        resamples,
+        seed,
+        solutions,
+        cautions=found.cautions,
     )

@@ -6,30 +6,51 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.data import registry as datasets
-from conceptor.evaluation import analogy, categorization, similarity, sts
+from conceptor.evaluation import (
+    analogy,
+    categorization,
+    classification,
+    neighbours,
+    retrieval,
+    similarity,
+    sts,
+)
 from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.task import Missing
-from conceptor.vectors.chunks import collect_rows, vectors_name
+from conceptor.evaluation.task import Missing, SearchTask
+from conceptor.vectors.chunks import as_vectors, collect_rows, vectors_name
+from conceptor.vectors.nearest import search
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from conceptor.base.progress import Progress
     from conceptor.evaluation.task import Task
+    from conceptor.vectors.chunks import Transform
     from conceptor.vectors.table import WordVectors
+
+    Paths = Mapping[str, str | os.PathLike[str]]
 
 __all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load_battery"]
 
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
-FAMILIES = (*PAPER_FAMILIES, "analogy", "sts-b")
+FAMILIES = (
+    *PAPER_FAMILIES,
+    "neighbours",
+    "analogy",
+    "retrieval",
+    "classification",
+    "sts-b",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Battery:
     """Benchmarks that are ready to run, and the reasons why others are missing."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[Task | SearchTask]
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -37,17 +58,47 @@ class Battery:
         """Every word form that any benchmark may look up."""
         return frozenset().union(*(task.words for task in self.tasks))
 
-    @property
-    def first(self) -> int:
-        """How many of the file's first words are needed as well."""
-        return max((t.candidates for t in self.tasks if isinstance(t, analogy.Analogy)), default=0)
-
     def run(
         self, vectors: WordVectors, name: str = "vectors", missing: Missing = Missing.SKIP
     ) -> Evaluation:
-        """Score the vectors on every benchmark."""
-        outcomes = [task.score(vectors, missing) for task in self.tasks]
-        return Evaluation(name, outcomes, self.missing)
+        """Score vectors that are all in memory on every benchmark."""
+        return self.run_all({name: vectors}, vectors, {name: ()}, missing)[name]
+
+    def run_all(
+        self,
+        tables: Mapping[str, WordVectors],
+        vectors: object,
+        transforms: Mapping[str, Sequence[Transform]],
+        missing: Missing = Missing.SKIP,
+        progress: Progress = silent,
+    ) -> dict[str, Evaluation]:
+        """Score vectors as each of some transforms leaves them.
+
+        `tables` has the benchmarks' words, transformed; benchmarks that look for words among all
+        vectors share one pass over `vectors`.
+        """
+        started = {
+            name: {
+                task: task.begin(table, missing)
+                for task in self.tasks
+                if isinstance(task, SearchTask)
+            }
+            for name, table in tables.items()
+        }
+        searches = {name: [one.search for one in by.values()] for name, by in started.items()}
+        if any(searches.values()):
+            search(vectors, searches, transforms, progress)
+        evaluations = {}
+        for done, (name, table) in enumerate(tables.items()):
+            progress("scoring", done / len(tables), len(table))
+            outcomes = [
+                started[name][task].outcome()
+                if isinstance(task, SearchTask)
+                else task.score(table, missing)
+                for task in self.tasks
+            ]
+            evaluations[name] = Evaluation(name, outcomes, self.missing)
+        return evaluations
 
 
 def evaluate(
@@ -57,6 +108,7 @@ def evaluate(
     name: str | None = None,
     missing: Missing | str = Missing.SKIP,
     data: str | os.PathLike[str] | None = None,
+    progress: Progress = silent,
 ) -> Evaluation:
     """Score word vectors on standard benchmarks.
 
@@ -72,6 +124,8 @@ def evaluate(
         How out-of-vocabulary words are handled.
     data : path, optional
         Directory with the benchmark files; default as in `conceptor.data.registry`.
+    progress
+        Called while reading and searching the vectors.
 
     Returns
     -------
@@ -82,8 +136,10 @@ def evaluate(
         known = ", ".join(Missing)
         raise InvalidInputError(f"missing is {missing!r}; it must be one of {known}")
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
-    rows = collect_rows(vectors, battery.words, battery.first)
-    return battery.run(rows, name or vectors_name(vectors), Missing(missing))
+    opened = as_vectors(vectors)
+    title = name or vectors_name(vectors)
+    rows = collect_rows(opened, battery.words, progress)
+    return battery.run_all({title: rows}, opened, {title: ()}, Missing(missing), progress)[title]
 
 
 def load_battery(
@@ -100,40 +156,52 @@ def load_battery(
     if unknown or not wanted:
         found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
         raise InvalidInputError(f"{found}; choose from {', '.join(FAMILIES)}")
-    files = [file for family in wanted for file in _FILES[family]]
+    files = [file for family in wanted for names in _FILES[family].values() for file in names]
     paths, missing = datasets.gather(files, data, offline=offline, progress=progress)
-    tasks: list[Task] = []
+    tasks: list[Task | SearchTask] = []
     for family in wanted:
-        match family:
-            case "similarity":
-                tasks += (
-                    similarity.WordSimilarity.read(dataset, paths[file])
-                    for dataset, file in similarity.FILES.items()
-                    if file in paths
-                )
-            case "sts":
-                tasks += sts.read_tasks(paths)
-            case "categorization":
-                tasks += (
-                    categorization.Categorization.read(dataset, paths[file], start)
-                    for dataset, file in categorization.FILES.items()
-                    if file in paths
-                )
-            case "analogy" if analogy.FILE in paths:
-                tasks += analogy.read_analogies(paths[analogy.FILE])
-            case "sts-b":
-                tasks += (
-                    sts.read_benchmark(dataset, paths[file])
-                    for dataset, file in sts.BENCHMARK_FILES.items()
-                    if file in paths
-                )
+        for dataset, names in _FILES[family].items():
+            # STS makes do with some of its files.
+            if family == "sts" or all(name in paths for name in names):
+                tasks += _read(family, dataset, paths, start)
     return Battery(tasks, missing)
 
 
-_FILES = {
-    "similarity": tuple(similarity.FILES.values()),
-    "sts": sts.FILES,
-    "categorization": tuple(categorization.FILES.values()),
-    "analogy": (analogy.FILE,),
-    "sts-b": tuple(sts.BENCHMARK_FILES.values()),
+def _read(
+    family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
+) -> Sequence[Task | SearchTask]:
+    match family:
+        case "similarity":
+            return [similarity.WordSimilarity.read(dataset, paths[similarity.FILES[dataset]])]
+        case "sts":
+            return sts.read_tasks(paths)
+        case "categorization":
+            path = paths[categorization.FILES[dataset]]
+            return [categorization.Categorization.read(dataset, path, start)]
+        case "neighbours":
+            return neighbours.read_neighbours(paths[neighbours.FILE])
+        case "analogy":
+            return analogy.read_analogies(paths[analogy.FILE])
+        case "retrieval":
+            return retrieval.read_retrieval(dataset, paths)
+        case "classification":
+            return [classification.read_classification(dataset, paths)]
+        case _:
+            return [sts.read_benchmark(dataset, paths[sts.BENCHMARK_FILES[dataset]])]
+
+
+def _one_each(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    return {dataset: (file,) for dataset, file in files.items()}
+
+
+# The files of each dataset of each family.
+_FILES: dict[str, dict[str, tuple[str, ...]]] = {
+    "similarity": _one_each(similarity.FILES),
+    "sts": {"STS": sts.FILES},
+    "categorization": _one_each(categorization.FILES),
+    "neighbours": {"synonyms": (neighbours.FILE,)},
+    "analogy": {"Google": (analogy.FILE,)},
+    "retrieval": retrieval.FILES,
+    "classification": classification.FILES,
+    "sts-b": _one_each(sts.BENCHMARK_FILES),
 }

@@ -87,21 +87,26 @@ class Evaluation:
         return years
 
     def of_family(self, family: str) -> list[Outcome]:
-        """Return the outcomes that belong to a family's mean; SICK does not."""
-        return [o for o in self.outcomes if o.task == family and o.dataset != "SICK"]
+        """Return the outcomes that belong to a family's mean; SICK, for one, does not."""
+        return [o for o in self.outcomes if o.task == family and o.in_mean]
 
     def mean_outcomes(self, family: str) -> list[Outcome]:
         """Return the outcomes that a family's mean is over: those with a defined score."""
         return [outcome for outcome in self.of_family(family) if not math.isnan(outcome.score)]
 
     def means(self) -> dict[str, float]:
-        """Return each family's plain mean: over its sets, or over the tasks of STS 2012-2015."""
+        """Return each family's plain mean over the sets that belong to it."""
         parts = {family: self.mean_outcomes(family) for family in self.families}
         return {
             family: fmean(outcome.score for outcome in outcomes)
             for family, outcomes in parts.items()
             if outcomes
         }
+
+    @property
+    def remarks(self) -> list[str]:
+        """What outcomes have to say beyond their scores."""
+        return [f"{o.dataset}: {o.remark}" for o in self.outcomes if o.remark]
 
     def __getitem__(self, dataset: str) -> Row:
         """Return the row of a dataset or a year."""
@@ -116,6 +121,7 @@ class Evaluation:
             "vectors": self.vectors,
             "results": [row.to_dict() for row in self.rows()],
             "means": self.means(),
+            "remarks": self.remarks,
             "missing": self.missing,
         }
 

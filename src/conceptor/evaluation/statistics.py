@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     ItemWeights = NDArray[np.float64]
 
 __all__ = [
-    "Accuracy",
     "Differences",
     "Interval",
     "Masked",
+    "Mean",
     "PearsonCorrelation",
     "Purity",
     "SpearmanCorrelation",
@@ -168,21 +168,21 @@ class Purity:
 
 
 @dataclass(frozen=True, eq=False)
-class Accuracy:
-    """Share of items that are right."""
+class Mean:
+    """Mean of the items' own scores; for right (1) and wrong (0), the accuracy."""
 
-    correct: NDArray[np.bool_]
+    scores: NDArray[Any]
 
     @property
     def size(self) -> int:
         """Number of items."""
-        return len(self.correct)
+        return len(self.scores)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the accuracy for each column of weights."""
+        """Return the mean for each column of weights."""
         if self.size == 0:
             return np.full(weights.shape[1], np.nan)
-        return np.asarray(self.correct.astype(np.float64) @ weights / weights.sum(axis=0))
+        return np.asarray(self.scores.astype(np.float64) @ weights / weights.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

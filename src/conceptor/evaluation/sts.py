@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.tokens import tokenize
 from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Missing, Outcome
+from conceptor.evaluation.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,6 +84,7 @@ class SentenceSimilarity:
     dataset: str
     pairs: Sequence[SentencePair]
     task: str = "sts"
+    in_mean: bool = True
     metric = "pearson"
 
     @cached_property
@@ -93,49 +93,21 @@ class SentenceSimilarity:
         return np.array([pair.gold for pair in self.pairs])
 
     @cached_property
-    def tokens(self) -> list[list[str]]:
-        """The tokens of every sentence: all left ones, then all right ones."""
-        left = [tokenize(pair.left) for pair in self.pairs]
-        return left + [tokenize(pair.right) for pair in self.pairs]
+    def texts(self) -> Texts:
+        """Every sentence: all left ones, then all right ones."""
+        return Texts([pair.left for pair in self.pairs] + [pair.right for pair in self.pairs])
 
-    @cached_property
-    def _counts(self) -> tuple[list[str], sparse.csr_array]:
-        """The distinct tokens, and how often each occurs in each sentence."""
-        column: dict[str, int] = {}
-        columns = [
-            column.setdefault(token, len(column)) for sentence in self.tokens for token in sentence
-        ]
-        starts = np.cumsum([0, *(len(sentence) for sentence in self.tokens)])
-        matrix = sparse.csr_array(
-            (np.ones(len(columns)), columns, starts), shape=(len(self.tokens), len(column))
-        )
-        return list(column), matrix
-
-    @cached_property
+    @property
     def words(self) -> frozenset[str]:
         """Every token of the sentences."""
-        return frozenset(self._counts[0])
-
-    def sentence_vectors(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the average vector of each sentence (one sparse product), and which are known.
-
-        The first half are the left sentences, the second half the right ones.
-        """
-        words, counts = self._counts
-        rows = vectors.rows(words)
-        known = np.flatnonzero(rows >= 0)
-        counts = counts[:, known]
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
-        sums = counts @ vectors.vectors[rows[known]].astype(np.float64)
-        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
+        return self.texts.words
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors; tokens are already lower case, so `missing` has no effect."""
-        sentences, known = self.sentence_vectors(vectors)
-        return self.score_sentences(sentences, known)
+        return self.score_texts(*self.texts.averages(vectors))
 
-    def score_sentences(self, sentences: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
-        """Score sentence vectors made elsewhere, in the order of `tokens`."""
+    def score_texts(self, sentences: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
+        """Score vectors of `texts`, however they were made."""
         half = len(self.pairs)
         both = known[:half] & known[half:]
         predicted = np.where(both, cosines(sentences[:half], sentences[half:]), 0.0)
@@ -146,6 +118,7 @@ class SentenceSimilarity:
             used=int(both.sum()),
             total=half,
             statistic=PearsonCorrelation(predicted, self.gold),
+            in_mean=self.in_mean,
         )
 
 
@@ -166,7 +139,7 @@ def read_tasks(paths: Mapping[str, str | os.PathLike[str]]) -> list[SentenceSimi
         SentenceSimilarity(dataset, found[key]) for dataset, key in TASKS.items() if key in found
     ]
     if _SICK in paths:
-        tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK])))
+        tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK]), in_mean=False))
     return tasks
 
 

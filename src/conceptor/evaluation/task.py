@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.evaluation.statistics import Statistic
+    from conceptor.vectors.nearest import Search
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Missing", "Outcome", "Task"]
+__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task"]
 
 
 class Missing(StrEnum):
@@ -40,7 +41,8 @@ class Outcome:
     """The score on one dataset, and how many of its items were used.
 
     `used` counts the items whose words were all found (for sentence pairs, pairs with a known
-    token on both sides) out of `total`; `score` is × 100, and nan if it is undefined.
+    token on both sides) out of `total`; `score` is × 100, and nan if it is undefined. `in_mean`
+    says whether it belongs to the mean of its family.
     """
 
     task: str
@@ -49,6 +51,8 @@ class Outcome:
     used: int
     total: int
     statistic: Statistic = field(repr=False)
+    in_mean: bool = True
+    remark: str = ""
 
     @classmethod
     def from_items(
@@ -57,11 +61,14 @@ class Outcome:
         known: NDArray[np.bool_],
         missing: Missing,
         make_statistic: Callable[[NDArray[np.bool_]], Statistic],
+        *,
+        in_mean: bool = True,
     ) -> Outcome:
         """Score the items to keep: the known ones, or all of them with `Missing.ZERO`."""
         kept = np.ones_like(known) if missing is Missing.ZERO else known
         statistic = Masked(make_statistic(kept), kept)
-        return cls(task.task, task.dataset, task.metric, int(known.sum()), len(known), statistic)
+        used, total = int(known.sum()), len(known)
+        return cls(task.task, task.dataset, task.metric, used, total, statistic, in_mean)
 
     @cached_property
     def score(self) -> float:
@@ -69,12 +76,12 @@ class Outcome:
         return 100 * value(self.statistic)
 
 
-class Task(Protocol):
-    """A benchmark over one dataset."""
+class _Dataset(Protocol):
+    """What every benchmark has."""
 
     @property
     def task(self) -> str:
-        """The family: similarity, sts, categorization, analogy."""
+        """The family: similarity, sts, categorization, ..."""
 
     @property
     def dataset(self) -> str:
@@ -88,5 +95,25 @@ class Task(Protocol):
     def words(self) -> frozenset[str]:
         """Every word form the benchmark may look up."""
 
+
+@runtime_checkable
+class Task(_Dataset, Protocol):
+    """A benchmark that needs the vectors of its own words only."""
+
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors."""
+
+
+class Searched(NamedTuple):
+    """A search among all vectors, and the outcome once it has been carried out."""
+
+    search: Search
+    outcome: Callable[[], Outcome]
+
+
+@runtime_checkable
+class SearchTask(_Dataset, Protocol):
+    """A benchmark that looks for words among all vectors."""
+
+    def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
+        """Return what is to be searched; `vectors` hold the benchmark's words."""

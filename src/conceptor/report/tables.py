@@ -25,7 +25,10 @@ TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
     "sts": "Semantic textual similarity (Pearson × 100)",
     "categorization": "Concept categorisation (purity × 100)",
+    "neighbours": "Neighbours (synonyms among the ten nearest, %)",
     "analogy": "Analogies (accuracy %)",
+    "retrieval": "Retrieval (nDCG@10 × 100)",
+    "classification": "Text classification (accuracy %)",
     "sts-b": "STS benchmark (Pearson × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}

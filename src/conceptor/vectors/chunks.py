@@ -185,29 +185,31 @@ class RowCollector:
         self._wanted = wanted
         self._first = first
         self._words: list[str] = []
+        self._places: list[int] = []
         self._parts: list[NDArray[Any]] = []
 
     def add(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
         """Take the next chunk."""
         keep = rows_to_keep(words, self._wanted, self._first - self.count)
-        self.count += len(words)
         if keep:
             self._words.extend(words[i] for i in keep)
+            self._places.extend(self.count + i for i in keep)
             self._parts.append(vectors[keep])
+        self.count += len(words)
 
     def table(self) -> WordVectors:
         """Return what was kept, in the order of the stream."""
         if not self.count:
             raise InvalidInputError("there are no vectors to read")
         rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), dtype=np.float32)
-        return WordVectors(self._words, rows)
+        return WordVectors(self._words, rows, np.array(self._places, dtype=np.int64))
 
 
 def collect_rows(
-    vectors: object, wanted: Collection[str], first: int = 0, progress: Progress = silent
+    vectors: object, wanted: Collection[str], progress: Progress = silent
 ) -> WordVectors:
-    """Return the rows of `wanted` words and the `first` ones, in one pass."""
-    collector = RowCollector(wanted, first)
+    """Return the rows of `wanted` words, in one pass."""
+    collector = RowCollector(wanted)
     for words, rows in read_chunks(vectors, progress):
         collector.add(list(words), rows)
     return collector.table()

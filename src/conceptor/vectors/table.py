@@ -31,9 +31,16 @@ class WordVectors:
     words : sequence of str
     vectors : array of shape (len(words), n)
         Kept without a copy in half, single or double precision.
+    places : array of int, optional
+        Where each row stands in the file it was taken from; by default they are all of its rows.
     """
 
-    def __init__(self, words: Iterable[str], vectors: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        words: Iterable[str],
+        vectors: NDArray[Any],
+        places: NDArray[np.int64] | None = None,
+    ) -> None:
         # A list, because a data frame column is indexed by its labels.
         words = list(words)
         matrix = np.asarray(vectors)
@@ -50,6 +57,7 @@ class WordVectors:
             raise InvalidInputError("the vectors contain NaN or infinity; remove or repair them")
         self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
+        self.places = np.arange(len(words)) if places is None else places
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -92,7 +100,8 @@ class WordVectors:
         if len(vectors) != len(self.words):
             raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
         other = object.__new__(WordVectors)
-        other.words, other.vectors, other._rows = self.words, vectors, self._rows
+        other.words, other.vectors = self.words, vectors
+        other.places, other._rows = self.places, self._rows
         return other
 
 

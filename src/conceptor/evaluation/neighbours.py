@@ -1,0 +1,134 @@
+"""Neighbours: how many of a word's synonyms are among the nearest of all words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation.statistics import Masked, Mean
+from conceptor.evaluation.task import Missing, Outcome, Searched
+from conceptor.vectors.nearest import Nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["COMMON", "FILE", "Neighbours", "read_neighbours"]
+
+FILE = "lexicon/ppdb_synonyms.txt"
+# The second figure is among as many of the first words.
+COMMON = 20_000
+NEAREST = 10
+QUERIES = 2_000
+# Queries are among the first words: people ask for words they know.
+_QUERIES_AMONG = 50_000
+_FAR = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Share of a word's listed synonyms among its ten nearest words, mean over 2,000 words.
+
+    A word with n synonyms among the vectors can have min(10, n) of them. The words are the first
+    of a fixed random order of the list that have a vector among the first 50,000, and a synonym
+    with a vector.
+    """
+
+    dataset: str
+    synonyms: Mapping[str, frozenset[str]]
+    among: int | None = None
+    in_mean: bool = True
+    task = "neighbours"
+    metric = "recall"
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every listed word; the relation is symmetric."""
+        return frozenset(self.synonyms)
+
+    def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
+        """Ask for the nearest of all words; `missing` has no effect."""
+        listed = list(self.synonyms)
+        rows = vectors.rows(listed)
+        known = ((word, row) for word, row in zip(listed, rows, strict=True) if row >= 0)
+        place = {word: int(vectors.places[row]) for word, row in known}
+        right = {
+            i: {place[other] for other in self.synonyms[word] if other in place}
+            for i, word in enumerate(listed)
+            if place.get(word, _QUERIES_AMONG) < _QUERIES_AMONG
+        }
+        asked = np.array([i for i, found in right.items() if found][:QUERIES], dtype=np.intp)
+        # The word itself is its own nearest.
+        nearest = Nearest(vectors.vectors[rows[asked]], NEAREST + 1, among=self.among)
+
+        def outcome() -> Outcome:
+            own = vectors.places[rows[asked]]
+            found = _without(nearest.rows, own)
+            scores = np.array(
+                [
+                    len(right[i].intersection(places)) / min(NEAREST, len(right[i]))
+                    for i, places in zip(asked.tolist(), found.tolist(), strict=True)
+                ]
+            )
+            # Resamples draw from the whole list, so that they are the same for all vectors.
+            kept = np.zeros(len(listed), dtype=np.bool_)
+            kept[asked] = True
+            far = "" if self.among else _describe(found[found >= 0])
+            return Outcome(
+                self.task,
+                self.dataset,
+                self.metric,
+                used=len(asked),
+                total=QUERIES,
+                statistic=Masked(Mean(scores), kept),
+                in_mean=self.in_mean,
+                remark=far,
+            )
+
+        return Searched(nearest, outcome)
+
+
+def _without(rows: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows but for each query's own, or for the last where that is not among them."""
+    drop = rows == own[:, None]
+    drop[~drop.any(axis=1), -1] = True
+    return rows[~drop].reshape(len(rows), rows.shape[1] - 1)
+
+
+def _describe(places: NDArray[np.int64]) -> str:
+    """Say how far from common words the neighbours are."""
+    if not len(places):
+        return ""
+    beyond = (
+        f", {np.mean(places >= _FAR):.1%} of them beyond {_FAR:,}" if places.max() > _FAR else ""
+    )
+    return f"neighbours at median rank {int(np.median(places)) + 1:,}{beyond}"
+
+
+def read_neighbours(path: str | os.PathLike[str]) -> list[Neighbours]:
+    """Read pairs of synonyms, two words a line, each perhaps with `en_` before it."""
+    synonyms: dict[str, set[str]] = {}
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        words = [word.removeprefix("en_") for word in line.split()]
+        if len(words) != 2:
+            raise InvalidInputError(f"{os.fspath(path)}, line {number}: expected two words")
+        for word, other in (words, words[::-1]):
+            if word != other:
+                synonyms.setdefault(word, set()).add(other)
+    order = np.random.default_rng(0).permutation(len(synonyms))
+    listed = sorted(synonyms)
+    fixed = {listed[i]: frozenset(synonyms[listed[i]]) for i in order}
+    name = f"synonyms@{NEAREST}"
+    return [
+        Neighbours(name, fixed),
+        Neighbours(f"{name}, first {COMMON:,}", fixed, COMMON, in_mean=False),
+    ]

@@ -1,0 +1,154 @@
+"""Retrieval: documents ranked by the cosine of averaged word vectors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation.statistics import Mean
+from conceptor.evaluation.task import Missing, Outcome
+from conceptor.evaluation.texts import Texts
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["FILES", "Collection", "Retrieval", "average_precision", "ndcg", "read_retrieval"]
+
+# Documents, queries, judgements.
+FILES = {
+    "Cranfield": (
+        "retrieval/cranfield/cran.all.1400",
+        "retrieval/cranfield/cran.qry",
+        "retrieval/cranfield/cranqrel",
+    ),
+    "CISI": ("retrieval/cisi/CISI.ALL", "retrieval/cisi/CISI.QRY", "retrieval/cisi/CISI.REL"),
+}
+# Cranfield's abstracts repeat their title; CISI's do not.
+_FIELDS = {"Cranfield": ("W",), "CISI": ("T", "W")}
+DEPTH = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Documents, the queries that have judgements, and which documents are relevant to each."""
+
+    documents: Sequence[str]
+    queries: Sequence[str]
+    relevant: Sequence[NDArray[np.intp]]
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The documents, then the queries, split into tokens."""
+        return Texts([*self.documents, *self.queries])
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieval:
+    """nDCG@10 or mean average precision over the queries of a collection."""
+
+    dataset: str
+    collection: Collection
+    metric: str = "nDCG@10"
+    task = "retrieval"
+
+    @property
+    def texts(self) -> Texts:
+        """The documents, then the queries."""
+        return self.collection.texts
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every token of documents and queries."""
+        return self.texts.words
+
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
+        """Score the vectors; a query or document without a known word is near nothing."""
+        return self.score_texts(*self.texts.averages(vectors))
+
+    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
+        """Score vectors of `texts`, however they were made."""
+        count = len(self.collection.documents)
+        norms = np.linalg.norm(made, axis=1, keepdims=True)
+        unit = np.divide(made, norms, out=np.zeros_like(made), where=norms > 0)
+        # Of equally near documents the first comes first.
+        ranked = np.argsort(-(unit[count:] @ unit[:count].T), axis=1, kind="stable")
+        score = ndcg if self.metric == "nDCG@10" else average_precision
+        pairs = zip(ranked, self.collection.relevant, strict=True)
+        scores = np.array([score(np.isin(order, relevant)) for order, relevant in pairs])
+        return Outcome(
+            self.task,
+            self.dataset,
+            self.metric,
+            used=int(known[count:].sum()),
+            total=len(scores),
+            statistic=Mean(scores),
+            in_mean=self.metric == "nDCG@10",
+        )
+
+
+def ndcg(hits: NDArray[np.bool_]) -> float:
+    """Return nDCG@10 of a ranking, given which of its documents are relevant."""
+    discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
+    top = hits[:DEPTH]
+    ideal = discounts[: min(DEPTH, int(hits.sum()))].sum()
+    return float(top @ discounts[: len(top)] / ideal)
+
+
+def average_precision(hits: NDArray[np.bool_]) -> float:
+    """Return the mean precision at the ranks of the relevant documents."""
+    ranks = np.flatnonzero(hits) + 1
+    return float((np.arange(1, len(ranks) + 1) / ranks).mean())
+
+
+def read_retrieval(dataset: str, paths: Mapping[str, str | os.PathLike[str]]) -> list[Retrieval]:
+    """Read a collection; queries without a relevant document are left out.
+
+    Queries are numbered in the order of their file, as the judgements do. In Cranfield's judgements
+    −1 means not relevant.
+    """
+    documents, queries, judgements = (paths[name] for name in FILES[dataset])
+    texts = _read_records(documents, _FIELDS[dataset])
+    asked = _read_records(queries, ("W",))
+    relevant: list[list[int]] = [[] for _ in asked]
+    for number, line in enumerate(Path(judgements).read_text().splitlines(), 1):
+        try:
+            query, document, grade = (int(field) for field in line.split()[:3])
+            if not (1 <= query <= len(asked) and 1 <= document <= len(texts)):
+                raise ValueError
+        except ValueError:
+            raise InvalidInputError(
+                f"{judgements}, line {number}: expected a query, a document and a grade"
+            ) from None
+        if grade >= 0:
+            relevant[query - 1].append(document - 1)
+    judged = [i for i, found in enumerate(relevant) if found]
+    collection = Collection(
+        texts,
+        [asked[i] for i in judged],
+        [np.unique(np.array(relevant[i], dtype=np.intp)) for i in judged],
+    )
+    return [Retrieval(dataset, collection), Retrieval(f"{dataset} MAP", collection, "MAP")]
+
+
+def _read_records(path: str | os.PathLike[str], fields: tuple[str, ...]) -> list[str]:
+    """Return some fields of each `.I` record, joined."""
+    text = Path(path).read_text(encoding="latin-1")
+    found = []
+    for record in re.split(r"^\.I \d+ *\n", text, flags=re.MULTILINE)[1:]:
+        name, *rest = re.split(r"^\.([A-Z]) *\n", record, flags=re.MULTILINE)
+        by_name = zip(rest[::2], rest[1::2], strict=True)
+        found.append(" ".join(" ".join(part.split()) for name, part in by_name if name in fields))
+    if not found:
+        raise InvalidInputError(f"{path}: expected records that begin with .I")
+    return found

@@ -1,0 +1,58 @@
+"""Texts as averages of word vectors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from conceptor.base.tokens import tokenize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["Texts"]
+
+
+class Texts:
+    """Texts, split into tokens once."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+
+    @cached_property
+    def tokens(self) -> list[list[str]]:
+        """The tokens of every text."""
+        return [tokenize(text) for text in self.texts]
+
+    @cached_property
+    def _counts(self) -> tuple[list[str], sparse.csr_array]:
+        """The distinct tokens, and how often each occurs in each text."""
+        column: dict[str, int] = {}
+        columns = [column.setdefault(token, len(column)) for text in self.tokens for token in text]
+        starts = np.cumsum([0, *(len(text) for text in self.tokens)])
+        matrix = sparse.csr_array(
+            (np.ones(len(columns)), columns, starts), shape=(len(self.tokens), len(column))
+        )
+        return list(column), matrix
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every token of the texts."""
+        return frozenset(self._counts[0])
+
+    def averages(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the average vector of each text (one sparse product), and which are known."""
+        words, counts = self._counts
+        rows = vectors.rows(words)
+        known = np.flatnonzero(rows >= 0)
+        counts = counts[:, known]
+        lengths = np.asarray(counts.sum(axis=1)).ravel()
+        sums = counts @ vectors.vectors[rows[known]].astype(np.float64)
+        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
