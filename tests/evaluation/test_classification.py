@@ -38,7 +38,8 @@ def test_ten_folds_test_every_text_once(tmp_path, rng, vectors):
     task = read_classification("CR", write(tmp_path, "CR", texts(rng, 300)))
     outcome = task.score(vectors)
     assert (outcome.used, outcome.total) == (300, 300)
-    told = [("good" in text) == bool(label) for text, label in zip(task.sentences, task.labels)]
+    both = zip(task.sentences, task.labels, strict=True)
+    told = [("good" in text) == bool(label) for text, label in both]
     assert outcome.score == pytest.approx(100 * np.mean(told), abs=3)
 
 

@@ -49,5 +49,5 @@ def test_a_judgement_of_nothing_is_an_input_error(tmp_path, line):
 def test_a_file_without_records_is_an_input_error(tmp_path):
     paths = collection(tmp_path, "1 1 2\n")
     paths[FILES["Cranfield"][0]].write_text("no records\n")
-    with pytest.raises(InvalidInputError, match="records that begin with .I"):
+    with pytest.raises(InvalidInputError, match="expected records that begin"):
         read_retrieval("Cranfield", paths)

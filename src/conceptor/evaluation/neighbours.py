@@ -101,17 +101,17 @@ def _without(rows: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int6
     """Return the rows but for each query's own, or for the last where that is not among them."""
     drop = rows == own[:, None]
     drop[~drop.any(axis=1), -1] = True
-    return rows[~drop].reshape(len(rows), rows.shape[1] - 1)
+    left: NDArray[np.int64] = rows[~drop].reshape(len(rows), rows.shape[1] - 1)
+    return left
 
 
 def _describe(places: NDArray[np.int64]) -> str:
     """Say how far from common words the neighbours are."""
     if not len(places):
         return ""
-    beyond = (
-        f", {np.mean(places >= _FAR):.1%} of them beyond {_FAR:,}" if places.max() > _FAR else ""
-    )
-    return f"neighbours at median rank {int(np.median(places)) + 1:,}{beyond}"
+    beyond = float(np.mean(places >= _FAR))
+    share = f", {beyond:.1%} of them beyond {_FAR:,}" if beyond else ""
+    return f"neighbours at median rank {int(np.median(places)) + 1:,}{share}"
 
 
 def read_neighbours(path: str | os.PathLike[str]) -> list[Neighbours]:

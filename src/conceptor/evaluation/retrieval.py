@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FILES", "Collection", "Retrieval", "average_precision", "ndcg", "read_retrieval"]
 
 # Documents, queries, judgements.
-FILES = {
+FILES: dict[str, tuple[str, ...]] = {
     "Cranfield": (
         "retrieval/cranfield/cran.all.1400",
         "retrieval/cranfield/cran.qry",
@@ -146,7 +146,7 @@ def _read_records(path: str | os.PathLike[str], fields: tuple[str, ...]) -> list
     text = Path(path).read_text(encoding="latin-1")
     found = []
     for record in re.split(r"^\.I \d+ *\n", text, flags=re.MULTILINE)[1:]:
-        name, *rest = re.split(r"^\.([A-Z]) *\n", record, flags=re.MULTILINE)
+        _, *rest = re.split(r"^\.([A-Z]) *\n", record, flags=re.MULTILINE)
         by_name = zip(rest[::2], rest[1::2], strict=True)
         found.append(" ".join(" ".join(part.split()) for name, part in by_name if name in fields))
     if not found:

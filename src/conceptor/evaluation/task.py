@@ -57,7 +57,7 @@ class Outcome:
     @classmethod
     def from_items(
         cls,
-        task: Task,
+        task: _Dataset,
         known: NDArray[np.bool_],
         missing: Missing,
         make_statistic: Callable[[NDArray[np.bool_]], Statistic],

@@ -183,7 +183,7 @@ def search(
     transforms: Mapping[str, Sequence[Transform]],
     progress: Progress = silent,
 ) -> None:
-    """Carry out searches in one pass, by name in the vectors as that name's transforms leave them."""
+    """Carry out searches in one pass, each in the vectors as its name's transforms leave them."""
 
     def look(part: tuple[int, Sequence[str], NDArray[Any]]) -> list[tuple[Search, Any]]:
         before, words, rows = part
