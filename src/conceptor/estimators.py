@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -59,8 +58,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     def recipe(self) -> Recipe:
         """The method with this estimator's parameters; raises for one that makes no sense."""
         recipe = cast("Recipe", METHODS[self._method])
-        names = [field.name for field in fields(recipe.gate)]
-        return recipe.with_parameters(**{name: getattr(self, name) for name in names})
+        mine = {name: getattr(self, name) for name in recipe.parameters if hasattr(self, name)}
+        return recipe.with_parameters(**mine)
 
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
@@ -95,7 +94,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        more = Moments.from_vectors(matrix, sample_weight)
+        more = Moments.from_vectors(matrix, sample_weight, unit=self.recipe.unit)
         self.__dict__.pop("_solution", None)
         self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
         return self
@@ -137,7 +136,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         return self.map_(validate_data(self, X, reset=False, ensure_min_samples=0))
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
-        """Undo `transform`; raise where the gate drops directions altogether."""
+        """Undo `transform`; raise where directions or lengths are gone altogether."""
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
@@ -150,16 +149,19 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
 
-    ``y = (I − C) x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second moment
-    ``R = Σ p x xᵀ``; the gate is ``α⁻² / (λ + α⁻²)``.
+    ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
+    moment ``R = Σ p x xᵀ``; the gate is ``(α⁻² / (λ + α⁻²))^power``.
 
     Parameters
     ----------
     aperture : float or "auto", default="auto"
         α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ nulls every direction in use.
-        "auto" chooses it without labels, from the spectrum and from how many rows the weights let
-        count (`conceptor.algebra.aperture.suggested_aperture`); a weight of 2 is then not the
-        same as having a row twice. The paper's is 2.
+        "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``. The paper's is 2.
+    power : float, default=0.5
+        The paper's is 1, after which strong directions are weaker than weak ones; after the
+        square root they are level with them.
+    unit : bool, default=True
+        Bring every vector to length 1 first. The paper does not.
     weights : {"uniform", "zipf"}, default="uniform"
         Whether each row counts once, as in the paper, or by its share of running text: "zipf" is
         for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). An array
@@ -186,7 +188,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     >>> import numpy as np
     >>> from conceptor import ConceptorNegation
     >>> X = np.array([[3.0, 1.0], [3.0, -1.0]])
-    >>> ConceptorNegation(aperture=1.0).fit_transform(X).round(2)
+    >>> ConceptorNegation(aperture=1.0, power=1.0, unit=False).fit_transform(X).round(2)
     array([[ 0.3,  0.5],
            [ 0.3, -0.5]])
     """
@@ -196,9 +198,13 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     def __init__(
         self,
         aperture: float | Literal["auto"] = "auto",
+        power: float = 0.5,
+        unit: bool = True,
         weights: Literal["uniform", "zipf"] = "uniform",
     ) -> None:
         self.aperture = aperture
+        self.power = power
+        self.unit = unit
         self.weights = weights
 
     @property
@@ -242,7 +248,8 @@ class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
     the conceptor negation whose R is the mean over the function words and ``α = √(k / ρ)``.
-    Fit on the function words' rows only, then transform all.
+    Fit on the function words' rows only, then transform all the others; the authors' method,
+    `hsr` elsewhere in this package, treats function words by another map.
 
     Parameters
     ----------
@@ -291,8 +298,7 @@ class PrincipalVarianceNormalization(OneToOneFeatureMixin, SpectralPostprocessor
     Parameters
     ----------
     n_directions : int, optional
-        d, how many directions to level; by default one for every hundred dimensions, at least
-        two.
+        d, how many directions to level; by default eleven, as in the authors' script.
 
     References
     ----------

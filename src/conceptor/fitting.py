@@ -7,10 +7,10 @@ Memory is set by the wanted rows and the dimension, not by the length of the fil
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import matmul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -29,11 +29,11 @@ from conceptor.vectors.chunks import (
     through,
     vectors_name,
 )
-from conceptor.weights import SAMPLE, choose_weights
+from conceptor.weights import SAMPLE, choose_weights, common_content_words
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Sequence, Set
 
     from numpy.typing import NDArray
 
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from conceptor.algebra.moments import Moments
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Lexicon
-    from conceptor.lexicon.fitting import LexiconMethod
     from conceptor.vectors.chunks import Chunks, Transform, Vectors
     from conceptor.vectors.table import WordVectors
     from conceptor.weights import Weights
 
     Chain = tuple[Recipe | LexiconRecipe, ...]
+    Step: TypeAlias = "Solution | Swapped | LexiconMethod"
 
 __all__ = [
     "FitOptions",
@@ -159,9 +159,9 @@ class FitOptions:
     function_words: object = None
     data: str | os.PathLike[str] | None = None
 
-    def weights_for(self, words: Words, vectors: object) -> Weights:
+    def weights_for(self, words: Words, vectors: object, *, unit: bool = False) -> Weights:
         """Return the weights that a method asks for, for some vectors."""
-        return choose_weights(
+        chosen = choose_weights(
             words,
             lambda: first_words(vectors),
             weights=self.weights,
@@ -170,6 +170,7 @@ class FitOptions:
             data=self.data,
             where=vectors_name(vectors),
         )
+        return replace(chosen, unit=True) if unit else chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,11 +180,11 @@ class Fitted:
     Attributes
     ----------
     name : str
-    steps : sequence of Solution or fitted lexicon methods
+    steps : sequence of Solution, Swapped or fitted lexicon methods
     """
 
     name: str
-    steps: tuple[Solution | LexiconMethod, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def transforms(self) -> tuple[Transform, ...]:
@@ -217,6 +218,22 @@ class Fitted:
         if len(maps) < len(self.steps) or not maps:
             raise InvalidInputError(f"{self.name} moves single words and is no map of all vectors")
         return reduce(matmul, maps)
+
+
+@dataclass(frozen=True, eq=False)
+class Swapped:
+    """A map for all words but some, and another for those."""
+
+    others: Solution
+    own: Solution
+    words: Set[str]
+
+    def transform(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+        """Take each row through its map."""
+        mapped = self.others.map(rows)
+        some = [i for i, word in enumerate(words) if word in self.words]
+        mapped[some] = self.own.map(rows[some])
+        return mapped
 
 
 def _mapping(map_: AffineMap) -> Transform:
@@ -255,7 +272,8 @@ class FittedMethods:
         for weights in dict.fromkeys(self.weights.values()):
             names = [name for name, each in self.weights.items() if each is weights]
             step = self.methods[names[0]].steps[0]
-            of = f"{step.moments.count:,} of {self.count:,}" if isinstance(step, Solution) else ""
+            head = step.others if isinstance(step, Swapped) else step
+            of = f"{head.moments.count:,} of {self.count:,}" if isinstance(head, Solution) else ""
             found.append(f"{', '.join(names)}: fitted on {weights.description} ({of} vectors)")
         for name, fitted in self.methods.items():
             if fitted.solution is not None and fitted.solution.aperture is not None:
@@ -291,23 +309,30 @@ def fit_methods(
     chosen_options = options or FitOptions()
 
     @cache
-    def weights_for(words: Words) -> Weights:
-        return chosen_options.weights_for(words, opened)
+    def weights_for(words: Words, unit: bool) -> Weights:
+        return chosen_options.weights_for(words, opened, unit=unit)
 
-    heads = {chain[0] for chain in chains.values() if chain}
-    used = {recipe: weights_for(recipe.words) for recipe in heads if isinstance(recipe, Recipe)}
+    heads = {chain[0]: None for chain in chains.values() if chain}
+    used = {
+        recipe: weights_for(recipe.words, recipe.unit)
+        for recipe in heads
+        if isinstance(recipe, Recipe)
+    }
     gathered = gather(
         read_chunks(opened, progress), list(dict.fromkeys(used.values())), wanted, first=first
     )
-    steps: dict[Chain, tuple[Solution | LexiconMethod, ...]] = {(): ()}
+    steps: dict[Chain, tuple[Step, ...]] = {(): ()}
 
-    def steps_of(chain: Chain) -> tuple[Solution | LexiconMethod, ...]:
+    def steps_of(chain: Chain) -> tuple[Step, ...]:
         """Fit a chain on what its beginning leaves; what chains share is fitted once."""
         if chain not in steps:
             *beginning, last = chain
             before = steps_of(tuple(beginning))
+            step: Step
             if isinstance(last, Recipe):
                 step = solve(last, moments_after(before, last))
+                if last.swaps:
+                    step = swapped(step, before)
             else:
                 from conceptor.lexicon.files import Lexicon
 
@@ -316,13 +341,20 @@ def fit_methods(
             steps[chain] = (*before, step)
         return steps[chain]
 
-    def moments_after(before: tuple[Solution | LexiconMethod, ...], recipe: Recipe) -> Moments:
+    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> Moments:
         if not before:
             return gathered.moments[used[recipe]]
-        chosen = weights_for(recipe.words)
+        chosen = weights_for(recipe.words, recipe.unit)
         return gather(after(before).chunks(), [chosen]).moments[chosen]
 
-    def after(before: tuple[Solution | LexiconMethod, ...]) -> Vectors:
+    def swapped(others: Solution, before: tuple[Step, ...]) -> Swapped:
+        known = weights_for(others.recipe.words, others.recipe.unit).vocabulary or frozenset()
+        every = (word for words, _ in read_chunks(opened) for word in words)
+        content = common_content_words(every, known, chosen_options.data)
+        moments = gather(after(before).chunks(), [content]).moments[content]
+        return Swapped(others, solve(others.recipe, moments), known)
+
+    def after(before: tuple[Step, ...]) -> Vectors:
         return MappedVectors(opened, Fitted("", before).transforms) if before else opened
 
     fitted = {name: Fitted(name, steps_of(tuple(chain))) for name, chain in chains.items()}

@@ -77,7 +77,7 @@ def postprocess(
         outputs = [] if goal.path is None else output_files(goal.path, goal.format)
         if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-        if any(isinstance(step, LexiconRecipe) for step in chain):
+        if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
     kept = KeptChunks(opened, _default_memory() if memory is None else memory)
     found = fit_methods(kept, {name: chain}, options, progress=progress)
@@ -105,10 +105,10 @@ def fit(
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
     name, chain = _chain(method)
-    if len(chain) != 1 or not isinstance(chain[0], Recipe):
+    if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    chosen = (options or FitOptions()).weights_for(chain[0].words, opened)
+    chosen = (options or FitOptions()).weights_for(chain[0].words, opened, unit=chain[0].unit)
     chunks = _until(read_chunks(opened, progress), chosen.top)
     moments = gather(chunks, [chosen]).moments[chosen]
     solution = solve(chain[0], moments)

@@ -39,6 +39,22 @@ _ALPHABETICAL_SAMPLE = 100
 # The share of words that a matching list must contain. Of frequent words, the paper's list has
 # 0.98 of English ones and 0.61 of French ones; of words in any order it has far fewer.
 _OF_FREQUENT, _OF_ANY = 0.9, 0.25
+# The English stop words of NLTK (179 of them), as half-sibling regression's authors take them.
+_STOP_WORDS = """
+a about above after again against ain all am an and any are aren aren't as at be because been
+before being below between both but by can couldn couldn't d did didn didn't do does doesn doesn't
+doing don don't down during each few for from further had hadn hadn't has hasn hasn't have haven
+haven't having he her here hers herself him himself his how i if in into is isn isn't it it's its
+itself just ll m ma me mightn mightn't more most mustn mustn't my myself needn needn't no nor not
+now o of off on once only or other our ours ourselves out over own re s same shan shan't she she's
+should should've shouldn shouldn't so some such t than that that'll the their theirs them
+themselves then there these they this those through to too under until up ve very was wasn wasn't
+we were weren weren't what when where which while who whom why will with won won't wouldn wouldn't
+y you you'd you'll you're you've your yours yourself yourselves
+"""
+FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
+# How many of the commonest other words predict the function words in turn.
+CONTENT_WORDS = 1000
 _REMEDY = 'weights="wordfreq:en" or weights="enwiki_vocab_min200.txt" (any file of counts)'
 
 
@@ -72,6 +88,8 @@ class Weights:
         All of this in words.
     caution
         A warning about the choice, if there is one.
+    unit
+        Whether vectors are brought to length 1 first.
     """
 
     kind: str = "uniform"
@@ -80,6 +98,7 @@ class Weights:
     top: int | None = None
     description: str = "all words, once each"
     caution: str = ""
+    unit: bool = False
 
     @property
     def by_word(self) -> bool:
@@ -93,7 +112,7 @@ class Weights:
         rows, weights = self.shares(words, before)
         if rows is not None:
             vectors = vectors[rows]
-        return Moments.from_vectors(vectors, weights) if len(vectors) else None
+        return Moments.from_vectors(vectors, weights, unit=self.unit) if len(vectors) else None
 
     def shares(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words; `before` words precede them in the file."""
@@ -175,7 +194,7 @@ def choose_weights(
     weights, vocabulary
         As for `parse_weights`, or the name of a known data file. None leaves the choice open.
     function_words
-        A file of them, or words; by default scikit-learn's English ones.
+        A file of them, or words; by default NLTK's English stop words.
     data
         A directory to search for the paper's vocabulary, which is never downloaded.
     ranked
@@ -186,7 +205,7 @@ def choose_weights(
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
             return parse_weights("uniform", function_words)
-        return _english_function_words()
+        return Weights(vocabulary=FUNCTION_WORDS, description="NLTK's English stop words")
     if isinstance(vocabulary, str):
         vocabulary = _find_data_file(vocabulary, data)
     if words is Words.ALL or (words is Words.TYPES and vocabulary is not None):
@@ -201,6 +220,23 @@ def choose_weights(
         )
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
+
+
+def common_content_words(
+    words: Iterable[str], function_words: Set[str], data: str | os.PathLike[str] | None = None
+) -> Weights:
+    """Return the commonest of some words that are no function words, once each.
+
+    By their counts in Wikipedia, where these are at hand; else the first ones.
+    """
+    content = [word for word in words if word not in function_words]
+    listed = _find_paper_vocabulary(data)
+    if listed is not None:
+        counts = read_counts(listed)
+        known = [word for word in dict.fromkeys(content) if word in counts]
+        content = sorted(known, key=counts.__getitem__, reverse=True) or content
+    chosen = frozenset(content[:CONTENT_WORDS])
+    return Weights(vocabulary=chosen, description=f"the {len(chosen):,} commonest content words")
 
 
 def _choose_usage(
@@ -291,14 +327,6 @@ def _find_data_file(name: str, data: str | os.PathLike[str] | None) -> str:
     from conceptor.data.registry import find_locally
 
     return find_locally(name, data)
-
-
-def _english_function_words() -> Weights:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return Weights(
-        vocabulary=ENGLISH_STOP_WORDS, description="scikit-learn's English function words"
-    )
 
 
 def read_wordfreq(language: str) -> Mapping[str, float]:

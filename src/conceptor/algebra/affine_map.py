@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from conceptor.base.arrays import as_matrix, block_slices, is_one_vector, result_dtype
+from conceptor.base.arrays import (
+    as_matrix,
+    block_slices,
+    is_one_vector,
+    result_dtype,
+    row_lengths,
+)
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 from conceptor.base.notebook import html_table
@@ -21,13 +27,15 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
 
-# The name this class had when the format was made; files keep it.
+# The name this class had when the format was made; files keep it. A map that brings vectors to
+# length 1 says so in its format, so that whoever does not know of it refuses the file.
 _FORMAT = "conceptor.LinearMap/1"
+_UNIT_FORMAT = "conceptor.AffineMap/2"
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class AffineMap:
-    """``y = (x − offset) A + bias`` for row vectors x.
+    """``y = (x − offset) A + bias`` for row vectors x, or for ``x / |x|`` with `unit`.
 
     Subtracting the offset first, rather than folding it into the bias, keeps precision for
     vectors far from the origin. With both, maps compose and invert exactly.
@@ -42,12 +50,15 @@ class AffineMap:
         Added after; zero by default, and for every fitted estimator.
     provenance : dict, optional
         Where the map comes from (method, parameters, count, ...); must survive JSON.
+    unit : bool
+        Bring vectors to length 1 first; a row of zeros stays.
     """
 
     matrix: Float64
     offset: Float64
     bias: Float64
     provenance: dict[str, Any]
+    unit: bool
     # Let NumPy leave the operators to this class instead of going through its elements.
     __array_ufunc__: ClassVar[None] = None
 
@@ -57,6 +68,8 @@ class AffineMap:
         offset: npt.ArrayLike | None = None,
         bias: npt.ArrayLike | None = None,
         provenance: dict[str, Any] | None = None,
+        *,
+        unit: bool = False,
     ) -> None:
         A = as_matrix(matrix, "a map's matrix").astype(np.float64, copy=False)
         n_in, n_out = A.shape
@@ -75,6 +88,7 @@ class AffineMap:
                 raise InvalidInputError(f"a map's {name} must not contain NaN or infinity")
             object.__setattr__(self, name, part)
         object.__setattr__(self, "provenance", dict(provenance or {}))
+        object.__setattr__(self, "unit", unit)
 
     @property
     def n_in(self) -> int:
@@ -115,13 +129,18 @@ class AffineMap:
         if not len(vectors):
             return out
         as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
-        if as_it_is and not offset.any() and not bias.any():
+        if as_it_is and not (self.unit or offset.any() or bias.any()):
             return np.matmul(vectors, matrix, out=out)
         parts = list(block_slices(*vectors.shape))
         scratch = np.empty((parts[0].stop, self.n_in), dtype=dtype)
         for part in parts:
             block = scratch[: part.stop - part.start]
-            np.subtract(vectors[part], offset, out=block, casting="same_kind")
+            if self.unit:
+                lengths = row_lengths(vectors[part]).astype(dtype)
+                np.divide(vectors[part], lengths[:, np.newaxis], out=block, casting="same_kind")
+                block -= offset
+            else:
+                np.subtract(vectors[part], offset, out=block, casting="same_kind")
             np.matmul(block, matrix, out=out[part])
             if bias.any():
                 out[part] += bias
@@ -138,11 +157,14 @@ class AffineMap:
             raise InvalidInputError(
                 f"a map to {self.n_out} dimensions cannot be followed by one from {after.n_in}"
             )
+        if after.unit:
+            raise InvalidInputError("a map that brings vectors to length 1 cannot follow another")
         return type(self)(
             self.matrix @ after.matrix,
             self.offset,
             (self.bias - after.offset) @ after.matrix + after.bias,
             {"method": "composition", "steps": [self.provenance, after.provenance]},
+            unit=self.unit,
         )
 
     def inverse(self) -> Self:
@@ -151,8 +173,10 @@ class AffineMap:
         Raises
         ------
         InvalidInputError
-            Where directions were dropped, so that nothing can bring them back.
+            Where directions were dropped, or lengths, so that nothing can bring them back.
         """
+        if self.unit:
+            raise InvalidInputError("a map that brings vectors to length 1 has no inverse")
         if self.n_in != self.n_out:
             raise InvalidInputError(
                 f"a map from {self.n_in} to {self.n_out} dimensions has no inverse"
@@ -174,7 +198,10 @@ class AffineMap:
         """Write the map and its provenance as safetensors; the file appears whole or not at all."""
         from safetensors.numpy import save
 
-        metadata = {"format": _FORMAT, "provenance": json.dumps(self.provenance, sort_keys=True)}
+        metadata = {
+            "format": _UNIT_FORMAT if self.unit else _FORMAT,
+            "provenance": json.dumps(self.provenance, sort_keys=True),
+        }
         parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
         contiguous = {name: np.ascontiguousarray(part) for name, part in parts.items()}
         with replace_atomically(path) as beside:
@@ -199,7 +226,7 @@ class AffineMap:
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
-                if metadata.get("format") != _FORMAT:
+                if metadata.get("format") not in (_FORMAT, _UNIT_FORMAT):
                     raise InvalidInputError(
                         f"{path} is a safetensors file but not a map saved by this library "
                         f"(its format is {metadata.get('format', 'not given')!r})"
@@ -211,7 +238,8 @@ class AffineMap:
                 f"{path} is not a saved map, or is cut short ({error}); save it again"
             ) from error
         try:
-            return cls(matrix, offset, bias, provenance)
+            unit = metadata["format"] == _UNIT_FORMAT
+            return cls(matrix, offset, bias, provenance, unit=unit)
         except InvalidInputError as error:
             raise InvalidInputError(f"{path} is damaged: {error}") from error
 

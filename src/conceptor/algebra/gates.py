@@ -27,9 +27,9 @@ def conceptor_odds(values: Float64, aperture: float) -> Float64:
         return values * aperture * aperture
 
 
-def negated_conceptor(values: Float64, aperture: float) -> Float64:
-    """Return ``α⁻² / (λ + α⁻²)``: all ones at aperture 0, and at ∞ zero where λ > 0."""
-    return 1.0 / (1.0 + conceptor_odds(values, aperture))
+def negated_conceptor(values: Float64, aperture: float, power: float = 1.0) -> Float64:
+    """Return ``(α⁻² / (λ + α⁻²))^power``: all ones at aperture 0, and at ∞ zero where λ > 0."""
+    return np.asarray((1.0 + conceptor_odds(values, aperture)) ** -power)
 
 
 def drop_leading(values: Float64, directions: int) -> Float64:

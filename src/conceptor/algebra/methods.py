@@ -13,7 +13,7 @@ command line, `compare`, the scikit-learn classes and the docs all read that reg
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,7 +23,7 @@ import numpy as np
 from conceptor import __version__
 from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import suggested_aperture
+from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
@@ -94,22 +94,27 @@ class Gate(ABC):
 
 @dataclass(frozen=True)
 class Negation(Gate):
-    """``α⁻² / (λ + α⁻²)``: softly out; `auto` chooses α from the spectrum."""
+    """``(α⁻² / (λ + α⁻²))^power``: softly out.
+
+    `auto` is the α at which a direction of mean strength λ has odds ``α² λ = 1``. With power 1
+    directions far above that end up below the others; with ½ all of them end up level.
+    """
 
     aperture: float | Literal["auto"] = "auto"
+    power: float = 0.5
 
     def _check(self) -> None:
+        self._check_number("power", Real, 0)
         if not (isinstance(self.aperture, str) and self.aperture == "auto"):
             self._check_number("aperture", Real, 0)
 
     def _settle(self, values: Float64, moments: Moments) -> Self:
         if isinstance(self.aperture, str):
-            found = suggested_aperture(values, moments.count, moments.effective_count)
-            return replace(self, aperture=found)
+            return replace(self, aperture=scale_free_aperture(values))
         return replace(self, aperture=float(self.aperture))
 
     def _coefficients(self, values: Float64) -> Float64:
-        return gates.negated_conceptor(values, float(self.aperture))
+        return gates.negated_conceptor(values, float(self.aperture), self.power)
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,14 @@ class DropLeading(_Leading):
 
 @dataclass(frozen=True)
 class LevelLeading(_Leading):
-    """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest."""
+    """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest.
+
+    By default eleven, as in the authors' script.
+    """
+
+    def _settle(self, values: Float64, moments: Moments) -> Self:
+        count = min(11, len(values) - 1) if self.n_directions is None else self.n_directions
+        return replace(self, n_directions=int(count))
 
     def _coefficients(self, values: Float64) -> Float64:
         return gates.level_leading(values, int(self.n_directions or 0))
@@ -232,6 +244,11 @@ class Recipe:
         The property of `Moments` that is decomposed; with the covariance, m is the mean.
     gate : Gate
         g, with its parameters.
+    unit : bool
+        Whether vectors are brought to length 1 first: in the moment, and by the map.
+    swaps : bool
+        Whether the words of the moment themselves go through another map, made of the commonest
+        other words.
     """
 
     name: str
@@ -239,6 +256,8 @@ class Recipe:
     words: Words
     moment: Literal["second_moment", "covariance", "gram"]
     gate: Gate
+    unit: bool = False
+    swaps: bool = False
 
     @property
     def centred(self) -> bool:
@@ -247,21 +266,27 @@ class Recipe:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The gate's parameters, by name."""
-        return asdict(self.gate)
+        """The gate's parameters by name, and `unit`."""
+        return asdict(self.gate) | {"unit": self.unit}
 
     def with_parameters(self, **parameters: object) -> Recipe:
         """Return the recipe with other parameters; raise for a name or value it does not take."""
         for name in parameters:
             if name not in self.parameters:
-                takes = ", ".join(self.parameters) or "no parameters"
+                takes = ", ".join(self.parameters)
                 raise InvalidInputError(f"{self.name} has no parameter {name}; it takes {takes}")
-        changed = replace(self, gate=replace(self.gate, **parameters))
+        unit = parameters.pop("unit", self.unit)
+        if not isinstance(unit, bool | np.bool_):
+            raise InvalidInputError(f"unit must be True or False; it is {unit!r}")
+        changed = replace(self, gate=replace(self.gate, **parameters), unit=bool(unit))
         changed.gate._check()
         return changed
 
     def solve(self, moments: Moments) -> Solution:
-        """Return the map that improves vectors with these moments; one eigendecomposition."""
+        """Return the map that improves vectors with these moments; one eigendecomposition.
+
+        Moments of vectors of length 1 make a map that brings vectors to it.
+        """
         self.gate._check()
         spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
         gate = self.gate._settle(spectrum.values, moments)
@@ -280,14 +305,15 @@ class Recipe:
         aperture = getattr(gate, "aperture", None)
         provenance = {
             "method": self.name,
-            "parameters": {name: _plain(value) for name, value in self.parameters.items()},
+            "parameters": {name: _plain(value) for name, value in asdict(self.gate).items()},
             "count": moments.count,
             "weight": moments.weight,
             "effective_count": moments.effective_count,
             "dimension": moments.dimension,
             "library": f"conceptor {__version__}",
         } | ({} if aperture is None else {"aperture": aperture})
-        map_ = AffineMap(matrix, moments.mean if self.centred else None, provenance=provenance)
+        mean = moments.mean if self.centred else None
+        map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit)
         return Solution(self, moments, spectrum, coefficients, aperture, map_)
 
 
@@ -362,17 +388,18 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
     for recipe in (
         Recipe(
             "cn",
-            "conceptor negation weighted by usage, aperture chosen from the spectrum",
+            "conceptor negation weighted by usage: its square root, on vectors of length 1",
             Words.USAGE,
             "second_moment",
             Negation(),
+            unit=True,
         ),
         Recipe(
             "cn-paper",
             "conceptor negation as in the paper: common words count once, α = 2",
             Words.TYPES,
             "second_moment",
-            Negation(2.0),
+            Negation(2.0, power=1.0),
         ),
         Recipe(
             "abtt",
@@ -404,10 +431,12 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
         ),
         Recipe(
             "hsr",
-            "half-sibling regression: what function words predict taken out",
+            "half-sibling regression: out of other words what function words predict, and out of "
+            "these what other words predict",
             Words.FUNCTION_WORDS,
             "gram",
             RidgeNegation(),
+            swaps=True,
         ),
         Recipe(
             "ppa",
@@ -451,7 +480,7 @@ def parse_method(text: str) -> tuple[Recipe | LexiconRecipe, ...]:
             known = ", ".join([ORIGINAL, *METHODS])
             raise InvalidInputError(f"unknown method {name!r}; the methods are {known}")
         recipe = METHODS[name]
-        types = {f.name for f in fields(recipe.gate)} if isinstance(recipe, Recipe) else set()
+        types = set(recipe.parameters) if isinstance(recipe, Recipe) else set()
         parameters = dict(_parse_parameter(text, one, types) for one in given)
         steps.append(recipe.with_parameters(**parameters))
     return tuple(steps)
@@ -462,6 +491,8 @@ def _parse_parameter(method: str, text: str, known: set[str]) -> tuple[str, obje
     if not equals or name not in known:
         takes = ", ".join(sorted(known)) or "no parameters"
         raise InvalidInputError(f"{method}: {text!r} is not a parameter; it takes {takes}")
+    if name == "unit" and value in ("true", "false"):
+        return name, value == "true"
     try:
         return name, int(value) if name.startswith("n_") else float(value)
     except ValueError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from conceptor.base.arrays import as_matrix, block_slices
+from conceptor.base.arrays import as_matrix, block_slices, row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_table
 
@@ -42,6 +42,8 @@ class Moments:
         Number of vectors that count, with a weight above zero.
     squared_weight : float
         Sum of the squared weights, ``Σ w²``; see `effective_count`.
+    unit : bool
+        Whether the vectors were brought to length 1 first.
 
     Notes
     -----
@@ -55,11 +57,14 @@ class Moments:
     scatter: Float64
     count: int
     squared_weight: float
+    unit: bool = False
     # Let NumPy leave the operators to this class instead of going through its elements.
     __array_ufunc__: ClassVar[None] = None
 
     @classmethod
-    def from_vectors(cls, X: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Self:
+    def from_vectors(
+        cls, X: npt.ArrayLike, weights: npt.ArrayLike | None = None, *, unit: bool = False
+    ) -> Self:
         """Return the moments of the rows of `X`, each counting once or by its weight.
 
         Parameters
@@ -68,6 +73,8 @@ class Moments:
             Any real type; a memory map is read block by block.
         weights : array-like of shape (k,), optional
             Non-negative; only ratios matter, except for `weight` and `gram`.
+        unit : bool
+            Bring every row to length 1 first, so that long vectors do not count more.
 
         Raises
         ------
@@ -78,20 +85,26 @@ class Moments:
         matrix = as_matrix(X)
         each = None if weights is None else _as_weights(weights, len(matrix))
         with np.errstate(invalid="ignore", over="ignore"):
-            total = reduce(add, (cls._about(*sums) for sums in _sums(matrix, each)))
+            total = reduce(add, (cls._about(*sums, unit) for sums in _sums(matrix, each, unit)))
         if not (np.isfinite(total.scatter).all() and np.isfinite(total.mean).all()):
             raise _explain_non_finite(matrix)
         return total
 
     @classmethod
     def _about(
-        cls, shift: Float64, product: Float64, weight: float, count: int, squared_weight: float
+        cls,
+        shift: Float64,
+        product: Float64,
+        weight: float,
+        count: int,
+        squared_weight: float,
+        unit: bool,
     ) -> Self:
         """Return the moments whose sums about `shift` are ``product = Σ w [x 1]ᵀ [x 1]``."""
         sums = product[-1, :-1]
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
         scatter = product[:-1, :-1] - np.outer(root, root)
-        return cls(weight, shift + sums / (weight or 1.0), scatter, count, squared_weight)
+        return cls(weight, shift + sums / (weight or 1.0), scatter, count, squared_weight, unit)
 
     @property
     def dimension(self) -> int:
@@ -128,6 +141,8 @@ class Moments:
                 f"moments of {self.dimension}- and of {other.dimension}-dimensional vectors "
                 "cannot be added; do both come from the same embeddings?"
             )
+        if self.unit != other.unit:
+            raise InvalidInputError("moments of vectors of length 1 and of others cannot be added")
         weight = self.weight + other.weight
         share = other.weight / weight if weight else 0.0
         step = other.mean - self.mean
@@ -140,6 +155,7 @@ class Moments:
             scatter,
             self.count + other.count,
             self.squared_weight + other.squared_weight,
+            self.unit,
         )
 
     def __radd__(self, other: object) -> Self:
@@ -158,7 +174,7 @@ class Moments:
 
 
 def _sums(
-    matrix: Array, weights: Float64 | None
+    matrix: Array, weights: Float64 | None, unit: bool
 ) -> Iterator[tuple[Float64, Float64, float, int, float]]:
     """Yield shifts, ``Σ w [x 1]ᵀ [x 1]`` of x less the shift, and Σ w, count and Σ w² of those x.
 
@@ -174,13 +190,13 @@ def _sums(
     total, weight, count, squared = np.zeros((columns + 1, columns + 1)), 0.0, 0, 0.0
     for part in parts:
         block, each = matrix[part], None if weights is None else weights[part]
-        product = _product(block, each, shift, scratch)
+        product = _product(block, each, shift, scratch, unit)
         sums, mass = product[-1, :-1], product[-1, -1]
         if 2 * (sums @ sums) > mass * np.trace(product[:-1, :-1]):
             if count:
                 yield shift, total, weight, count, squared
             shift, weight, count, squared = shift + sums / mass, 0.0, 0, 0.0
-            total = _product(block, each, shift, scratch)
+            total = _product(block, each, shift, scratch, unit)
         else:
             total += product
         weight += len(block) if each is None else float(each.sum())
@@ -189,9 +205,14 @@ def _sums(
     yield shift, total, weight, count, squared
 
 
-def _product(block: Array, weights: Float64 | None, shift: Float64, scratch: Float64) -> Float64:
+def _product(
+    block: Array, weights: Float64 | None, shift: Float64, scratch: Float64, unit: bool
+) -> Float64:
     values = scratch[: len(block)]
-    if shift.any():
+    if unit:
+        np.divide(block, row_lengths(block)[:, np.newaxis], out=values[:, :-1])
+        values[:, :-1] -= shift
+    elif shift.any():
         np.subtract(block, shift, out=values[:, :-1], casting="same_kind")
     else:
         values[:, :-1] = block  # a third of the time of a subtraction

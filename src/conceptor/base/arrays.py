@@ -20,6 +20,8 @@ Float64 = np.ndarray[Any, np.dtype[np.float64]]
 _BLOCK_BYTES = 8 << 20
 # With fewer rows, the n x n work after each block would cost more than the block's own product.
 _BLOCK_ROWS = 1024
+# Squares of lengths between this and its inverse have lost nothing.
+_SMALL_SQUARE = 1e-280
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
@@ -56,6 +58,25 @@ def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype in (np.float32, np.float16):
         return np.dtype(np.float32)
     return np.dtype(np.float64)
+
+
+def row_lengths(X: Array) -> Float64:
+    """Return the length of each row, and 1 for a row of zeros, so that rows can be divided by it.
+
+    Rows whose squares leave the range of floating point are scaled first.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+        lengths: Float64 = np.sqrt(squares)
+        extreme = ~((squares > _SMALL_SQUARE) & (squares < 1 / _SMALL_SQUARE))
+        if extreme.any():
+            rows = X[extreme].astype(np.float64)
+            largest = np.abs(rows).max(axis=1)
+            scale = np.where(largest > 0, largest, 1.0)
+            rows /= scale[:, np.newaxis]
+            lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            lengths[lengths == 0] = 1.0
+    return lengths
 
 
 def block_slices(rows: int, columns: int) -> Iterator[slice]:

@@ -58,12 +58,12 @@ class RowWeights:
         taken, weights = self.weights.shares(rows.words, before)
         weights = weights if rows.weights is None else rows.weights
         if taken is None:
-            return Moments.from_vectors(rows.vectors, weights)
+            return Moments.from_vectors(rows.vectors, weights, unit=self.weights.unit)
         if not len(taken):
             return None
         if rows.weights is not None:
             weights = rows.weights[taken]
-        return Moments.from_vectors(rows.vectors[taken], weights)
+        return Moments.from_vectors(rows.vectors[taken], weights, unit=self.weights.unit)
 
 
 class PartialSum(NamedTuple):

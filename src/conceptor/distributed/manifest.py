@@ -28,7 +28,7 @@ _HEAD_BYTES = 4096
 
 def digest(map_: AffineMap) -> str:
     """Return a hash of the map's numbers."""
-    hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}".encode())
+    hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}{' unit' if map_.unit else ''}".encode())
     for part in (map_.matrix, map_.offset, map_.bias):
         hashed.update(part.astype("<f8").tobytes())
     return hashed.hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from conceptor.algebra.affine_map import AffineMap
@@ -101,6 +102,8 @@ def _single_recipe(method: str | Recipe | LexiconRecipe) -> Recipe:
         raise InvalidInputError(
             f"{method}: only single spectral methods work on shards; choose one, such as cn"
         )
+    if chain[0].swaps:
+        raise InvalidInputError(f"{method} is not one map for all words, as shards need")
     return chain[0]
 
 
@@ -108,16 +111,18 @@ def _weights(
     recipe: Recipe, shards: Sequence[Shard], weights: str | None, vocabulary: str | None
 ) -> RowWeights:
     """Choose the row weights; a column, or ranks across all shards, only if requested."""
-    if weights is not None and weights.startswith(COLUMN):
-        return RowWeights.parse(weights, vocabulary)
     words = _first_words(shards[0])
-    if not words and weights is None:
-        return RowWeights.parse("uniform", vocabulary)
-    return RowWeights(
-        choose_weights(
-            recipe.words, lambda: words, weights=weights, vocabulary=vocabulary, ranked=False
+    if weights is not None and weights.startswith(COLUMN):
+        chosen = RowWeights.parse(weights, vocabulary)
+    elif not words and weights is None:
+        chosen = RowWeights.parse("uniform", vocabulary)
+    else:
+        chosen = RowWeights(
+            choose_weights(
+                recipe.words, lambda: words, weights=weights, vocabulary=vocabulary, ranked=False
+            )
         )
-    )
+    return replace(chosen, weights=replace(chosen.weights, unit=recipe.unit))
 
 
 def _first_words(shard: Shard) -> list[str]:
