@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.moments import Moments
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Lexicon
+    from conceptor.lexicon.fitting import LexiconMethod
     from conceptor.vectors.chunks import Chunks, Transform, Vectors
     from conceptor.vectors.table import WordVectors
     from conceptor.weights import Weights

@@ -245,6 +245,35 @@ def test_phi_is_the_conceptor_at_another_aperture(R, aperture, gamma) -> None:
     assert adapted.aperture == aperture * gamma
 
 
+@given(C=any_conceptor, p=factors, q=factors)
+def test_a_power_is_that_of_the_matrix_and_powers_multiply(C, p, q) -> None:
+    values, vectors = np.linalg.eigh(C.matrix)
+    values = np.where(values > 1e-9, values, 0.0)  # a small power would blow rounding up
+    expected = (vectors * values**p) @ vectors.T
+    assert C.power(p).matrix == pytest.approx(expected, abs=1e-6)
+    assert close(C.power(p).power(q), C.power(p * q))
+    assert close(C.power(1.0), C)
+
+
+@given(pair=conceptor_tuples(2), p=st.floats(0.05, 1.0))
+def test_powers_up_to_one_keep_the_order(pair, p) -> None:
+    """Löwner & Heinz."""
+    C, B = pair
+    assert (C & B).power(p) <= C.power(p)
+    assert C.power(p) <= (C | B).power(p)
+
+
+@given(R=dimensions.flatmap(second_moments), aperture=apertures)
+def test_after_the_root_of_the_negation_directions_are_level_and_in_order(R, aperture) -> None:
+    """λ becomes λ / (1 + α² λ): below α⁻², and the stronger never the weaker."""
+    values, vectors = np.linalg.eigh(R)
+    values = np.maximum(values, 0)
+    root = (~Conceptor.from_second_moment(R, aperture)).power(0.5).matrix
+    after = np.diag(vectors.T @ root @ R @ root @ vectors)
+    assert after == pytest.approx(values / (1 + aperture**2 * values), rel=1e-6, abs=1e-9)
+    assert (after <= aperture**-2 * (1 + 1e-9)).all()
+
+
 @given(C=any_conceptor)
 def test_phi_at_its_ends(C) -> None:
     s = C.singular_values

@@ -37,6 +37,7 @@ class Conceptor:
     ``C & B``                 AND: ``(C⁻¹ + B⁻¹ − I)⁻¹``, what both describe
     ``C | B``                 OR: ``~(~C & ~B)``; at one aperture the conceptor of R_C + R_B
     ``C.phi(γ)``              aperture adaptation: C(R, α) becomes C(R, γα)
+    ``C.power(p)``            the matrix power ``C^p``; ``(~C).power(0.5)`` is what `cn` applies
     ``C <= B``                abstraction: B − C is positive semidefinite
     ``C.quota``               share of the space C claims, ``tr C / n``
     ``C.similarity(B)``       ``tr(CB) / (‖C‖ ‖B‖)``
@@ -46,6 +47,9 @@ class Conceptor:
     Commutativity, associativity, De Morgan's laws and double negation hold. Three laws of
     Boolean logic do *not*: idempotence (``C | C`` is ``C.phi(√2)``, ``C & C`` is
     ``C.phi(1/√2)``), absorption, and distributivity; they hold for hard projections only.
+    Powers make a conceptor of a conceptor, ``C.power(p).power(q)`` is ``C.power(p q)``, and
+    those up to 1 keep the order (``C <= B`` gives ``C.power(p) <= B.power(p)``); but they do not
+    pass through NOT, AND and OR: the root of a negation is not the negation of a root.
     ``<=`` is a partial order, up to a tolerance of 1e-8 on the eigenvalues: of two conceptors
     often neither is ``<=`` the other.
 
@@ -170,6 +174,18 @@ class Conceptor:
         if aperture is not None and np.isnan(aperture):
             aperture = None
         return type(self)(odds, self.vectors, aperture)
+
+    def power(self, exponent: float) -> Self:
+        """Return the matrix power ``C^p``, p ≥ 0, as a conceptor.
+
+        p < 1 brings the singular values nearer to 1, p > 1 nearer to 0; 0 and 1 stay.
+        """
+        exponent = _as_factor(exponent, "exponent")
+        # s^p / (1 − s^p) with log s = −log(1 + 1/odds), free of cancellation at either end.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            odds = 1 / np.expm1(exponent * np.log1p(1 / self.odds))
+        settled = (self.odds == 0) | np.isinf(self.odds)
+        return type(self)(np.where(settled, self.odds, odds), self.vectors)
 
     def similarity(self, other: Conceptor) -> float:
         """Return ``tr(CB) / (‖C‖_F ‖B‖_F)``: 1 for multiples of each other, 0 for disjoint.
