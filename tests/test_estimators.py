@@ -60,15 +60,21 @@ def test_cn_is_the_closed_form_of_the_paper(vectors) -> None:
     for aperture in (0.3, 2.0, 9.0):
         C = R @ np.linalg.inv(R + aperture**-2 * np.eye(12))
         expected = vectors @ (np.eye(12) - C).T
-        assert np.allclose(ConceptorNegation(aperture).fit_transform(vectors), expected)
+        assert np.allclose(
+            ConceptorNegation(aperture, power=1, unit=False).fit_transform(vectors), expected
+        )
 
 
 def test_cn_at_its_ends(vectors) -> None:
-    assert np.allclose(ConceptorNegation(0).fit_transform(vectors), vectors, atol=1e-12)
-    assert np.abs(ConceptorNegation(np.inf).fit_transform(vectors)).max() < 1e-12
+    assert np.allclose(
+        ConceptorNegation(0, power=1, unit=False).fit_transform(vectors), vectors, atol=1e-12
+    )
+    assert (
+        np.abs(ConceptorNegation(np.inf, power=1, unit=False).fit_transform(vectors)).max() < 1e-12
+    )
     flat = vectors.copy()
     flat[:, 3:] = 0
-    beyond = ConceptorNegation(np.inf).fit(flat).transform(vectors)
+    beyond = ConceptorNegation(np.inf, power=1, unit=False).fit(flat).transform(vectors)
     assert np.allclose(beyond, np.c_[np.zeros((500, 3)), vectors[:, 3:]])
 
 
@@ -76,9 +82,11 @@ def test_cn_at_its_ends(vectors) -> None:
 def test_cn_turns_and_scales_with_the_vectors(seed, aperture, scale) -> None:
     X = np.random.default_rng(seed).standard_normal((40, 5)) * [5, 2, 1, 0.5, 0]
     Q = rotation(5, seed)
-    plain = ConceptorNegation(aperture).fit_transform(X)
-    assert np.allclose(ConceptorNegation(aperture).fit_transform(X @ Q), plain @ Q, atol=1e-8)
-    scaled = ConceptorNegation(aperture / scale).fit_transform(X * scale)
+    plain = ConceptorNegation(aperture, power=1, unit=False).fit_transform(X)
+    assert np.allclose(
+        ConceptorNegation(aperture, power=1, unit=False).fit_transform(X @ Q), plain @ Q, atol=1e-8
+    )
+    scaled = ConceptorNegation(aperture / scale, power=1, unit=False).fit_transform(X * scale)
     assert np.allclose(scaled, plain * scale, atol=1e-8 * scale)
 
 
@@ -87,11 +95,14 @@ def test_cn_on_pmi_vectors_weighs_singular_vectors(rng) -> None:
     theta, d, _ = np.linalg.svd(rng.standard_normal((60, 9)), full_matrices=False)
     aperture = 0.7
     weights = 60 * aperture**-2 / (d**2 + 60 * aperture**-2)
-    assert np.allclose(ConceptorNegation(aperture).fit_transform(theta * d), theta * d * weights)
+    assert np.allclose(
+        ConceptorNegation(aperture, power=1, unit=False).fit_transform(theta * d),
+        theta * d * weights,
+    )
 
 
 def test_cn_negates_its_conceptor(vectors) -> None:
-    cn = ConceptorNegation(2.0).fit(vectors)
+    cn = ConceptorNegation(2.0, power=1, unit=False).fit(vectors)
     assert np.allclose(cn.map_.matrix, (~Conceptor.from_vectors(vectors, 2.0)).matrix)
     assert np.allclose(cn.conceptor_.matrix, np.eye(12) - cn.map_.matrix)
     assert cn.conceptor_.aperture == 2.0
@@ -156,7 +167,7 @@ def test_hsr_is_a_ridge_regression_on_function_words(vectors) -> None:
     expected = others - regression.predict(function_words.T).T
     hsr = HalfSiblingRegression(ridge=7.0).fit(function_words)
     assert np.allclose(hsr.transform(others), expected)
-    as_cn = ConceptorNegation(np.sqrt(30 / 7.0)).fit(function_words)
+    as_cn = ConceptorNegation(np.sqrt(30 / 7.0), power=1, unit=False).fit(function_words)
     assert np.allclose(hsr.map_.matrix, as_cn.map_.matrix)
 
 
@@ -186,8 +197,10 @@ def test_a_stream_gives_what_one_fit_gives(estimator, vectors, rng) -> None:
     stream = clone(estimator)
     for part in np.array_split(np.arange(500), 7):
         stream.partial_fit(vectors[part], sample_weight=w[part])
+    unit = estimator.recipe.unit
     merged = clone(estimator).fit_moments(
-        Moments.from_vectors(vectors[200:], w[200:]) + Moments.from_vectors(vectors[:200], w[:200])
+        Moments.from_vectors(vectors[200:], w[200:], unit=unit)
+        + Moments.from_vectors(vectors[:200], w[:200], unit=unit)
     )
     for other in (stream, merged):
         assert np.allclose(other.map_.matrix, whole.map_.matrix, atol=1e-9)
@@ -208,7 +221,7 @@ def test_a_stream_may_go_on_after_use(estimator, vectors) -> None:
 def test_fit_forgets_and_parameters_wait_for_the_next_fit(estimator, vectors) -> None:
     twice = clone(estimator).fit(vectors[:50] * 3).fit(vectors)
     assert np.array_equal(twice.map_.matrix, clone(estimator).fit(vectors).map_.matrix)
-    cn = ConceptorNegation(2.0).fit(vectors)
+    cn = ConceptorNegation(2.0, power=1, unit=False).fit(vectors)
     before = cn.transform(vectors)
     cn.set_params(aperture=9.0)
     assert np.array_equal(cn.transform(vectors), before)
@@ -267,7 +280,12 @@ def test_pickling_naming_and_pipelines(estimator, vectors) -> None:
 
 @pytest.mark.parametrize(
     "estimator",
-    [ConceptorNegation(2.0), EigenvalueWeighting(0.25), Whitening(), AllButTheTop(0)],
+    [
+        ConceptorNegation(2.0, power=1, unit=False),
+        EigenvalueWeighting(0.25),
+        Whitening(),
+        AllButTheTop(0),
+    ],
     ids=repr,
 )
 def test_what_can_be_undone_is(estimator, vectors) -> None:
@@ -275,7 +293,9 @@ def test_what_can_be_undone_is(estimator, vectors) -> None:
     assert np.allclose(fitted.inverse_transform(fitted.transform(vectors)), vectors, atol=1e-8)
 
 
-@pytest.mark.parametrize("estimator", [AllButTheTop(2), PPA(), ConceptorNegation(np.inf)], ids=repr)
+@pytest.mark.parametrize(
+    "estimator", [AllButTheTop(2), PPA(), ConceptorNegation(np.inf, power=1, unit=False)], ids=repr
+)
 def test_what_cannot_be_undone_says_so(estimator, vectors) -> None:
     fitted = clone(estimator).fit(vectors)
     with pytest.raises(InvalidInputError, match="no inverse"):

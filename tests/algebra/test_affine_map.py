@@ -44,9 +44,35 @@ def test_composition_is_one_after_the_other(maps, seed) -> None:
 
 
 def test_inverse_undoes_and_composes_to_the_identity(vectors) -> None:
-    f = ConceptorNegation(2.0).fit(vectors).map_ @ AffineMap(np.eye(12), np.arange(12.0))
+    f = ConceptorNegation(2.0, unit=False).fit(vectors).map_ @ AffineMap(
+        np.eye(12), np.arange(12.0)
+    )
     assert np.allclose(f.inverse()(f(vectors)), vectors, atol=1e-9)
     assert np.allclose((f @ f.inverse()).matrix, np.eye(12), atol=1e-9)
+
+
+def test_a_map_may_bring_vectors_to_length_one_first(tmp_path, vectors, rng) -> None:
+    rows = np.vstack([vectors * rng.uniform(1e-3, 1e3, size=(len(vectors), 1)), np.zeros((1, 12))])
+    plain = AffineMap(rng.normal(size=(12, 5)), rng.normal(size=12), rng.normal(size=5))
+    unit = AffineMap(plain.matrix, plain.offset, plain.bias, unit=True)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = plain(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
+    assert np.allclose(unit(rows), expected)
+    assert np.allclose(unit(rows[3]), expected[3])
+    assert np.allclose(unit(rows.astype(np.float32)), expected, atol=1e-5)
+    unit.save(tmp_path / "map")
+    assert np.array_equal(AffineMap.load(tmp_path / "map")(rows), unit(rows))
+    after = AffineMap(rng.normal(size=(5, 3)))
+    assert np.allclose((unit @ after)(rows), after(unit(rows)))
+    for lost in (lambda: after @ AffineMap(np.eye(3), unit=True), unit.inverse):
+        with pytest.raises(InvalidInputError, match="length 1"):
+            lost()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e170, 1e300])
+def test_lengths_beyond_the_range_of_squares(scale) -> None:
+    found = AffineMap(np.eye(2), unit=True)(np.array([[3.0, 4.0], [0.0, 0.0]]) * scale)
+    assert np.allclose(found, [[0.6, 0.8], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +142,7 @@ def test_provenance_says_where_a_map_comes_from(tmp_path, vectors) -> None:
     ConceptorNegation(aperture=np.float32(2)).fit(vectors).map_.save(tmp_path / "m")
     map_ = AffineMap.load(tmp_path / "m")
     assert map_.provenance["method"] == "cn"
-    assert map_.provenance["parameters"] == {"aperture": 2.0}
+    assert map_.provenance["parameters"] == {"aperture": 2.0, "power": 0.5}
     assert (map_.provenance["count"], map_.provenance["dimension"]) == (500, 12)
     assert map_.provenance["library"].startswith("conceptor ")
     assert repr(map_) == "AffineMap(12 -> 12, method=cn)"

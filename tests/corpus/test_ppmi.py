@@ -85,7 +85,7 @@ def test_negated_conceptor_of_pmi_vectors_is_the_papers_closed_form(real):
     E = real.singular_vectors_ * real.singular_values_
     squares = real.singular_values_**2
     for aperture in (0.05, 0.5, 2.0):
-        negated = ConceptorNegation(aperture=aperture).fit_transform(E)
+        negated = ConceptorNegation(aperture, power=1, unit=False).fit_transform(E)
         threshold = len(E) * aperture**-2
         expected = E * (threshold / (squares + threshold))
         np.testing.assert_allclose(negated, expected, atol=2e-5 * np.abs(expected).max())
