@@ -61,28 +61,31 @@ class Neighbours:
         rows = vectors.rows(listed)
         known = ((word, row) for word, row in zip(listed, rows, strict=True) if row >= 0)
         place = {word: int(vectors.places[row]) for word, row in known}
-        right = {
-            i: {place[other] for other in self.synonyms[word] if other in place}
-            for i, word in enumerate(listed)
-            if place.get(word, _QUERIES_AMONG) < _QUERIES_AMONG
-        }
-        asked = np.array([i for i, found in right.items() if found][:QUERIES], dtype=np.intp)
+        right: dict[int, set[int]] = {}
+        for i, word in enumerate(listed):
+            if place.get(word, _QUERIES_AMONG) < _QUERIES_AMONG:
+                found = {place[other] for other in self.synonyms[word] if other in place}
+                if found:
+                    right[i] = found
+            if len(right) == QUERIES:
+                break
+        asked = np.array(list(right), dtype=np.intp)
         # The word itself is its own nearest.
         nearest = Nearest(vectors.vectors[rows[asked]], NEAREST + 1, among=self.among)
 
         def outcome() -> Outcome:
             own = vectors.places[rows[asked]]
-            found = _without(nearest.rows, own)
+            near = _without(nearest.rows, own)
             scores = np.array(
                 [
                     len(right[i].intersection(places)) / min(NEAREST, len(right[i]))
-                    for i, places in zip(asked.tolist(), found.tolist(), strict=True)
+                    for i, places in zip(asked.tolist(), near.tolist(), strict=True)
                 ]
             )
             # Resamples draw from the whole list, so that they are the same for all vectors.
             kept = np.zeros(len(listed), dtype=np.bool_)
             kept[asked] = True
-            far = "" if self.among else _describe(found[found >= 0])
+            far = "" if self.among else _describe(near[near >= 0])
             return Outcome(
                 self.task,
                 self.dataset,

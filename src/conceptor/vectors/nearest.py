@@ -98,14 +98,14 @@ class Nearest:
 
     def take(self, found: Candidates) -> None:
         """Keep the best of what is there and what was found."""
-        q = np.arange(len(self.scores))
-        query = np.concatenate([np.repeat(q, self._k), found.query])
-        row = np.concatenate([self.rows.ravel(), found.row])
-        score = np.concatenate([self.scores.ravel(), found.score])
+        some = np.unique(found.query)  # soon few queries find anything better
+        query = np.concatenate([np.repeat(some, self._k), found.query])
+        row = np.concatenate([self.rows[some].ravel(), found.row])
+        score = np.concatenate([self.scores[some].ravel(), found.score])
         order = np.lexsort((row, -score, query))
-        starts = np.searchsorted(query[order], q)
+        starts = np.searchsorted(query[order], some)
         best = order[starts[:, None] + np.arange(self._k)]
-        self.rows, self.scores = row[best], score[best]
+        self.rows[some], self.scores[some] = row[best], score[best]
 
 
 class Contest:
