@@ -208,7 +208,7 @@ def compare(
         write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
-        notes = list(comparison.notes)
+        notes = [*comparison.notes, *comparison.summary]
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes

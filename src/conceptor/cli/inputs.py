@@ -157,20 +157,22 @@ def load_benchmarks(
     *,
     offline: bool,
     kmeans: str,
-    extras: bool = True,
+    more: bool = True,
 ) -> Battery:
-    """Load the benchmarks and report missing ones; raise if none is left."""
-    from conceptor.evaluation import PAPER_FAMILIES, Battery, load_battery
+    """Load the benchmarks and report missing ones; raise if none is left.
+
+    `more` is for benchmarks beyond the paper's if the user asks for none.
+    """
+    from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, load_battery
     from conceptor.evaluation.categorization import KMeansStart
 
     start = parse_choice(KMeansStart, kmeans, "--kmeans")
-    families = PAPER_FAMILIES if tasks is None else split_list(tasks)
+    if tasks is None:
+        families = None if more else PAPER_FAMILIES
+    else:
+        families = FAMILIES if tasks == "all" else split_list(tasks)
     with download_progress() as progress:
         battery = load_battery(families, data, start=start, offline=offline, progress=progress)
-        if battery.missing and tasks is None and extras:
-            # Analogies come with the demo extra, so that there is more to see without a network.
-            more = load_battery(["analogy"], data, offline=True)
-            battery = Battery([*battery.tasks, *more.tasks], battery.missing)
     if battery.missing:
         why = next(iter(battery.missing.values()))
         typer.echo(

@@ -154,8 +154,9 @@ Column = Annotated[
 Tasks = Annotated[
     str | None,
     typer.Option(
-        help="Comma-separated list of similarity, sts, categorization, analogy, sts-b.  "
-        "\\[default: the first three]"
+        help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
+        "retrieval, classification, sts-b; or [b]all[/b].  \\[default: the first three, and of the "
+        "next three what is at hand]"
     ),
 ]
 Missing = Annotated[

@@ -68,7 +68,7 @@ def reproduce(
     from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
-    battery = load_benchmarks(None, data, offline=offline, kmeans="categories", extras=False)
+    battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
     epochs = TrackerOptions().epochs
     with (
         print_warnings(FewWordsWarning),

@@ -10,7 +10,7 @@ from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
 from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.progress import Progress, silent
-from conceptor.evaluation import PAPER_FAMILIES, Battery, Evaluation, Missing, load_battery
+from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors.chunks import as_vectors, vectors_name
@@ -133,6 +133,25 @@ class Comparison:
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
     @property
+    def summary(self) -> list[str]:
+        """What each method gains and loses, in words; beyond its interval, or else level."""
+        lines = []
+        by_family = {family: self.gains(family) for family in self.families}
+        for method in self.methods:
+            found: dict[str, list[str]] = {"gains": [], "loses": [], "level on": []}
+            for family, gains in by_family.items():
+                if method in gains:
+                    gain = gains[method]
+                    kind = "gains" if gain.low > 0 else "loses" if gain.high < 0 else "level on"
+                    amount = "" if kind == "level on" else f" {abs(gain.difference):.1f}"
+                    found[kind].append(f"{family}{amount}")
+            parts = [f"{kind} {', '.join(what)}" for kind, what in found.items() if what]
+            if parts:
+                against = self.baselines.get(method, self.baseline)
+                lines.append(f"{method} against {against}: {'; '.join(parts)}")
+        return lines
+
+    @property
     def families(self) -> list[str]:
         """The tasks that were run, in order."""
         return next(iter(self.evaluations.values())).families
@@ -143,6 +162,7 @@ class Comparison:
         return {
             "vectors": self.vectors,
             "notes": list(self.notes),
+            "summary": self.summary,
             "methods": [
                 {
                     "name": name,
@@ -163,7 +183,7 @@ class Comparison:
 def compare(
     vectors: object,
     methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]] = DEFAULT_METHODS,
-    tasks: Iterable[str] | Battery = PAPER_FAMILIES,
+    tasks: Iterable[str] | Battery | None = None,
     options: FitOptions | None = None,
     *,
     name: str | None = None,
@@ -183,7 +203,7 @@ def compare(
         From `original` and `conceptor.algebra.methods.METHODS`; `a+b` applies b after a. Chains
         and lexicon methods take further passes over the vectors.
     tasks : names from `conceptor.evaluation.FAMILIES`, or a Battery
-        A battery loaded once can serve many comparisons.
+        As in `conceptor.evaluation.evaluate`. A battery loaded once can serve many comparisons.
     options : FitOptions, optional
         Word weights, the vocabulary to fit on, and the lexicon.
     name, missing

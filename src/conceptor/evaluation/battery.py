@@ -44,6 +44,8 @@ FAMILIES = (
     "classification",
     "sts-b",
 )
+# Run by default where their files are at hand, beside the paper's, which are downloaded.
+MORE_FAMILIES = ("neighbours", "analogy", "retrieval")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class Battery:
 
 def evaluate(
     vectors: object,
-    tasks: Iterable[str] | Battery = PAPER_FAMILIES,
+    tasks: Iterable[str] | Battery | None = None,
     *,
     name: str | None = None,
     missing: Missing | str = Missing.SKIP,
@@ -117,6 +119,7 @@ def evaluate(
     vectors : path, WordVectors, (words, array), mapping or gensim KeyedVectors
         The vectors to score; only the words in the benchmarks are kept in memory.
     tasks : names from `FAMILIES`, or a Battery
+        By default those of the paper, and of the others all but classification that are at hand.
         A battery loaded once can score many sets of vectors.
     name : str
         Name of the vectors in the result; by default the path.
@@ -143,14 +146,21 @@ def evaluate(
 
 
 def load_battery(
-    families: Iterable[str] = PAPER_FAMILIES,
+    families: Iterable[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     *,
     start: categorization.KMeansStart = categorization.KMeansStart.CATEGORIES,
     offline: bool = False,
     progress: datasets.Bars | None = None,
 ) -> Battery:
-    """Read the benchmarks of these families, downloading their files if necessary."""
+    """Read the benchmarks of these families, downloading their files if necessary.
+
+    By default those of the paper, and `MORE_FAMILIES` as far as their files are at hand.
+    """
+    if families is None:
+        paper = load_battery(PAPER_FAMILIES, data, start=start, offline=offline, progress=progress)
+        more = load_battery(MORE_FAMILIES, data, offline=True)
+        return Battery([*paper.tasks, *more.tasks], paper.missing)
     wanted = list(dict.fromkeys(families))
     unknown = [family for family in wanted if family not in FAMILIES]
     if unknown or not wanted:
