@@ -27,18 +27,6 @@ _ARGUMENT = re.compile(
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
 
-__all__ = [
-    "check_json_output",
-    "check_one_format",
-    "check_outputs",
-    "print_warnings",
-    "show_tables",
-    "to_json",
-    "warn",
-    "with_flags",
-    "write_output",
-]
-
 
 def check_outputs(
     outputs: Iterable[str | Path | None],

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.training import Epoch
     from conceptor.dialogue.trials import Job, Watch
 
-__all__ = ["download_progress", "training_progress"]
-
 
 class DownloadBar:
     """The bar of one file, with the methods that pooch calls."""

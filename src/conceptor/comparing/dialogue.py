@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.woz import Corpus
     from conceptor.fitting import FitOptions
 
-__all__ = [
-    "RANDOM",
-    "FewWordsWarning",
-    "MethodEmbeddings",
-    "compare_dialogue",
-    "embed_corpus",
-    "validate_methods",
-    "validate_slots",
-]
-
 RANDOM = "random"
 # Below this share of the words spoken, a tracker sees too many random vectors.
 ENOUGH = 0.9

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.trials import Watch
     from conceptor.evaluation import Battery
 
-__all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
-
 # The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")

@@ -40,19 +40,6 @@ if TYPE_CHECKING:
     # Makes a progress bar for a file.
     Bars = Callable[["DataFile"], Bar]
 
-__all__ = [
-    "DataFile",
-    "MissingDataError",
-    "Origin",
-    "data_file",
-    "demo_vectors",
-    "fetch",
-    "find",
-    "gather",
-    "registry",
-    "verify",
-]
-
 DEFAULT_URL = "https://raw.githubusercontent.com"
 
 

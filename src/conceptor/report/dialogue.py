@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.study import Study
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["dialogue_tables", "verdict"]
-
 STRING_MATCH = "string match"
 
 

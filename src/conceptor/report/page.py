@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from conceptor.comparing.words import Comparison
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["page"]
-
 _STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1c1e21, #e4e6eb); --faint: light-dark(#6b7280,
 #9ca3af); --line: light-dark(#d6d9de, #3d4148); --gain: light-dark(#0f766e, #2dd4bf);

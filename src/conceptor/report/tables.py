@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation import Evaluation, Row
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["Cell", "Table", "comparison_tables", "evaluation_tables", "markdown", "rich_table"]
-
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
     "sts": "Semantic textual similarity (Pearson × 100)",
