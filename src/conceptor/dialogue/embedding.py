@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.woz import Corpus
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Coverage", "Embedding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -112,17 +110,6 @@ class Embedding:
 
     def coverage(self, corpus: Corpus) -> Coverage:
         """Return how much of a corpus these vectors cover."""
-        spoken = [
-            word
-            for part in (corpus.train, corpus.validate, corpus.test)
-            for dialogue in part
-            for turn in dialogue
-            for word in turn.tokens
-        ]
-        types = corpus.words
-        return Coverage(
-            sum(word in self for word in types),
-            len(types),
-            sum(word in self for word in spoken),
-            len(spoken),
-        )
+        types, spoken = corpus.words, corpus.spoken
+        known = [sum(word in self for word in words) for words in (types, spoken)]
+        return Coverage(known[0], len(types), known[1], len(spoken))

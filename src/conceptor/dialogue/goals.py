@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from conceptor.dialogue.woz import Corpus, Dialogue, Turn
 
-__all__ = ["JOINT", "GoalAccuracy", "goal_accuracies", "string_match"]
-
 JOINT = "joint"
 
 
@@ -51,14 +49,13 @@ def goal_accuracies(
         slot: [_goal(turn, slot) == value for turn, value in zip(turns, values, strict=True)]
         for slot, values in states.items()
     }
-    found = {}
-    for slot, hits in right.items():
-        counted = [hit for turn, hit in zip(turns, hits, strict=True) if _goal(turn, slot)]
-        found[slot] = GoalAccuracy(sum(counted), len(counted))
+    counted = {
+        slot: [hit for turn, hit in zip(turns, hits, strict=True) if _goal(turn, slot)]
+        for slot, hits in right.items()
+    }
     if set(states) == set(SLOTS):
-        together = [all(hits) for hits in zip(*right.values(), strict=True)]
-        found[JOINT] = GoalAccuracy(sum(together), len(together))
-    return found
+        counted[JOINT] = [all(hits) for hits in zip(*right.values(), strict=True)]
+    return {goal: GoalAccuracy(sum(hits), len(hits)) for goal, hits in counted.items()}
 
 
 def _goal(turn: Turn, slot: str) -> str | None:

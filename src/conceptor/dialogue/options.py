@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from conceptor.base.errors import InvalidInputError
 
-__all__ = ["Confirm", "Initialization", "TrackerOptions", "Update"]
-
 
 class Update(StrEnum):
     """How a turn's scores y and the belief b before it are combined into the next belief.

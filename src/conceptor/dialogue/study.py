@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.trials import Trial
     from conceptor.dialogue.woz import Corpus
 
-__all__ = ["Run", "Study"]
-
 
 @dataclass(frozen=True)
 class Run:
@@ -52,10 +50,6 @@ class Run:
             sum(trial.seconds for trial in trials),
             {trial.slot: [asdict(epoch) for epoch in trial.curve] for trial in trials},
         )
-
-    def history(self) -> dict[str, Any]:
-        """Return training time and learning curves, for JSON."""
-        return {"seconds": round(self.seconds, 1), "curves": dict(self.curves)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,35 +141,31 @@ class Study:
 
     def to_dict(self, *, history: bool = True) -> dict[str, Any]:
         """Return the JSON form, with or without times and curves."""
-        return {
+        methods = []
+        for method, runs in self.runs.items():
+            entry: dict[str, Any] = {
+                "name": method,
+                "mean": {goal: self.mean(method, goal) for goal in self.goals},
+                "deviation": {goal: self.deviation(method, goal) for goal in self.goals},
+                f"over {self.methods[0]}": {
+                    goal: asdict(found)
+                    for goal in self.goals
+                    if (found := self.difference(method, goal)) is not None
+                },
+                "runs": [],
+            }
+            for seed, run in runs.items():
+                counts = {"seed": seed, "accuracies": _counts(run.accuracies), "kept": run.kept}
+                times = {"seconds": round(run.seconds, 1), "curves": run.curves}
+                entry["runs"].append(counts | (times if history else {}))
+            methods.append(entry)
+        study: dict[str, Any] = {
             "vectors": self.vectors,
-            "notes": list(self.notes),
+            "notes": self.notes,
             "string match": _counts(self.string_match),
-            "methods": [
-                {
-                    "name": method,
-                    "mean": jsonable({goal: self.mean(method, goal) for goal in self.goals}),
-                    "deviation": jsonable(
-                        {goal: self.deviation(method, goal) for goal in self.goals}
-                    ),
-                    f"over {self.methods[0]}": {
-                        goal: jsonable(asdict(found))
-                        for goal in self.goals
-                        if (found := self.difference(method, goal)) is not None
-                    },
-                    "runs": [
-                        {
-                            "seed": seed,
-                            "accuracies": _counts(run.accuracies),
-                            "kept": dict(run.kept),
-                            **(run.history() if history else {}),
-                        }
-                        for seed, run in runs.items()
-                    ],
-                }
-                for method, runs in self.runs.items()
-            ],
+            "methods": methods,
         }
+        return dict(jsonable(study))
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Study:
@@ -195,11 +185,8 @@ class Study:
         return cls(found["vectors"], _accuracies(found["string match"]), runs, found["notes"])
 
 
-def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float | None]]:
-    return {
-        goal: jsonable(asdict(accuracy) | {"percent": accuracy.percent})
-        for goal, accuracy in found.items()
-    }
+def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float]]:
+    return {goal: asdict(each) | {"percent": each.percent} for goal, each in found.items()}
 
 
 def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, GoalAccuracy]:
