@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_lines
 
 Pair = tuple[str, str]
 Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
@@ -14,16 +14,8 @@ Pairs = str | os.PathLike[str] | Iterable[str | os.PathLike[str] | Pair]
 
 def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """Read one pair of words per line; a prefix `en_` on a word is dropped."""
-    if Path(path).is_dir():
-        raise InvalidInputError(f"{path}: is a directory, not a file of word pairs")
-    try:
-        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
-    except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file of word pairs") from None
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
     pairs = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in read_lines(path, "word pairs", "of word pairs"):
         words = line.split()
         if not words:
             continue
