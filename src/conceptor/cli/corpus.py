@@ -6,16 +6,13 @@ import json
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.output import check_outputs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from conceptor.cli.output import check_outputs, write_output
 
 
 class Tokens(StrEnum):
@@ -125,21 +122,8 @@ def train_ppmi(
         force=force,
     )
     if counts is not None:
-        _write_counts(counts, trained.counts)
-    seconds = time.perf_counter() - started
-    if as_json:
-        report = {"words": len(trained.words), "tokens": trained.tokens_, "seconds": seconds}
-        typer.echo(json.dumps(report))
-    else:
-        typer.echo(
-            f"{len(trained.words):,} words × {dimension} from {trained.tokens_:,} tokens in "
-            f"{seconds:.1f} s",
-            err=True,
-        )
-
-
-def _write_counts(path: Path, counts: Mapping[str, int]) -> None:
-    from conceptor.base.files import replace_atomically
-
-    with replace_atomically(path) as beside, beside.open("w", encoding="utf-8") as file:
-        file.writelines(f"{word} {count}\n" for word, count in counts.items())
+        write_output("".join(f"{word} {n}\n" for word, n in trained.counts.items()), counts)
+    words, read, seconds = len(trained.words), trained.tokens_, time.perf_counter() - started
+    report = json.dumps({"words": words, "tokens": read, "seconds": seconds})
+    line = f"{words:,} words × {dimension} from {read:,} tokens in {seconds:.1f} s"
+    typer.echo(report if as_json else line, err=not as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
+from conceptor.cli.output import write_json
 
 data_app = typer.Typer(
     help="List, download and verify the benchmark files.",
@@ -34,12 +34,11 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
 
     places = {file: find(file, data) for file in registry().values()}
     if as_json:
-        rows = [
-            asdict(file)
-            | {"found": str(place[0]) if place else None, "place": place[1] if place else None}
-            for file, place in places.items()
-        ]
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        rows = []
+        for file, place in places.items():
+            path, origin = place or (None, None)
+            rows.append(asdict(file) | {"found": path and str(path), "place": origin})
+        write_json(rows)
         return
     for file, place in places.items():
         where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")

@@ -17,17 +17,11 @@ from conceptor.cli.output import (
     check_outputs,
     print_warnings,
     show_tables,
-    to_json,
-    write_output,
+    write_json,
 )
 from conceptor.cli.progress import download_progress, training_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from conceptor.dialogue import Corpus, TrackerOptions
-    from conceptor.dialogue.saved import BeliefTracker
-    from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import Job, TrackerWeights
 
 
@@ -112,17 +106,19 @@ def dialogue(
       conceptor dialogue --interactive --load trackers/cn/0
     """
     from conceptor.algebra.methods import DEFAULT_METHODS
-    from conceptor.comparing.dialogue import require_torch, validate_methods, validate_slots
-    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing import dialogue as comparing
+    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update, load_corpus
+    from conceptor.fitting import FitOptions
 
     check_one_format(as_json, as_markdown)
     check_outputs([output], [vectors], plot)
-    require_torch()
+    comparing.require_torch()
+    from conceptor.dialogue.saved import BeliefTracker
+
     if load is not None:
         if not interactive:
             raise InvalidInputError("--load is only for --interactive; add that, or remove --load")
-        from conceptor.dialogue.saved import BeliefTracker
-
         converse(BeliefTracker.load(load))
         return
     options = TrackerOptions(
@@ -135,54 +131,12 @@ def dialogue(
         rate=rate,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
-    chosen = validate_methods(split_list(methods) if methods is not None else default)
+    chosen = comparing.validate_methods(split_list(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive uses one method; name one with --methods")
+    tracked = comparing.validate_slots(split_list(slots))
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
-    study, trackers = _train(
-        vectors,
-        chosen,
-        validate_slots(split_list(slots)),
-        1 if interactive else seeds,
-        options,
-        workers,
-        data,
-        offline=offline,
-    )
-    if save is not None:
-        for tracker in trackers:
-            tracker.save(save / tracker.provenance["method"] / str(tracker.provenance["seed"]))
-    if plot is not None:
-        from conceptor.report.plots import draw_learning
-
-        draw_learning(study, plot)
-    if interactive:
-        converse(trackers[0])
-    elif as_json:
-        write_output(to_json(study.to_dict()), output)
-    else:
-        from conceptor.report.dialogue import dialogue_tables
-
-        show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
-
-
-def _train(
-    vectors: Path | None,
-    methods: Sequence[str],
-    slots: Sequence[str],
-    seeds: int,
-    options: TrackerOptions,
-    workers: int | None,
-    data: Path | None,
-    *,
-    offline: bool,
-) -> tuple[Study, list[BeliefTracker]]:
-    from conceptor.base.progress import on_terminal
-    from conceptor.comparing.dialogue import FewWordsWarning, compare_dialogue
-    from conceptor.dialogue import load_corpus
-    from conceptor.fitting import FitOptions
-
     source = open_or_demo(vectors)
     with download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
@@ -193,17 +147,17 @@ def _train(
         weights.setdefault((job.method, job.seed), {})[job] = trained
 
     with (
-        print_warnings(FewWordsWarning),
+        print_warnings(comparing.FewWordsWarning),
         on_terminal() as progress,
-        training_progress(options.epochs) as watch,
+        training_progress(epochs) as watch,
     ):
-        study = compare_dialogue(
+        study = comparing.compare_dialogue(
             source,
             corpus,
-            methods,
+            chosen,
             FitOptions(data=data),
-            slots=slots,
-            seeds=seeds,
+            slots=tracked,
+            seeds=1 if interactive else seeds,
             options=options,
             workers=workers,
             name=str(vectors or DEMO),
@@ -211,19 +165,28 @@ def _train(
             watch=watch,
             keep=keep,
         )
-    return study, [_tracker(corpus, study.vectors, by_job, options) for by_job in weights.values()]
+    trackers = [
+        BeliefTracker.from_parts(
+            next(iter(by_job)).embedding,
+            corpus.values,
+            {job.slot: trained for job, trained in by_job.items()},
+            options,
+            {"vectors": study.vectors, "method": method, "seed": seed},
+        )
+        for (method, seed), by_job in weights.items()
+    ]
+    if save is not None:
+        for tracker in trackers:
+            tracker.save(save / tracker.provenance["method"] / str(tracker.provenance["seed"]))
+    if plot is not None:
+        from conceptor.report.plots import draw_learning
 
+        draw_learning(study, plot)
+    if interactive:
+        converse(trackers[0])
+    elif as_json:
+        write_json(study.to_dict(), output)
+    else:
+        from conceptor.report.dialogue import dialogue_tables
 
-def _tracker(
-    corpus: Corpus, vectors: str, weights: dict[Job, TrackerWeights], options: TrackerOptions
-) -> BeliefTracker:
-    from conceptor.dialogue.saved import BeliefTracker
-
-    first = next(iter(weights))
-    return BeliefTracker.from_parts(
-        first.embedding,
-        corpus.values,
-        {job.slot: trained for job, trained in weights.items()},
-        options,
-        {"vectors": vectors, "method": first.method, "seed": first.seed},
-    )
+        show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)

@@ -23,8 +23,8 @@ from conceptor.cli.output import (
     check_one_format,
     check_outputs,
     show_tables,
-    to_json,
     warn,
+    write_json,
     write_output,
 )
 
@@ -71,10 +71,9 @@ def evaluate(
     _warn_if_unused(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
-        write_output(to_json(found[0] if len(found) == 1 else found), output)
+        write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
-        by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
-        write_output(csv_text(by_name), output)
+        write_output(csv_text({found.vectors: found for found in evaluations}), output)
     else:
         show_tables(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
 
@@ -195,10 +194,8 @@ def compare(
                 progress=progress,
             )
     if as_json:
-        found = comparison.to_dict()
-        if by_sentence is not None:
-            found["sentences"] = by_sentence.to_dict()
-        write_output(to_json(found), output)
+        found = {} if by_sentence is None else {"sentences": by_sentence.to_dict()}
+        write_json(comparison.to_dict() | found, output)
     elif as_csv:
         more = {} if by_sentence is None else by_sentence.evaluations
         write_output(csv_text({**comparison.evaluations, **more}), output)

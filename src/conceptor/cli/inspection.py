@@ -1,4 +1,4 @@
-"""`inspect`: statistics of vectors, and whether post-processing will help."""
+"""`inspect`: statistics of vectors, and whether post-processing will help; `methods`: a list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo
-from conceptor.cli.output import check_outputs, to_json, warn
+from conceptor.cli.output import check_outputs, warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
@@ -51,7 +51,7 @@ def inspect(
     if plot is not None:
         found.draw(plot)
     if as_json:
-        typer.echo(to_json(found.to_dict()), nl=False)
+        write_json(found.to_dict())
     else:
         _show(found)
 
@@ -69,28 +69,41 @@ def _show(found: Inspection) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     for title in ("", "before", "after"):
         table.add_column(title, justify="left" if not title else "right")
-    sides = (found.before, found.after)
-    rows = {
-        "length: mean": [f"{side.norms[0]:.4g}" for side in sides],
-        "length: smallest to largest": [
-            f"{side.norms[1]:.4g} – {side.norms[2]:.4g}" for side in sides
-        ],
-        "leading eigenvalues, % of total": [_format_percent(side.eigenvalues) for side in sides],
-        "their correlation with log frequency": [_format_signed(side.frequency) for side in sides],
-        "partition ratio (Mu & Viswanath)": [f"{side.partition_ratio:.3g}" for side in sides],
-        "IsoScore": [f"{side.isoscore:.3f}" for side in sides],
-        "participation in running text": [f"{side.participation:.3f}" for side in sides],
-    }
-    for label, cells in rows.items():
-        table.add_row(label, *cells)
+    before, after = (
+        {
+            "length: mean": f"{side.norms[0]:.4g}",
+            "length: smallest to largest": f"{side.norms[1]:.4g} – {side.norms[2]:.4g}",
+            "leading eigenvalues, % of total": " ".join(
+                f"{100 * value:.1f}" for value in side.eigenvalues
+            ),
+            "their correlation with log frequency": " ".join(
+                f"{value:+.2f}" for value in side.frequency
+            )
+            or "unknown",
+            "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
+            "IsoScore": f"{side.isoscore:.3f}",
+            "participation in running text": f"{side.participation:.3f}",
+        }
+        for side in (found.before, found.after)
+    )
+    for label, cell in before.items():
+        table.add_row(label, cell, after[label])
     console.print(table)
     console.print(f"suggested aperture {found.aperture:.4g}, quota {found.quota:.3f}")
     console.print(found.advice, markup=False)
 
 
-def _format_percent(values: list[float]) -> str:
-    return " ".join(f"{100 * value:.1f}" for value in values)
+@app.command()
+def methods() -> None:
+    """List all methods with their descriptions and parameters.
 
+    Example: [b]conceptor methods[/b]
+    """
+    from conceptor.algebra.methods import METHODS, Recipe
 
-def _format_signed(values: list[float]) -> str:
-    return " ".join(f"{value:+.2f}" for value in values) or "unknown"
+    width = max(map(len, METHODS))
+    for name, recipe in METHODS.items():
+        typer.echo(f"{name:<{width}}  {recipe.description}")
+        if isinstance(recipe, Recipe) and recipe.parameters:
+            given = ", ".join(f"{key}={value}" for key, value in recipe.parameters.items())
+            typer.echo(f"{'':<{width}}  fitted on {recipe.words}; {given.replace('=None', '')}")

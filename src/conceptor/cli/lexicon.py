@@ -80,17 +80,8 @@ def counterfit(
         rows = read_chunks(opened, progress, "writing")
         words = write_chunks(rows, goal, opened.count, method.transform)
     warn(opened.findings.lines())
-    report = {
-        "words": words,
-        "changed": len(method.words_),
-        "pairs": getattr(method, "pairs_", None),
-        "seconds": time.perf_counter() - started,
-    }
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        typer.echo(
-            f"{words:,} words, {len(method.words_):,} of them changed, in "
-            f"{report['seconds']:.1f} s",
-            err=True,
-        )
+    changed, seconds = len(method.words_), time.perf_counter() - started
+    pairs = getattr(method, "pairs_", None)
+    report = {"words": words, "changed": changed, "pairs": pairs, "seconds": seconds}
+    line = f"{words:,} words, {changed:,} of them changed, in {seconds:.1f} s"
+    typer.echo(json.dumps(report) if as_json else line, err=not as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import open_or_demo, split_list
-from conceptor.cli.output import to_json, warn
+from conceptor.cli.output import warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.neighbours import Neighbour
@@ -79,11 +80,12 @@ def neighbors(
             progress=progress,
         )
     if as_json:
-        plain = {
-            method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-            for method, by_word in found.items()
-        }
-        typer.echo(to_json(plain), nl=False)
+        write_json(
+            {
+                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+                for method, by_word in found.items()
+            }
+        )
         return
     _show(found)
     warn(_remarks(found))
@@ -104,17 +106,15 @@ def _show(found: dict[str, dict[str, list[Neighbour]]]) -> None:
             table.add_column("rank", justify="right", style="dim")
         columns = [found[method][word] for method in found]
         first = {neighbour.word for neighbour in columns[0]}
-        for row in range(max(map(len, columns), default=0)):
-            cells: list[Text] = []
-            for near in columns:
-                if row >= len(near):
-                    cells += [Text(""), Text(""), Text("")]
+        for row in zip_longest(*columns):
+            cells: list[Text | str] = []
+            for one in row:
+                if one is None:
+                    cells += ["", "", ""]
                     continue
-                one = near[row]
                 # What the first method does not have stands out.
-                style = "" if one.word in first else "bold"
-                cells += [Text(one.word, style=style), Text(f"{one.score:.3f}")]
-                cells.append(Text(f"{one.rank + 1:,}"))
+                name = Text(one.word, style="" if one.word in first else "bold")
+                cells += [name, f"{one.score:.3f}", f"{one.rank + 1:,}"]
             table.add_row(*cells)
         console.print(table)
 

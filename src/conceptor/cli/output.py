@@ -66,11 +66,12 @@ def check_one_format(*chosen: bool) -> None:
         raise InvalidInputError("more than one output format was requested; choose one")
 
 
-def to_json(found: object) -> str:
-    """Return standard JSON, with null for NaN and infinity."""
+def write_json(found: object, output: Path | None = None) -> None:
+    """Write standard JSON, with null for NaN and infinity, to a file or to standard output."""
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
-    return json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
+    write_output(text + "\n", output)
 
 
 def write_output(text: str, output: Path | None) -> None:

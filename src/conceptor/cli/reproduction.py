@@ -16,8 +16,7 @@ from conceptor.cli.output import (
     check_outputs,
     print_warnings,
     show_tables,
-    to_json,
-    write_output,
+    write_json,
 )
 from conceptor.cli.progress import training_progress
 
@@ -63,19 +62,18 @@ def reproduce(
     if not sources:
         raise InvalidInputError("no vectors were given; use --word2vec FILE or --glove FILE")
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing import paper as reproduction
     from conceptor.comparing.dialogue import FewWordsWarning
+    from conceptor.comparing.paper import reproduce as run
     from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
     battery = load_benchmarks(None, data, offline=offline, kmeans="categories", extras=False)
-    epochs = TrackerOptions().epochs
     with (
         print_warnings(FewWordsWarning),
         on_terminal() as progress,
-        training_progress(epochs) as watch,
+        training_progress(TrackerOptions().epochs) as watch,
     ):
-        found = reproduction.reproduce(
+        found = run(
             sources,
             battery,
             dialogue=dialogue,
@@ -87,7 +85,7 @@ def reproduce(
     if figure is not None:
         draw_gates(found, figure)
     if as_json:
-        write_output(to_json(found.to_dict()), output)
+        write_json(found.to_dict(), output)
     else:
         tables = reproduction_tables(found)
         show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))
