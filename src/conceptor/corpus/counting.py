@@ -121,8 +121,7 @@ def cooccurrence(
         renumbered = np.full(found.known + 2, -2, dtype=np.int32)
         renumbered[order] = np.arange(len(order), dtype=np.int32)
         renumbered[-1] = -1  # boundaries stay as they are
-        length = numbers.tell() // 4
-        streamed = _read_numbers(numbers, renumbered, window, length, progress)
+        streamed = _read_numbers(numbers, renumbered, window, progress)
         weights = np.arange(window + 1, 0, -1) if dynamic_window else np.ones(window + 1, np.int64)
         pairs = _count_pairs(streamed, window, weights, len(order), threads or processors())
     matrix = _symmetrize(pairs, len(words))
@@ -142,23 +141,18 @@ def _check(tokens: str, unit: str, **numbers: int | None) -> None:
 
 
 def _read_numbers(
-    file: IO[bytes],
-    renumbered: NDArray[np.int32],
-    window: int,
-    length: int,
-    progress: Progress,
+    file: IO[bytes], renumbered: NDArray[np.int32], window: int, progress: Progress
 ) -> Iterator[tuple[NDArray[np.int32], int]]:
     """Yield blocks of renumbered tokens, each preceded by the last `window` of the one before."""
+    size = file.tell()
     file.seek(0)
     before = np.zeros(0, dtype=np.int32)
-    done = 0
     while data := file.read(4 * _TOKENS_AT_ONCE):
-        block = renumbered[np.frombuffer(data, dtype=np.int32)]
-        done += len(block)
-        whole = np.concatenate([before, block])
+        done = file.tell()
+        whole = np.concatenate([before, renumbered[np.frombuffer(data, dtype=np.int32)]])
         yield whole, len(before)
         before = whole[-window:]
-        progress("counting", done / length, done)
+        progress("counting", done / size, done // 4)
 
 
 def _count_pairs(

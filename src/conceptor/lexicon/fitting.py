@@ -147,11 +147,10 @@ class CounterFitting(LexiconMethod):
 
     Notes
     -----
-    This differs from the authors' program in three ways. Words outside the lexicon do not move and
-    only hold their neighbours in place; the program lets them follow. The preserving term acts on
-    both words of a pair of lexicon words; the program, by mistake, on one only. And every word
-    keeps its length, so that averages of words keep their weights; the program returns unit
-    vectors.
+    The authors' program differs in three ways. There, words outside the lexicon follow; here they
+    only hold their neighbours in place. The preserving term acts on both words of a pair of
+    lexicon words, there by mistake on one only. Here every word keeps its length, so that averages
+    of words keep their weights; there all become unit vectors.
 
     References
     ----------
@@ -186,7 +185,14 @@ class CounterFitting(LexiconMethod):
         return symmetric_pairs(self.synonyms) - antonyms, antonyms
 
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
-        self._check()
+        for name in ("repel", "attract", "preserve", "slack", "radius"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise InvalidInputError(f"{name} is {value}; it must be finite and not negative")
+        if self.radius > 2:
+            raise InvalidInputError(f"radius is {self.radius}; a cosine distance is at most 2")
+        if self.epochs < 0:
+            raise InvalidInputError(f"epochs is {self.epochs}; it must not be negative")
         terms = self._terms(known, vectors, progress)
         units = known.vectors
         self.losses_ = []
@@ -202,35 +208,20 @@ class CounterFitting(LexiconMethod):
         return units
 
     def _terms(self, known: IndexedPairs, vectors: object, progress: Progress) -> Terms:
+        words, units, synonyms, antonyms = known
         hinges = [
-            Hinge(known.antonyms, -self.repel, self.margin),
-            Hinge(known.synonyms, self.attract, self.slack),
+            Hinge(antonyms, -self.repel, self.margin),
+            Hinge(synonyms, self.attract, self.slack),
         ]
-        self.pairs_ = {
-            "synonyms": len(known.synonyms) // 2,
-            "antonyms": len(known.antonyms) // 2,
-            "neighbours": 0,
-        }
-        anchors = known.vectors[:0]
+        counts = {"synonyms": len(synonyms) // 2, "antonyms": len(antonyms) // 2, "neighbours": 0}
+        anchors = units[:0]
         if self.preserve > 0:
-            near = find_neighbours(
-                known.words, known.vectors, read_chunks(vectors), self.radius, progress
-            )
-            pairs, distances = near.without(known.antonyms)
+            near = find_neighbours(words, units, read_chunks(vectors), self.radius, progress)
+            pairs, distances = near.without(antonyms)
             hinges.append(Hinge(pairs, self.preserve, distances))
-            anchors = near.anchors
-            self.pairs_["neighbours"] = len(pairs)
+            counts["neighbours"], anchors = len(pairs), near.anchors
+        self.pairs_ = counts
         return Terms(hinges, anchors)
-
-    def _check(self) -> None:
-        for name in ("repel", "attract", "preserve", "slack", "radius"):
-            value = getattr(self, name)
-            if not 0 <= value < np.inf:
-                raise InvalidInputError(f"{name} is {value}; it must be finite and not negative")
-        if self.radius > 2:
-            raise InvalidInputError(f"radius is {self.radius}; a cosine distance is at most 2")
-        if self.epochs < 0:
-            raise InvalidInputError(f"epochs is {self.epochs}; it must not be negative")
 
 
 class Retrofitting(LexiconMethod):
