@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -105,13 +105,11 @@ class DataFile:
 def registry() -> dict[str, DataFile]:
     """Return all known files by name."""
     text = resources.files("conceptor.data").joinpath("datasets.json").read_text(encoding="utf-8")
-    files = (_parse(entry) for entry in json.loads(text))
-    return {file.name: file for file in files}
-
-
-def _parse(entry: dict[str, Any]) -> DataFile:
-    packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
-    return DataFile(**entry, packaged=packaged)
+    files = {}
+    for entry in json.loads(text):
+        packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
+        files[entry["name"]] = DataFile(**entry, packaged=packaged)
+    return files
 
 
 def data_file(name: str) -> DataFile:
