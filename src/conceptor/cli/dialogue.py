@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,20 +11,23 @@ import typer
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
+from conceptor.cli import output as out
 from conceptor.cli.app import app
-from conceptor.cli.conversation import converse
 from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_choice, split_list
-from conceptor.cli.output import (
-    check_one_format,
-    check_outputs,
-    print_warnings,
-    show_tables,
-    write_json,
-)
 from conceptor.cli.progress import download_progress, training_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conceptor.dialogue.saved import BeliefTracker
     from conceptor.dialogue.trials import Job, TrackerWeights
+
+_END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+_HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
+  system: area             the system has just asked for the area
+  system: food=thai        the system has just asked whether the user wants thai food
+  new                      start a new dialogue
+End with {_END}."""
 
 
 @app.command()
@@ -111,8 +116,8 @@ def dialogue(
     from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update, load_corpus
     from conceptor.fitting import FitOptions
 
-    check_one_format(as_json, as_markdown)
-    check_outputs([output], [vectors], plot)
+    out.check_one_format(as_json, as_markdown)
+    out.check_outputs([output], [vectors], plot)
     comparing.require_torch()
     from conceptor.dialogue.saved import BeliefTracker
 
@@ -147,7 +152,7 @@ def dialogue(
         weights.setdefault((job.method, job.seed), {})[job] = trained
 
     with (
-        print_warnings(comparing.FewWordsWarning),
+        out.print_warnings(comparing.FewWordsWarning),
         on_terminal() as progress,
         training_progress(epochs) as watch,
     ):
@@ -185,8 +190,57 @@ def dialogue(
     if interactive:
         converse(trackers[0])
     elif as_json:
-        write_json(study.to_dict(), output)
+        out.write_json(study.to_dict(), output)
     else:
         from conceptor.report.dialogue import dialogue_tables
 
-        show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
+        out.show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
+
+
+def converse(tracker: BeliefTracker) -> None:
+    """Read turns from standard input and show the belief state after each."""
+    from conceptor.dialogue import SLOTS, Turn
+    from conceptor.dialogue.woz import system_acts
+
+    if sys.stdin.isatty():
+        typer.echo(_HOW_TO, err=True)
+    goals: dict[str, str] = {}
+    acts: list[object] = []
+    for line in _lines():
+        if line == "new":
+            goals, acts = {}, []
+        elif line.startswith("system:"):
+            acts = [_act(act) for act in split_list(line.removeprefix("system:"))]
+            if not any(system_acts(acts)):
+                slots = ", ".join(SLOTS)
+                typer.echo(f"conceptor: not a system act; name a slot: {slots}", err=True)
+        else:
+            beliefs = tracker.listen(Turn(line, *system_acts(acts)), goals)
+            goals = {slot: b.value for slot, b in beliefs.items() if b.value is not None}
+            acts = []
+            for slot in SLOTS:
+                if slot in beliefs:
+                    shares = ", ".join(
+                        f"{value or 'not set'} {share:.0%}"
+                        for value, share in beliefs[slot].likeliest()
+                    )
+                    typer.echo(f"  {slot:<12} {goals.get(slot, '—'):<16} ({shares})")
+
+
+def _act(act: str) -> object:
+    slot, equals, value = (part.strip() for part in act.partition("="))
+    return [slot, value] if equals else slot
+
+
+def _lines() -> Iterator[str]:
+    prompt = "> " if sys.stdin.isatty() else ""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # invalid bytes become an unknown word
+    while True:
+        if prompt:
+            typer.echo(prompt, nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()

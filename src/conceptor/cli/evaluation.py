@@ -1,4 +1,4 @@
-"""`evaluate` and `compare`."""
+"""`evaluate`, `compare` and `reproduce`: score vectors, methods, and the paper's tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
+from conceptor.cli import output as out
 from conceptor.cli.app import app
 from conceptor.cli.inputs import (
     DEMO,
@@ -19,14 +21,7 @@ from conceptor.cli.inputs import (
     parse_choice,
     split_list,
 )
-from conceptor.cli.output import (
-    check_one_format,
-    check_outputs,
-    show_tables,
-    warn,
-    write_json,
-    write_output,
-)
+from conceptor.cli.progress import training_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,8 +52,8 @@ def evaluate(
     from conceptor.report.tables import csv_text, evaluation_tables
     from conceptor.vectors.chunks import collect_rows
 
-    check_one_format(as_json, as_markdown, as_csv)
-    check_outputs([output], vectors)
+    out.check_one_format(as_json, as_markdown, as_csv)
+    out.check_outputs([output], vectors)
     policy = parse_choice(Missing, missing, "--missing")
     # All files are opened first: what is wrong with one shows before anything is downloaded.
     sources = [open_source(path) for path in vectors]
@@ -71,11 +66,11 @@ def evaluate(
     _warn_if_unused(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
-        write_json(found[0] if len(found) == 1 else found, output)
+        out.write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
-        write_output(csv_text({found.vectors: found for found in evaluations}), output)
+        out.write_output(csv_text({found.vectors: found for found in evaluations}), output)
     else:
-        show_tables(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
+        out.show_tables(evaluation_tables(evaluations, by_task=by_task), [], as_markdown, output)
 
 
 @app.command()
@@ -142,9 +137,9 @@ def compare(
     from conceptor.report.page import page
     from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
 
-    check_one_format(as_json, as_markdown, as_csv, as_html)
+    out.check_one_format(as_json, as_markdown, as_csv, as_html)
     lists = [*(synonyms or ()), *(antonyms or ())]
-    check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
+    out.check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = parse_choice(Missing, missing, "--missing")
     names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
     chains = parse_methods(names)
@@ -178,7 +173,7 @@ def compare(
             seed=seed,
             progress=progress,
         )
-    warn(f"{title}: {caution}" for caution in comparison.cautions)
+    out.warn(f"{title}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
     by_sentence = None
     if encoders:
@@ -195,24 +190,94 @@ def compare(
             )
     if as_json:
         found = {} if by_sentence is None else {"sentences": by_sentence.to_dict()}
-        write_json(comparison.to_dict() | found, output)
+        out.write_json(comparison.to_dict() | found, output)
     elif as_csv:
         more = {} if by_sentence is None else by_sentence.evaluations
-        write_output(csv_text({**comparison.evaluations, **more}), output)
+        out.write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
-        write_output(page(comparison, by_sentence, by_task=by_task), output)
+        out.write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = list(comparison.notes)
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
-        show_tables(tables, [title, *notes], as_markdown, output)
+        out.show_tables(tables, [title, *notes], as_markdown, output)
+
+
+@app.command()
+def reproduce(
+    word2vec: Annotated[
+        Path | None, typer.Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
+    ] = None,
+    glove: Annotated[
+        Path | None, typer.Option(help="Common Crawl GloVe, glove.840B.300d.txt.")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the gating figure to this svg, pdf or png file (plots extra)."
+        ),
+    ] = None,
+    dialogue: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="RUNS",
+            help="Dialogue state trackers to train for each method: minutes per run at 50 "
+            "dimensions, much longer at 300; 0 for none (dialogue extra).",
+        ),
+    ] = 1,
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    output: opt.Output = None,
+) -> None:
+    """Run the paper's protocol and compare its published scores with the measured ones.
+
+    Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
+    glove.840B.300d.txt[/b]
+    """
+    out.check_one_format(as_json, as_markdown)
+    out.check_outputs([output], [word2vec, glove], figure)
+    given = {"word2vec": word2vec, "glove": glove}
+    sources = {name: open_source(path) for name, path in given.items() if path is not None}
+    if not sources:
+        raise InvalidInputError("no vectors were given; use --word2vec FILE or --glove FILE")
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing.dialogue import FewWordsWarning
+    from conceptor.comparing.paper import reproduce as run
+    from conceptor.dialogue import TrackerOptions
+    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
+
+    battery = load_benchmarks(None, data, offline=offline, kmeans="categories", extras=False)
+    with (
+        out.print_warnings(FewWordsWarning),
+        on_terminal() as progress,
+        training_progress(TrackerOptions().epochs) as watch,
+    ):
+        found = run(
+            sources,
+            battery,
+            dialogue=dialogue,
+            data=data,
+            offline=offline,
+            progress=progress,
+            watch=watch,
+        )
+    if figure is not None:
+        draw_gates(found, figure)
+    if as_json:
+        out.write_json(found.to_dict(), output)
+    else:
+        tables = reproduction_tables(found)
+        out.show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
     """Warn about vectors without any word of the benchmarks."""
-    warn(
+    out.warn(
         f"{evaluation.vectors}: none of the benchmarks' words has a vector; check that the words "
         "are English, in lower case and without prefixes"
         for evaluation in evaluations
