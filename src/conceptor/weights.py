@@ -63,20 +63,9 @@ class Share(NamedTuple):
 class Weights:
     """Which words take part in a moment, and how much each counts.
 
-    Attributes
-    ----------
-    kind
-        `uniform`, `zipf` or `counts`.
-    counts
-        How often each word occurs in text; words without a count are left out.
-    vocabulary
-        Only these words take part.
-    top
-        Only this many words at the start of the file take part.
-    description
-        All of this in words.
-    caution
-        A warning about the choice, if there is one.
+    `kind` is `uniform`, `zipf` or `counts`. With `counts`, of words in text, words without one are
+    left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
+    `description` is all of this in words, `caution` a warning about the choice, if there is one.
     """
 
     kind: str = "uniform"

@@ -49,8 +49,7 @@ def train_ppmi(
         int | None, typer.Option(min=1, help="Keep only the most frequent words.")
     ] = None,
     flat_window: Annotated[
-        bool,
-        typer.Option("--flat-window", help="Give all tokens of a window the same weight."),
+        bool, typer.Option("--flat-window", help="Give all tokens of a window the same weight.")
     ] = False,
     subsample: Annotated[
         float | None,

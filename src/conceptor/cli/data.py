@@ -11,10 +11,7 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.output import write_json
 
-data_app = typer.Typer(
-    help="List, download and verify the benchmark files.",
-    no_args_is_help=True,
-)
+data_app = typer.Typer(help="List, download and verify the benchmark files.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 NamesArgument = Annotated[
@@ -57,7 +54,7 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
 
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
     """
-    from conceptor.cli.progress import download_progress
+    from conceptor.cli.output import download_progress
     from conceptor.data.registry import data_file, gather, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())

@@ -14,7 +14,6 @@ from conceptor.cli import options as opt
 from conceptor.cli import output as out
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_choice, split_list
-from conceptor.cli.progress import download_progress, training_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +36,7 @@ def dialogue(
         str | None,
         typer.Option(
             help="Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
-            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]",
+            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]"
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each method.")] = 5,
@@ -53,8 +52,7 @@ def dialogue(
     batch: Annotated[int, typer.Option(min=2, help="Turns per batch.")] = 256,
     rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.003,
     update: Annotated[
-        str,
-        typer.Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b]."),
+        str, typer.Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
     ] = "constrained",
     confirm: Annotated[
         str,
@@ -143,7 +141,7 @@ def dialogue(
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
     source = open_or_demo(vectors)
-    with download_progress() as bars:
+    with out.download_progress() as bars:
         corpus = load_corpus(data, offline=offline, progress=bars)
     fetch_vocabulary(data, offline=offline)
     weights: dict[tuple[str, int], dict[Job, TrackerWeights]] = {}
@@ -154,7 +152,7 @@ def dialogue(
     with (
         out.print_warnings(comparing.FewWordsWarning),
         on_terminal() as progress,
-        training_progress(epochs) as watch,
+        out.training_progress(epochs) as watch,
     ):
         study = comparing.compare_dialogue(
             source,

@@ -21,7 +21,6 @@ from conceptor.cli.inputs import (
     parse_choice,
     split_list,
 )
-from conceptor.cli.progress import training_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +81,7 @@ def compare(
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
             "pvn, hsr, ppa, ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, "
             "retrofit; or [b]all[/b] that need no lexicon. [b]cn+counterfit[/b] applies one after "
-            "the other, [b]abtt:n_directions=3[/b] sets a parameter.",
+            "the other, [b]abtt:n_directions=3[/b] sets a parameter."
         ),
     ] = "original,abtt,cn-paper,cn",
     tasks: opt.Tasks = None,
@@ -145,19 +144,14 @@ def compare(
     chains = parse_methods(names)
     encoders = []
     if sentences is not None:
-        # scikit-learn takes a second to import.
-        from conceptor.comparing.sentences import (
-            compare_sentences,
-            sentence_tasks,
-            validate_encoders,
-        )
+        from conceptor.comparing import sentences as encoding  # scikit-learn takes a second
 
-        encoders = validate_encoders(split_list(sentences))
+        encoders = encoding.validate_encoders(split_list(sentences))
     source = open_or_demo(vectors)
     title = str(vectors or DEMO)
     battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
     if encoders:
-        sentence_tasks(battery)
+        encoding.sentence_tasks(battery)
     fetch_vocabulary(data, offline=offline)
     lexicon = make_lexicon(synonyms, antonyms, data, offline=offline)
     options = FitOptions(weights, vocabulary, lexicon, function_words, data)
@@ -178,7 +172,7 @@ def compare(
     by_sentence = None
     if encoders:
         with on_terminal() as progress:
-            by_sentence = compare_sentences(
+            by_sentence = encoding.compare_sentences(
                 source,
                 battery,
                 encoders,
@@ -189,10 +183,10 @@ def compare(
                 progress=progress,
             )
     if as_json:
-        found = {} if by_sentence is None else {"sentences": by_sentence.to_dict()}
+        found = {"sentences": by_sentence.to_dict()} if by_sentence else {}
         out.write_json(comparison.to_dict() | found, output)
     elif as_csv:
-        more = {} if by_sentence is None else by_sentence.evaluations
+        more = by_sentence.evaluations if by_sentence else {}
         out.write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
         out.write_output(page(comparison, by_sentence, by_task=by_task), output)
@@ -255,7 +249,7 @@ def reproduce(
     with (
         out.print_warnings(FewWordsWarning),
         on_terminal() as progress,
-        training_progress(TrackerOptions().epochs) as watch,
+        out.training_progress(TrackerOptions().epochs) as watch,
     ):
         found = run(
             sources,

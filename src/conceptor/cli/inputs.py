@@ -9,7 +9,7 @@ import typer
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
-from conceptor.cli.progress import download_progress
+from conceptor.cli.output import download_progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,12 +152,7 @@ def open_or_demo(
 
 
 def load_benchmarks(
-    tasks: str | None,
-    data: Path | None,
-    *,
-    offline: bool,
-    kmeans: str,
-    extras: bool = True,
+    tasks: str | None, data: Path | None, *, offline: bool, kmeans: str, extras: bool = True
 ) -> Battery:
     """Load the benchmarks and report missing ones; raise if none is left."""
     from conceptor.evaluation import PAPER_FAMILIES, Battery, load_battery

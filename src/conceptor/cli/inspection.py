@@ -106,8 +106,7 @@ def neighbors(
     ],
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words to look up.")],
     methods: Annotated[
-        str,
-        typer.Option(help="As in [b]compare[/b], comma-separated; a column for each."),
+        str, typer.Option(help="As in [b]compare[/b], comma-separated; a column for each.")
     ] = "original,cn",
     number: Annotated[
         int, typer.Option("--number", "-n", min=1, help="How many neighbours of each word.")

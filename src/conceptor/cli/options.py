@@ -31,8 +31,7 @@ class DtypeChoice(StrEnum):
 In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
 Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
 Vectors = Annotated[
-    Path | None,
-    typer.Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]"),
+    Path | None, typer.Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]")
 ]
 
 # Methods and their parameters.
@@ -162,14 +161,14 @@ Missing = Annotated[
     str,
     typer.Option(
         help="Items with out-of-vocabulary words: [b]skip[/b] them, try [b]lowercase[/b] first, or "
-        "score them [b]zero[/b].",
+        "score them [b]zero[/b]."
     ),
 ]
 Kmeans = Annotated[
     str,
     typer.Option(
         help="Initial centroids of k-means: means of the [b]categories[/b] (the paper's choice; it "
-        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts.",
+        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts."
     ),
 ]
 Data = Annotated[

@@ -91,19 +91,14 @@ def cooccurrence(
     min_count, max_words
         The vocabulary: words at least this frequent, and at most this many. Other tokens keep
         their place in the text, so windows do not stretch over them ("clean" in Levy et al.).
-    tokens
+    tokens, lowercase
         `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: anything
-        between spaces, for text that is already tokenised.
-    lowercase
-        Convert to lower case.
+        between spaces, for text that is already tokenised. Both in lower case, or as they are.
     unit
         What windows do not cross: the end of a `line`, an empty line (`paragraph`, for text with
         wrapped lines), or only the end of a `document`.
     threads
-        By default one per processor. Counts are added up as integers, so the result does not
-        depend on it.
-    progress
-        Called to report progress.
+        By default one per processor. Sums of integers do not depend on it.
     """
     _check(tokens, unit, window=window, min_count=min_count, max_words=max_words, threads=threads)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:

@@ -43,12 +43,7 @@ def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
 
 
 def number_corpus(
-    corpus: Corpus,
-    file: IO[bytes],
-    tokens: Tokens,
-    lowercase: bool,
-    unit: Unit,
-    progress: Progress,
+    corpus: Corpus, file: IO[bytes], tokens: Tokens, lowercase: bool, unit: Unit, progress: Progress
 ) -> WordNumbers:
     """Write the number of each token of a corpus, or of a boundary, to a file."""
     from conceptor.kernels.corpus import find_tokens
@@ -90,18 +85,8 @@ class WordNumbers:
 
         self._make_room(len(starts), len(text))
         numbers = np.empty(len(starts), dtype=np.int32)
-        self.known = number_tokens(
-            text,
-            starts,
-            ends,
-            self._table,
-            self._hashes,
-            self._blob,
-            self._offsets,
-            self.counts,
-            self.known,
-            numbers,
-        )
+        kept = (self._table, self._hashes, self._blob, self._offsets, self.counts)
+        self.known = number_tokens(text, starts, ends, *kept, self.known, numbers)
         return numbers
 
     def words(self) -> PackedWords:

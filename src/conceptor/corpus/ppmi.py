@@ -41,8 +41,6 @@ def ppmi(
 
     Parameters
     ----------
-    counted
-        Co-occurrence counts.
     smoothing
         a in ``P_a(c) = #(c)^a / Σ #(c)^a``: below 1 it keeps rare contexts from dominating.
     shift

@@ -192,11 +192,8 @@ def matches(path: Path, size: int, sha256: str) -> bool:
 def _package_file(copy: Packaged) -> Path | None:
     # For a top-level name find_spec only reads directories; importing gensim would take seconds.
     spec = importlib.util.find_spec(copy.package)
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(place, copy.path)
-        if path.is_file():
-            return path
-    return None
+    places = (spec.submodule_search_locations or ()) if spec else ()
+    return next((path for place in places if (path := Path(place, copy.path)).is_file()), None)
 
 
 def fetch(
@@ -208,11 +205,8 @@ def fetch(
 ) -> Path:
     """Return the path of a verified file, downloading it into the cache if necessary.
 
-    Raises
-    ------
-    MissingDataError
-        It was not found, and there is no network, the server failed or the bytes are wrong.
-        Nothing is left in the cache then.
+    Raises MissingDataError, and leaves nothing in the cache, if the file was not found and there
+    is no network, the server failed or the bytes are wrong.
     """
     file = data_file(file) if isinstance(file, str) else file
     found = find(file, data)
@@ -244,16 +238,14 @@ def gather(
     """
     paths: dict[str, Path] = {}
     missing: dict[str, str] = {}
-    no_connection = ""
+    no_connection, reason = False, ""
     for name in names:
         try:
-            paths[name] = fetch(
-                name, data, offline=offline or no_connection != "", progress=progress
-            )
+            paths[name] = fetch(name, data, offline=offline or no_connection, progress=progress)
         except MissingDataError as error:
             if isinstance(error.__cause__, ConnectionFailedError):
-                no_connection = error.reason
-            missing[name] = no_connection if no_connection and data_file(name).url else error.reason
+                no_connection, reason = True, error.reason
+            missing[name] = reason if no_connection and data_file(name).url else error.reason
     return paths, missing
 
 

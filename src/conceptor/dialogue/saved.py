@@ -38,8 +38,7 @@ class SlotBelief:
 
     def likeliest(self, count: int = 3) -> list[tuple[str | None, float]]:
         """Return the most probable values, `None` for not set."""
-        ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
-        return ranked[:count]
+        return sorted(self.probabilities.items(), key=lambda item: -item[1])[:count]
 
 
 @dataclass(frozen=True, eq=False)

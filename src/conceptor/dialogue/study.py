@@ -24,15 +24,8 @@ if TYPE_CHECKING:
 class Run:
     """A method and a seed, all slots together.
 
-    Attributes
-    ----------
-    accuracies : mapping of goal to GoalAccuracy
-    kept : mapping of slot to int
-        The epoch whose weights were kept.
-    seconds : float
-        Processor time, summed over slots.
-    curves : mapping of slot to epochs
-        Each epoch's training loss, held-out accuracy and held-out loss.
+    For each slot, `kept` is the epoch whose weights were kept, and `curves` has each epoch's
+    training loss, held-out accuracy and held-out loss. `seconds` of processor time are summed.
     """
 
     accuracies: Mapping[str, GoalAccuracy]
@@ -54,17 +47,9 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Runs of methods on one corpus.
+    """Runs on one corpus, by method and seed, and the accuracy of matching strings instead.
 
-    Attributes
-    ----------
-    vectors : str
-        Name of the vectors.
-    string_match : mapping of goal to GoalAccuracy
-        The accuracy of string matching, without learning.
-    runs : mapping of method and seed to Run
-    notes : sequence of str
-        What the methods were fitted on, and how much of the corpus the vectors cover.
+    `notes` say what the methods were fitted on, and how much of the corpus the vectors cover.
     """
 
     vectors: str
@@ -82,16 +67,12 @@ class Study:
             grouped.setdefault(trial.method, {}).setdefault(trial.seed, []).append(trial)
         found = {t.slot for seeds in grouped.values() for group in seeds.values() for t in group}
         slots = [slot for slot in SLOTS if slot in found]
-        runs = {
-            method: {
-                seed: Run.from_trials(
-                    corpus, sorted(group, key=lambda trial: slots.index(trial.slot))
-                )
-                for seed, group in sorted(seeds.items())
-                if len(group) == len(slots)
-            }
-            for method, seeds in grouped.items()
-        }
+        runs: dict[str, dict[int, Run]] = {method: {} for method in grouped}
+        for method, seeds in grouped.items():
+            for seed, group in sorted(seeds.items()):
+                if len(group) == len(slots):
+                    ordered = sorted(group, key=lambda trial: slots.index(trial.slot))
+                    runs[method][seed] = Run.from_trials(corpus, ordered)
         return cls(vectors, string_match_accuracies(corpus, slots), runs, notes)
 
     @property

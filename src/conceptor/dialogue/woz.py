@@ -175,8 +175,7 @@ def _read_labels(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
     for label in labels:
         match label:
             case [str() as slot, str() as value]:
-                if slot in SLOTS:
-                    informed.append((slot, value))
+                informed += [(slot, value)] if slot in SLOTS else []
             case _:
                 raise InvalidInputError(f"{place}: turn_label {label} is not a pair of strings")
     return informed

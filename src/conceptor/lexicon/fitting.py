@@ -46,12 +46,7 @@ class LexiconMethod(BaseEstimator, ABC):
     """
 
     def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
-        """Fit to vectors, which are read more than once and not changed.
-
-        Parameters
-        ----------
-        vectors : path, open source, WordVectors, (words, array), ...
-        """
+        """Fit to vectors (a path, open source, ...), which are read more than once, not changed."""
         known = self._index_pairs(vectors)
         norms = np.linalg.norm(known.vectors, axis=1)
         before = unit_rows(known.vectors)
