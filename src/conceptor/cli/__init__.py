@@ -16,9 +16,9 @@ COMMANDS = {
     "convert": "files",
     "evaluate": "evaluation",
     "reproduce": "evaluation",
-    "train-ppmi": "corpus",
+    "train-ppmi": "training",
     "dialogue": "dialogue",
-    "counterfit": "lexicon",
+    "counterfit": "training",
     "methods": "inspection",
     "data": "data",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
@@ -15,7 +16,7 @@ data_app = typer.Typer(help="List, download and verify the benchmark files.", no
 app.add_typer(data_app, name="data")
 
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(help="Files by name; by default all.", metavar="NAME")
+    list[str] | None, Argument(help="Files by name; by default all.", metavar="NAME")
 ]
 
 

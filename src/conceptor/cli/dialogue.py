@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
@@ -34,61 +35,59 @@ def dialogue(
     vectors: opt.Vectors = None,
     methods: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
             "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]"
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each method.")] = 5,
+    seeds: Annotated[int, Option(min=1, help="Number of runs for each method.")] = 5,
     slots: Annotated[
-        str, typer.Option(help="Comma-separated list of food, price range, area.")
+        str, Option(help="Comma-separated list of food, price range, area.")
     ] = "food,price range,area",
     epochs: Annotated[
-        int, typer.Option(min=1, help="Maximum number of epochs, of 64 batches each.")
+        int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
     ] = 60,
     patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better accuracy before training stops.")
+        int, Option(min=1, help="Epochs without a better accuracy before training stops.")
     ] = 20,
-    batch: Annotated[int, typer.Option(min=2, help="Turns per batch.")] = 256,
-    rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.003,
+    batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
+    rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.003,
     update: Annotated[
-        str, typer.Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
+        str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
     ] = "constrained",
     confirm: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Gate for values that the system asks to confirm: [b]working[/b], or [b]inert[/b] "
             "as in the public code."
         ),
     ] = "working",
     start: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
             "[b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes.  \\[default: one per processor]")
+        int | None, Option(min=1, help="Number of processes.  \\[default: one per processor]")
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR"),
+        Path | None, Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
+        Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
     ] = None,
     interactive: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--interactive",
             help="Read user turns from standard input and show the belief after each.",
         ),
     ] = False,
     load: Annotated[
-        Path | None,
-        typer.Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"),
+        Path | None, Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR")
     ] = None,
     data: opt.Data = None,
     offline: opt.Offline = False,

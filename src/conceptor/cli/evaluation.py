@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
+    vectors: Annotated[list[Path], Argument(help="Vectors files.", metavar="VECTORS")],
     tasks: opt.Tasks = None,
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
@@ -77,7 +77,7 @@ def compare(
     vectors: opt.Vectors = None,
     methods: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
             "pvn, hsr, ppa, ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, "
             "retrofit; or [b]all[/b] that need no lexicon. [b]cn+counterfit[/b] applies one after "
@@ -90,7 +90,7 @@ def compare(
     function_words: opt.FunctionWords = None,
     sentences: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Also compare sentence encoders on STS and SICK: comma-separated list of average, "
             "sif, usif, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
             "conceptor-known), each fitted on the test set's own sentences and on those of the "
@@ -102,9 +102,9 @@ def compare(
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
     resamples: Annotated[
-        int, typer.Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
+        int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the paired bootstrap.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")] = 0,
     data: opt.Data = None,
     offline: opt.Offline = False,
     by_task: opt.ByTask = False,
@@ -112,7 +112,7 @@ def compare(
     as_markdown: opt.Markdown = False,
     as_csv: opt.Csv = False,
     as_html: Annotated[
-        bool, typer.Option("--html", help="Print a self-contained web page with charts.")
+        bool, Option("--html", help="Print a self-contained web page with charts.")
     ] = False,
     output: opt.Output = None,
 ) -> None:
@@ -202,20 +202,16 @@ def compare(
 @app.command()
 def reproduce(
     word2vec: Annotated[
-        Path | None, typer.Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
+        Path | None, Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
     ] = None,
-    glove: Annotated[
-        Path | None, typer.Option(help="Common Crawl GloVe, glove.840B.300d.txt.")
-    ] = None,
+    glove: Annotated[Path | None, Option(help="Common Crawl GloVe, glove.840B.300d.txt.")] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(
-            help="Also draw the gating figure to this svg, pdf or png file (plots extra)."
-        ),
+        Option(help="Also draw the gating figure to this svg, pdf or png file (plots extra)."),
     ] = None,
     dialogue: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0,
             metavar="RUNS",
             help="Dialogue state trackers to train for each method: minutes per run at 50 "

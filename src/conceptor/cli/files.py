@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
@@ -115,7 +116,7 @@ def postprocess(
 @app.command()
 def fit(
     source: opt.In,
-    target: Annotated[str, typer.Argument(metavar="MAP", help="File to save the map to.")],
+    target: Annotated[str, Argument(metavar="MAP", help="File to save the map to.")],
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
@@ -155,7 +156,7 @@ def fit(
 
 @app.command()
 def apply(
-    map_: Annotated[str, typer.Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
+    map_: Annotated[str, Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,

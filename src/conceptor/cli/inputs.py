@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -42,15 +43,10 @@ def parse_choice(kind: type[_Choice], value: str, option: str) -> _Choice:
 
 def read_aperture(text: str) -> float | Literal["auto"]:
     """Read a number, or `auto`."""
-    if text == "auto":
-        return "auto"
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
-    return value
+    with suppress(ValueError):
+        if text == "auto" or float(text) >= 0:
+            return "auto" if text == "auto" else float(text)
+    raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
 
 
 def read_size(size: str | None) -> int | None:
@@ -60,13 +56,10 @@ def read_size(size: str | None) -> int | None:
     units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
     text = size.strip().lower().removesuffix("b")
     number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
-    try:
-        value = int(float(number) * units[unit])
-    except (ValueError, OverflowError):
-        value = -1
-    if value < 0:
-        raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
-    return value
+    with suppress(ValueError, OverflowError):
+        if (value := int(float(number) * units[unit])) >= 0:
+            return value
+    raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
 
 
 def resolve_method(
@@ -167,12 +160,9 @@ def load_benchmarks(
             more = load_battery(["analogy"], data, offline=True)
             battery = Battery([*battery.tasks, *more.tasks], battery.missing)
     if battery.missing:
-        why = next(iter(battery.missing.values()))
-        typer.echo(
-            f"conceptor: {len(battery.missing)} benchmark files were not found and their tasks "
-            f"left out: {why}",
-            err=True,
-        )
+        count, why = len(battery.missing), next(iter(battery.missing.values()))
+        line = f"{count} benchmark files were not found and their tasks left out: {why}"
+        typer.echo(f"conceptor: {line}", err=True)
     if not battery.tasks:
         raise ConceptorError("no benchmark files were found; run: conceptor data fetch")
     return battery

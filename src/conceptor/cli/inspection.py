@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
@@ -27,16 +28,14 @@ def inspect(
     vectors: opt.Vectors = None,
     weights: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="uniform|zipf|wordfreq:LANG|FILE",
             help="Word frequencies; values and default as in postprocess.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."
-        ),
+        Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.Json = False,
@@ -102,22 +101,22 @@ def _show_inspection(found: Inspection) -> None:
 @app.command()
 def neighbors(
     vectors: Annotated[
-        str, typer.Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
+        str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
     ],
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="Words to look up.")],
+    words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
     methods: Annotated[
-        str, typer.Option(help="As in [b]compare[/b], comma-separated; a column for each.")
+        str, Option(help="As in [b]compare[/b], comma-separated; a column for each.")
     ] = "original,cn",
     number: Annotated[
-        int, typer.Option("--number", "-n", min=1, help="How many neighbours of each word.")
+        int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
     ] = 10,
     among: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
+        Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
     ] = None,
     prior: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0.0,
             metavar="BETA",
             help="Prefer common words of a file sorted by frequency: cosine − BETA · "

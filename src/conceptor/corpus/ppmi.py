@@ -73,10 +73,8 @@ def ppmi(
     rows = np.repeat(np.arange(len(keep), dtype=np.int32), np.diff(counts.indptr))
     for start in range(0, counts.nnz, _ENTRIES_AT_ONCE):
         part = slice(start, start + _ENTRIES_AT_ONCE)
-        information = np.log(counts.data[part])
-        information -= log_word[rows[part]]
-        information -= log_context[counts.indices[part]]
-        data[part] = information + constant
+        information = np.log(counts.data[part]) - log_word[rows[part]]
+        data[part] = information - log_context[counts.indices[part]] + constant
     if positive:
         kept = data > 0
         where = (rows[kept], counts.indices[kept])

@@ -10,7 +10,7 @@ from conceptor.dialogue.woz import DONTCARE, SLOTS, phrase
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conceptor.dialogue.woz import Corpus, Dialogue, Turn
+    from conceptor.dialogue.woz import Corpus, Dialogue
 
 JOINT = "joint"
 
@@ -45,21 +45,14 @@ def goal_accuracies(
     value outside the ontology counts as set, and no tracker can get it right.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
-    right = {
-        slot: [_goal(turn, slot) == value for turn, value in zip(turns, values, strict=True)]
-        for slot, values in states.items()
-    }
-    counted = {
-        slot: [hit for turn, hit in zip(turns, hits, strict=True) if _goal(turn, slot)]
-        for slot, hits in right.items()
-    }
+    right, counted = {}, {}
+    for slot, values in states.items():
+        goals = [(turn.after or {}).get(slot) for turn in turns]
+        right[slot] = [goal == value for goal, value in zip(goals, values, strict=True)]
+        counted[slot] = [hit for goal, hit in zip(goals, right[slot], strict=True) if goal]
     if set(states) == set(SLOTS):
         counted[JOINT] = [all(hits) for hits in zip(*right.values(), strict=True)]
     return {goal: GoalAccuracy(sum(hits), len(hits)) for goal, hits in counted.items()}
-
-
-def _goal(turn: Turn, slot: str) -> str | None:
-    return (turn.after or {}).get(slot)
 
 
 def string_match(

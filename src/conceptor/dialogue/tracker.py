@@ -124,8 +124,7 @@ class Tracker(nn.Module):
         scores = decode(r, candidates, self.hidden, self.hidden_bias, self.score, units)
         scores = scores + self.score_bias
         asked = torch.sigmoid((turns.gates[:, None] * r) @ self.request.T + self.request_bias)
-        asked = self._drop_out(asked)
-        scores = scores + asked @ self.request_score.T + self.request_score_bias
+        scores = scores + self._drop_out(asked) @ self.request_score.T + self.request_score_bias
         if self.confirm is Confirm.WORKING:
             heard = self._drop_out(torch.sigmoid(r @ self.confirmation.T + self.confirmation_bias))
             heard = heard @ self.confirmation_score + self.confirmation_score_bias
@@ -184,12 +183,9 @@ def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tenso
     count = torch.tensor(lengths)
     first = count.cumsum(0) - count
     states = torch.empty(len(scores), dtype=torch.int64)
-    before = start
+    before = start.clone()
     for turn in range(int(count.max())):
         going = count > turn
         rows = first[going] + turn
-        after = predict(tracker.beliefs(scores[rows], before[going]))
-        states[rows] = after
-        before = before.clone()
-        before[going] = after
+        states[rows] = before[going] = predict(tracker.beliefs(scores[rows], before[going]))
     return states

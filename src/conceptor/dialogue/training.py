@@ -104,7 +104,6 @@ class Epoch:
 class TrainingSet:
     """A slot of a corpus, ready for training: turns to learn from, and held-out turns."""
 
-    slot: str
     values: Tensor
     table: WordTable
     learned: Examples
@@ -122,7 +121,6 @@ class TrainingSet:
         left = [min(n, end - cut) for n, end in zip(counts, ends, strict=True) if end > cut]
         values, table = corpus.values[slot], WordTable(embedding)
         return cls(
-            slot,
             torch.from_numpy(np.stack([embedding.phrase_vector(value) for value in values])),
             table,
             Examples.from_turns(turns, slot, values, table),

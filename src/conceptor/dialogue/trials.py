@@ -141,9 +141,9 @@ def _init_worker(
     _SHARED.update(corpus=corpus, options=options, events=events)
 
 
-def _run_job(number: int, job: Job) -> tuple[Trial, TrackerWeights]:
-    def watch(_: Job, epoch_number: int, epoch: Epoch) -> None:
-        _SHARED["events"].put((number, epoch_number, epoch))
+def _run_job(place: int, job: Job) -> tuple[Trial, TrackerWeights]:
+    def watch(_: Job, number: int, epoch: Epoch) -> None:
+        _SHARED["events"].put((place, number, epoch))
 
     return run_trial(_SHARED["corpus"], job, _SHARED["options"], watch)
 

@@ -45,8 +45,7 @@ class Terms:
 
     def __init__(self, hinges: Sequence[Hinge], anchors: Float64) -> None:
         self._anchors = anchors
-        self._first = np.concatenate([hinge.pairs[:, 0] for hinge in hinges])
-        self._second = np.concatenate([hinge.pairs[:, 1] for hinge in hinges])
+        self._first, self._second = np.concatenate([hinge.pairs for hinge in hinges]).T.copy()
         counts = [len(hinge.pairs) for hinge in hinges]
         self._weight = np.repeat([hinge.weight for hinge in hinges], counts)
         self._threshold = np.concatenate(

@@ -70,5 +70,4 @@ def verdict(study: Study, method: str, goal: str) -> str:
 def _interval(found: Interval | None) -> str:
     if found is None:
         return "—"
-    shown = f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})"
-    return shown.replace("-", "−")
+    return f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})".replace("-", "−")

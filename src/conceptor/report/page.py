@@ -64,10 +64,9 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
     parts = []
     for family, table in zip(comparison.families, tables, strict=True):
         parts.append(f"<h2>{escape(table.title)}</h2>\n{_table(table)}")
-        gains = comparison.gains(family)
-        if gains:
-            over = comparison.baseline
-            parts.append(_gain_chart(gains, f"Gain over {over}, {TITLES.get(family, family)}"))
+        if gains := comparison.gains(family):
+            title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
+            parts.append(_gain_chart(gains, title))
     return parts
 
 

@@ -116,8 +116,7 @@ def _family_table(
         lines.append(Line(across[0].dataset, cells))
     if len(lines) > 1:
         means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
-        cells = _score_cells(means)
-        label = MEANS.get(family, "mean")
+        cells, label = _score_cells(means), MEANS.get(family, "mean")
         # If undefined scores leave a mean over fewer sets than there are, say over how many.
         sets = len(next(iter(evaluations.values())).of_family(family))
         defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
