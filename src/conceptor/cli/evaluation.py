@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -155,17 +155,10 @@ def compare(
     fetch_vocabulary(data, offline=offline)
     lexicon = make_lexicon(synonyms, antonyms, data, offline=offline)
     options = FitOptions(weights, vocabulary, lexicon, function_words, data)
+    both: dict[str, Any] = {"name": title, "resamples": resamples, "seed": seed}
     with on_terminal() as progress:
         comparison = run(
-            source,
-            chains,
-            battery,
-            options,
-            name=title,
-            missing=policy,
-            resamples=resamples,
-            seed=seed,
-            progress=progress,
+            source, chains, battery, options, missing=policy, progress=progress, **both
         )
     out.warn(f"{title}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
@@ -173,14 +166,7 @@ def compare(
     if encoders:
         with on_terminal() as progress:
             by_sentence = encoding.compare_sentences(
-                source,
-                battery,
-                encoders,
-                options,
-                name=title,
-                resamples=resamples,
-                seed=seed,
-                progress=progress,
+                source, battery, encoders, options, progress=progress, **both
             )
     if as_json:
         found = {"sentences": by_sentence.to_dict()} if by_sentence else {}

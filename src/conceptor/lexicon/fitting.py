@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
     from conceptor.base.progress import Progress
-    from conceptor.lexicon.pairs import Pair, Pairs
+    from conceptor.lexicon.pairs import Pairs
 
 
 class IndexedPairs(NamedTuple):
@@ -68,16 +68,13 @@ class LexiconMethod(BaseEstimator, ABC):
         return replaced
 
     @abstractmethod
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        """Return the synonym and antonym pairs."""
-
-    @abstractmethod
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         """Return new vectors for the lexicon's words, whose old ones are unit rows."""
 
     def _index_pairs(self, vectors: object) -> IndexedPairs:
         """Look up the lexicon's words, and keep the pairs with both words found."""
-        synonyms, antonyms = self._pairs()
+        antonyms = symmetric_pairs(getattr(self, "antonyms", None))
+        synonyms = symmetric_pairs(self.synonyms) - antonyms
         wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
         if not wanted:
             raise InvalidInputError(
@@ -175,10 +172,6 @@ class CounterFitting(LexiconMethod):
         self.radius = radius
         self.epochs = epochs
 
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        antonyms = symmetric_pairs(self.antonyms)
-        return symmetric_pairs(self.synonyms) - antonyms, antonyms
-
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         for name in ("repel", "attract", "preserve", "slack", "radius"):
             value = getattr(self, name)
@@ -239,9 +232,6 @@ class Retrofitting(LexiconMethod):
     def __init__(self, synonyms: Pairs | None = None, *, iterations: int = 10) -> None:
         self.synonyms = synonyms
         self.iterations = iterations
-
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        return symmetric_pairs(self.synonyms), set()
 
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         from scipy import sparse
