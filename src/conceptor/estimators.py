@@ -290,8 +290,7 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     Parameters
     ----------
     n_directions : int, optional
-        d, how many directions to level; by default one for every hundred dimensions, at least
-        two.
+        d, how many directions to level; by default one per hundred dimensions, at least two.
 
     References
     ----------

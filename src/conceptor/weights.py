@@ -1,8 +1,7 @@
 """How much each word counts when moments are estimated, and which words take part.
 
 `choose_weights` is the one place that decides this if the user has not. In a file sorted by
-frequency words count by rank; otherwise by known counts, by wordfreq if it is installed, or else
-equally.
+frequency words count by rank; otherwise by known counts, by wordfreq if installed, or equally.
 """
 
 from __future__ import annotations
@@ -159,8 +158,7 @@ def choose_weights(
     `first_words` returns the first words of the vectors, at most `SAMPLE`, and is called only
     where they matter. `function_words` is a file of them, or words; by default scikit-learn's
     English ones. The paper's vocabulary is looked for in `data` and never downloaded. `ranked`
-    says whether words come in file order; the order of shards is unknown. Errors call the vectors
-    `where`.
+    says whether words come in file order, as in shards they may not. Errors start with `where`.
     """
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:

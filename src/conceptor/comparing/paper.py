@@ -38,14 +38,6 @@ if TYPE_CHECKING:
 # The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
-TABLES = (
-    "word_similarity",
-    "sts_by_year",
-    "sts_by_task",
-    "categorization",
-    "supervised_simlex",
-    "dialogue",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +188,8 @@ def reproduce(
             studies.get(name),
         )
         for name, comparison in comparisons.items()
-        for table in TABLES
-        for dataset, figures in paper[table]["rows"].items()
+        for table, content in paper.items()
+        for dataset, figures in content.get("rows", {}).items()
         for key, printed in figures.items()
         for vectors, method in [key.replace("/cn", "/cn-paper").split("/")]
         if vectors == name

@@ -48,8 +48,7 @@ class Cooccurrence:
     tokens : int
         How many tokens there were, including those outside the vocabulary.
     matrix : scipy.sparse.csr_array
-        Entry (w, c) sums the weights of all occurrences of c in a window around w; symmetric,
-        float64.
+        Entry (w, c) sums the weights of all occurrences of c in a window around w; float64.
     """
 
     words: list[str]

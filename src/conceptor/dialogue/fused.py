@@ -103,8 +103,7 @@ def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> 
     """Return the maximum response of each filter to each utterance: (len(filters), turns, F).
 
     `words`, of shape (turns, positions), are rows of `table`, the fixed word vectors, whose row 0
-    is zero and stands for padding after a turn's last word. There is one filter (width, D, F) for
-    each width.
+    is zero and stands for padding after a turn's last word. A filter has the shape (width, D, F).
 
     A filter is a sum of slices, one for each position in the window. Each word of the table is
     multiplied by each slice once, and a window is a sum of table rows (a corpus of dialogues has a

@@ -177,8 +177,7 @@ def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tenso
     """Return the class after each turn, with each dialogue continuing its own predictions.
 
     `scores` are the turn scores of all dialogues in order, `lengths` their numbers of turns, and
-    `start` the initial class of each. Dialogues advance in parallel, so there are as many steps
-    as the longest has turns.
+    `start` their initial classes. They advance in parallel, in as many steps as the longest has.
     """
     count = torch.tensor(lengths)
     first = count.cumsum(0) - count

@@ -137,8 +137,7 @@ def train(
 ) -> tuple[Tracker, list[Epoch], int]:
     """Train a tracker until its accuracy stops rising; return it, all epochs and the one kept.
 
-    The tracker's state is that after the epoch with the best held-out accuracy, counted from 1;
-    ties go to the smaller loss.
+    The epoch kept, counted from 1, has the best held-out accuracy; ties go to the smaller loss.
 
     Adam on the cross-entropy of the state after each turn, given the gold state before it. Half of
     each batch has the slot set. Accuracy is measured by tracking: each dialogue continues its own

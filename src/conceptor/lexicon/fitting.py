@@ -112,8 +112,7 @@ class CounterFitting(LexiconMethod):
       + attract  Σ max(0, d(u, w) − γ)      over synonyms
       + preserve Σ max(0, d(u, w) − d⁰(u, w))  over w that were within ρ of u,
 
-    by full-batch steps: each word moves by the mean gradient of its active terms, then all words
-    are normalised again.
+    by full-batch steps: each word moves by the mean gradient of its active terms, then is scaled.
 
     Parameters
     ----------

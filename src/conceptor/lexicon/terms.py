@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _PAIRS_AT_ONCE = 1 << 15
-# A hinge pulls with full force once it is active, so rounding in an unchanged distance must not
-# activate it.
+# An active hinge pulls with full force, so rounding in an unchanged distance must not activate it.
 _ROUNDING = 1e-12
 # Words and rows in one block of products.
 _WORDS, _ROWS = 2048, 256
