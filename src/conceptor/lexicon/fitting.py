@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.lexicon.pairs import symmetric_pairs
+from conceptor.lexicon.files import symmetric_pairs
 from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
 from conceptor.vectors.chunks import collect_rows, read_chunks
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
     from conceptor.base.progress import Progress
-    from conceptor.lexicon.pairs import Pairs
+    from conceptor.lexicon.files import Pairs
 
 
 class IndexedPairs(NamedTuple):
