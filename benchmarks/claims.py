@@ -69,6 +69,7 @@ class Measured:
 
     @classmethod
     def of(cls, *comparisons: Comparison) -> Measured:
+        """Return what comparisons found, side by side."""
         scores, gains, family, notes = {}, {}, {}, []
         for comparison in comparisons:
             notes += comparison.notes
@@ -87,10 +88,11 @@ class Measured:
 
     @property
     def methods(self) -> list[str]:
+        """The methods, in order."""
         return list(dict.fromkeys(method for method, _ in self.scores))
 
     def datasets(self, family: str, part: str = "all") -> list[str]:
-        """The datasets of a family's mean on which everything is defined."""
+        """Return the datasets of a family's mean on which everything is defined."""
         return [
             name
             for name, of in self.family.items()
@@ -100,16 +102,19 @@ class Measured:
         ]
 
     def mean(self, method: str, family: str, part: str = "all") -> float:
+        """Return a method's mean over the datasets of a family."""
         found = [self.scores[method, name] for name in self.datasets(family, part)]
         return float(np.mean(found)) if found else np.nan
 
     def gain(self, ours: str, theirs: str, family: str, part: str = "all") -> np.ndarray | None:
+        """Return the difference of two methods' means: as measured, then in each resample."""
         names = self.datasets(family, part)
         if not names:
             return None
         return np.mean([self.gains[ours, n] - self.gains[theirs, n] for n in names], axis=0)
 
     def save(self, path: Path) -> None:
+        """Write all of it; the file appears whole or not at all."""
         keys = list(self.scores)
         with replace_atomically(path) as beside, beside.open("wb") as file:
             np.savez(
@@ -124,6 +129,7 @@ class Measured:
 
     @classmethod
     def load(cls, path: Path) -> Measured:
+        """Read what `save` wrote."""
         with np.load(path) as found:
             keys = [(str(method), str(dataset)) for method, dataset in found["keys"]]
             return cls(
@@ -226,7 +232,7 @@ def of_study(vectors: object, battery: Battery, name: str) -> Measured:
 
 
 def interval(gains: Sequence[np.ndarray | None]) -> Interval | None:
-    """The interval of a mean of gains over sets of vectors or families."""
+    """Return the interval of a mean of gains over sets of vectors or families."""
     found = [gain for gain in gains if gain is not None]
     if not found:
         return None
@@ -269,10 +275,10 @@ def overview(words: Mapping[str, Measured]) -> list[str]:
 
 
 def against(words: Mapping[str, Measured]) -> list[str]:
-    """What the default gains over each rival on the mean over all vectors."""
+    """Return what the default gains over each rival on the mean over all vectors."""
     lines = ["## The default against each rival, mean over these vectors\n"]
     lines.append(
-        f"`{OURS}` − rival, in points, with the {CONFIDENCE:.0%} interval of the paired bootstrap.\n"
+        f"`{OURS}` − rival in points, with the {CONFIDENCE:.0%} interval of the paired bootstrap.\n"
     )
     methods = next(iter(words.values())).methods
     for part in PARTS:

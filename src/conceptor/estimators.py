@@ -35,18 +35,16 @@ if TYPE_CHECKING:
 class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     """What all post-processors share: ``y = U diag(g(λ)) Uᵀ (x − m)``.
 
-    float32 vectors give float32 vectors and float64 gives float64; float16 is processed and
-    returned as float32, integers as float64. Moments, eigenpairs and maps are always float64.
-    Neither `fit` nor `transform` makes a float64 copy of the whole matrix.
+    float32 and float64 vectors keep their type; float16 is processed and returned as float32,
+    integers as float64. Moments, eigenpairs and maps are always float64. Neither `fit` nor
+    `transform` makes a float64 copy of the whole matrix.
 
     Attributes
     ----------
     moments_ : Moments
         All vectors seen so far, weighted.
-    solution_ : Solution
-        What the recipe made of them.
-    spectrum_, gate_, map_ : Spectrum, ndarray, AffineMap
-        Its parts: eigenpairs, how much of each direction is kept, and the map.
+    solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
+        What the recipe made of them: eigenpairs, how much of each direction is kept, the map.
     n_features_in_ : int
         Dimension of the vectors, n.
     """
@@ -163,10 +161,9 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     unit : bool, default=True
         Bring every vector to length 1 first. The paper does not.
     weights : {"uniform", "zipf"}, default="uniform"
-        Whether each row counts once, as in the paper, or by its share of running text: "zipf" is
-        for rows sorted by falling frequency and gives row r the weight 1 / (r + 2.7). An array
-        does not tell whether it is sorted, so this is never assumed. Where counts are known, pass
-        them as `sample_weight` instead.
+        Whether each row counts once, as in the paper, or by its share of running text: "zipf"
+        gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. Where counts
+        are known, pass them as `sample_weight` instead.
 
     Attributes
     ----------
@@ -267,7 +264,12 @@ class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
         self.ridge = ridge
 
 
-class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor):
+class _LeadingDirections(OneToOneFeatureMixin, SpectralPostprocessor):
+    def __init__(self, n_directions: int | None = None) -> None:
+        self.n_directions = n_directions
+
+
+class AllButTheTop(_LeadingDirections):
     """All-But-The-Top: drop the mean and the leading directions (Mu & Viswanath 2018).
 
     The gate on the covariance is 0 for the first d directions and 1 for the rest.
@@ -286,11 +288,8 @@ class AllButTheTop(OneToOneFeatureMixin, SpectralPostprocessor):
 
     _method = "abtt"
 
-    def __init__(self, n_directions: int | None = None) -> None:
-        self.n_directions = n_directions
 
-
-class PrincipalVarianceNormalization(OneToOneFeatureMixin, SpectralPostprocessor):
+class PrincipalVarianceNormalization(_LeadingDirections):
     """PVN: level the leading directions instead of dropping them (Wang et al. 2019).
 
     The gate on the covariance is ``λ_{d+1} / λ_i`` for the first d directions and 1 for the rest.
@@ -307,9 +306,6 @@ class PrincipalVarianceNormalization(OneToOneFeatureMixin, SpectralPostprocessor
     """
 
     _method = "pvn"
-
-    def __init__(self, n_directions: int | None = None) -> None:
-        self.n_directions = n_directions
 
 
 class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
@@ -357,9 +353,8 @@ class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
 class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
-    All three steps share their eigenvectors, so they are one map from n to `n_components`
-    dimensions, known after one pass: drop the mean and the first d directions, keep the next
-    `n_components` as coordinates, and zero the first d of those.
+    The steps share their eigenvectors, so they are one map, known after one pass: drop the mean
+    and the first d directions, keep the next `n_components` as coordinates, zero d of those.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """How much each word counts when moments are estimated, and which words take part.
 
 `choose_weights` is the one place that decides this if the user has not. In a file sorted by
-frequency words count by rank; otherwise by known counts, by wordfreq if it is installed, or else
-equally.
+frequency words count by rank; otherwise by known counts, by wordfreq if installed, or equally.
 """
 
 from __future__ import annotations
@@ -19,11 +18,14 @@ import numpy as np
 from conceptor.algebra.methods import Words
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
+
+    Directory = str | os.PathLike[str] | None
 
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
@@ -55,6 +57,8 @@ y you you'd you'll you're you've your yours yourself yourselves
 FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 # How many of the commonest other words predict the function words in turn.
 CONTENT_WORDS = 1000
+_ALPHABETICAL = "the words are in alphabetical order"
+_NO_RANKS = "so ranks say nothing about frequency"
 _REMEDY = 'weights="wordfreq:en" or weights="enwiki_vocab_min200.txt" (any file of counts)'
 
 
@@ -74,22 +78,10 @@ class Share(NamedTuple):
 class Weights:
     """Which words take part in a moment, and how much each counts.
 
-    Attributes
-    ----------
-    kind
-        `uniform`, `zipf` or `counts`.
-    counts
-        How often each word occurs in text; words without a count are left out.
-    vocabulary
-        Only these words take part.
-    top
-        Only this many words at the start of the file take part.
-    description
-        All of this in words.
-    caution
-        A warning about the choice, if there is one.
-    unit
-        Whether vectors are brought to length 1 first.
+    `kind` is `uniform`, `zipf` or `counts`. With `counts`, of words in text, words without one are
+    left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
+    `description` is all of this in words, `caution` a warning about the choice, if there is one.
+    With `unit`, vectors are brought to length 1 first.
     """
 
     kind: str = "uniform"
@@ -116,21 +108,16 @@ class Weights:
 
     def shares(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words; `before` words precede them in the file."""
+        rows = weights = taken = None
         if self.top is not None and before + len(words) > self.top:
             words = words[: max(0, self.top - before)]
             rows = np.arange(len(words))
-        else:
-            rows = None
-        weights: NDArray[np.float64] | None = None
+        if self.vocabulary is not None:
+            taken = np.array([word in self.vocabulary for word in words], dtype=np.bool_)
         if self.kind == "zipf":
             weights = rank_weights(before, len(words))
         elif self.counts is not None:
             weights = np.array([self.counts.get(word, 0.0) for word in words], dtype=np.float64)
-        taken = None
-        if self.vocabulary is not None:
-            known = [word in self.vocabulary for word in words]
-            taken = np.array(known, dtype=np.bool_)
-        if self.counts is not None and weights is not None:
             taken = weights > 0 if taken is None else taken & (weights > 0)
         if taken is not None and not taken.all():
             rows = np.flatnonzero(taken)
@@ -176,7 +163,7 @@ def choose_weights(
     weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
     vocabulary: object = None,
     function_words: object = None,
-    data: str | os.PathLike[str] | None = None,
+    data: Directory = None,
     ranked: bool = True,
     where: str = "the vectors",
 ) -> Weights:
@@ -184,23 +171,12 @@ def choose_weights(
 
     The user's choice comes first: `weights` (how often words are used) for methods that weight by
     usage, `vocabulary` (which words take part) for all methods but those fitted on function words.
+    Both are as for `parse_weights`, or the name of a known data file; None leaves the choice open.
 
-    Parameters
-    ----------
-    words
-        What the method asks for.
-    first_words
-        Returns the first words of the vectors, at most `SAMPLE`; called only where they matter.
-    weights, vocabulary
-        As for `parse_weights`, or the name of a known data file. None leaves the choice open.
-    function_words
-        A file of them, or words; by default NLTK's English stop words.
-    data
-        A directory to search for the paper's vocabulary, which is never downloaded.
-    ranked
-        Whether the words come in file order; the order of shards is unknown.
-    where
-        The name of the vectors in errors.
+    `first_words` returns the first words of the vectors, at most `SAMPLE`, and is called only
+    where they matter. `function_words` is a file of them, or words; by default NLTK's English stop
+    words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
+    whether words come in file order, as in shards they may not. Errors start with `where`.
     """
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
@@ -215,9 +191,8 @@ def choose_weights(
     if isinstance(weights, Weights):
         return weights
     if weights is not None:
-        chosen = parse_weights(
-            _find_data_file(weights, data) if isinstance(weights, str) else weights, vocabulary
-        )
+        named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+        chosen = parse_weights(named, vocabulary)
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
 
@@ -240,27 +215,20 @@ def common_content_words(
 
 
 def _choose_usage(
-    first: Sequence[str],
-    vocabulary: object,
-    data: str | os.PathLike[str] | None,
-    *,
-    ranked: bool,
+    first: Sequence[str], vocabulary: object, data: Directory, *, ranked: bool
 ) -> Weights:
     """Choose the usage weights if the user has not."""
     reason = why_unsorted(first) if ranked else "the order of the shards is unknown"
     if reason is None:
         return parse_weights("zipf", vocabulary)
-    reason = f"{reason}, so ranks say nothing about frequency"
+    reason = f"{reason}, {_NO_RANKS}"
     listed = _find_paper_vocabulary(data)
     if listed is not None and _covers(counts := read_counts(listed), first, _OF_ANY):
         chosen = parse_weights(counts, vocabulary)
-        return replace(
-            chosen,
-            description=chosen.description.replace(
-                "the counts given", "counts in Wikipedia (2015)"
-            ),
-            caution=f"{reason}; words are weighted by their counts in Wikipedia (2015)",
-        )
+        source = "counts in Wikipedia (2015)"
+        described = chosen.description.replace("the counts given", source)
+        caution = f"{reason}; words are weighted by their {source}"
+        return replace(chosen, description=described, caution=caution)
     if importlib.util.find_spec("wordfreq") is not None:
         chosen = parse_weights("wordfreq:en", vocabulary)
         if _covers(chosen.counts or {}, first, _OF_ANY):
@@ -269,9 +237,7 @@ def _choose_usage(
     return replace(chosen, caution=f"{reason}; all words count equally; better: {_REMEDY}")
 
 
-def _choose_types(
-    first: Sequence[str], data: str | os.PathLike[str] | None, *, ranked: bool
-) -> Weights:
+def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Weights:
     """Choose the common words: the paper's list, else the start of a sorted file, else all."""
     frequent = ranked and why_unsorted(first) is None
     listed = _find_paper_vocabulary(data)
@@ -289,17 +255,11 @@ def _choose_types(
 
 def _check_ranks(chosen: Weights, first: Sequence[str], where: str) -> Weights:
     """Refuse ranks for words in alphabetical order, and warn if they look wrong otherwise."""
-    if is_alphabetical(first):
-        raise InvalidInputError(
-            f"{where}: the words are in alphabetical order, so ranks say nothing about frequency; "
-            f"use {_REMEDY}"
-        )
     reason = why_unsorted(first)
-    if reason is None:
-        return chosen
-    return replace(
-        chosen, caution=f"{reason}, so ranks say nothing about frequency; better: {_REMEDY}"
-    )
+    if reason == _ALPHABETICAL:
+        raise InvalidInputError(f"{where}: {reason}, {_NO_RANKS}; use {_REMEDY}")
+    caution = "" if reason is None else f"{reason}, {_NO_RANKS}; better: {_REMEDY}"
+    return replace(chosen, caution=caution)
 
 
 def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: float) -> bool:
@@ -313,14 +273,14 @@ def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: 
     )
 
 
-def _find_paper_vocabulary(data: str | os.PathLike[str] | None) -> Path | None:
+def _find_paper_vocabulary(data: Directory) -> Path | None:
     from conceptor.data.registry import data_file, find
 
     found = find(data_file(PAPER_VOCABULARY), data)
     return None if found is None else found[0]
 
 
-def _find_data_file(name: str, data: str | os.PathLike[str] | None) -> str:
+def _find_data_file(name: str, data: Directory) -> str:
     """Return the path of the data file of this name, unless the name means something else."""
     if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
         return name
@@ -351,27 +311,23 @@ def why_unsorted(words: Sequence[str]) -> str | None:
     rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
     """
     if is_alphabetical(words):
-        return "the words are in alphabetical order"
-    sample = list(words[:SAMPLE])
-    if len(sample) == SAMPLE:
-        # Average ranks by hand, because importing scipy.stats takes longer than all the rest.
-        _, group, sizes = np.unique(
-            [len(word) for word in sample], return_inverse=True, return_counts=True
-        )
-        if len(sizes) > 1:
-            ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
-            rho = float(np.corrcoef(np.arange(len(sample)), ranks)[0, 1])
-            if rho < 3 / np.sqrt(len(sample)):
-                return f"the first words are not shorter than later ones (ρ = {rho:.2f})"
+        return _ALPHABETICAL
+    lengths = [len(word) for word in words[:SAMPLE]]
+    # Average ranks by hand, because importing scipy.stats takes longer than all the rest.
+    _, group, sizes = np.unique(lengths, return_inverse=True, return_counts=True)
+    if len(lengths) == SAMPLE and len(sizes) > 1:
+        ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+        rho = float(np.corrcoef(np.arange(SAMPLE), ranks)[0, 1])
+        if rho < 3 / np.sqrt(SAMPLE):
+            return f"the first words are not shorter than later ones (ρ = {rho:.2f})"
     return None
 
 
 def is_alphabetical(words: Sequence[str]) -> bool:
     """Return whether a hundred words are in alphabetical order; fewer may be so by chance."""
     first = list(words[:_ALPHABETICAL_SAMPLE])
-    return len(first) == _ALPHABETICAL_SAMPLE and (
-        first == sorted(first) or first == sorted(first, key=str.lower)
-    )
+    in_order = first in (sorted(first), sorted(first, key=str.lower))
+    return in_order and len(first) == _ALPHABETICAL_SAMPLE
 
 
 def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
@@ -394,14 +350,13 @@ def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
 def read_counts(path: str | Path) -> dict[str, float]:
     """Read `word count` lines; the first count of a repeated word is kept."""
     counts: dict[str, float] = {}
-    for number, line in _lines(path, "uniform, zipf or wordfreq:LANG"):
-        word, _, count = line.rpartition(_separator(line))
-        value = _as_number(count)
-        if not word or value is None or not 0 <= value < float("inf"):
+    for number, line in read_lines(path, "words", "(nor is it uniform, zipf or wordfreq:LANG)"):
+        word, count = _split_count(line)
+        if not word or count is None or not 0 <= count < float("inf"):
             raise InvalidInputError(
                 f"{path}, line {number}: expected a word and a count, found {line[:60]!r}"
             )
-        counts.setdefault(word.strip(" \t"), value)
+        counts.setdefault(word, count)
     if not any(counts.values()):
         raise InvalidInputError(f"{path}: no word has a positive count")
     return counts
@@ -409,35 +364,19 @@ def read_counts(path: str | Path) -> dict[str, float]:
 
 def read_words(path: str | Path) -> list[str]:
     """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
-    lines = [line for _, line in _lines(path, "top:N")]
+    lines = [line for _, line in read_lines(path, "words", "(nor is it top:N)")]
     if not lines:
         raise InvalidInputError(f"{path}: contains no words")
-    parts = [line.rpartition(_separator(line)) for line in lines]
-    if all(word and _as_number(count) is not None for word, _, count in parts):
-        return [word.strip(" \t") for word, _, _ in parts]
-    return lines
+    parts = [_split_count(line) for line in lines]
+    counted = all(word and count is not None for word, count in parts)
+    return [word for word, _ in parts] if counted else lines
 
 
-def _lines(path: str | Path, otherwise: str) -> list[tuple[int, str]]:
+def _split_count(line: str) -> tuple[str, float | None]:
+    """Split a `word count` line; None for a count that is not a number."""
+    word, _, count = line.rpartition("\t" if "\t" in line else " ")
     try:
-        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
-    except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file (nor is it {otherwise})") from None
-    except IsADirectoryError:
-        raise InvalidInputError(f"{path}: is a directory, not a file of words") from None
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
-    # Only \n ends a line: str.splitlines would also cut words at U+0085 and U+2028.
-    stripped = (line.removesuffix("\r").strip(" \t") for line in text.split("\n"))
-    return [(number, line) for number, line in enumerate(stripped, start=1) if line]
-
-
-def _separator(line: str) -> str:
-    return "\t" if "\t" in line else " "
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        return float(text) if text.isascii() and "_" not in text else None
+        number = float(count) if count.isascii() and "_" not in count else None
     except ValueError:
-        return None
+        number = None
+    return word.strip(" \t"), number

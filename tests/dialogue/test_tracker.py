@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from conceptor.dialogue.fused import decode, draw_half, max_convolution
-from conceptor.dialogue.options import Confirm, Initialization, Update
+from conceptor.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 from conceptor.dialogue.tracker import Tracker, Utterances
 
 DIMENSION, VALUES = 5, 4
@@ -97,7 +97,7 @@ def naive_scores(tracker, turns, table):
 def perturbed(generator, **options):
     """Return a tracker whose biases are not zero, so that a forgotten one is seen."""
     values = torch.randn(VALUES, DIMENSION, generator=generator)
-    tracker = Tracker(values, generator=generator, **options).eval()
+    tracker = Tracker(values, TrackerOptions(**options), generator).eval()
     with torch.no_grad():
         for parameter in tracker.parameters():
             parameter += 0.3 * torch.randn(parameter.shape, generator=generator)

@@ -10,11 +10,9 @@ import torch
 
 from conceptor import InvalidInputError
 from conceptor.dialogue import Confirm, Corpus, Embedding, TrackerOptions, Turn, Update, load_corpus
-from conceptor.dialogue.examples import Examples, WordTable
 from conceptor.dialogue.goals import goal_accuracies
-from conceptor.dialogue.tracker import Tracker
-from conceptor.dialogue.tracking import predict, score_turns, track
-from conceptor.dialogue.training import TrainingSet, train
+from conceptor.dialogue.tracker import Tracker, predict, score_turns, track
+from conceptor.dialogue.training import Examples, TrainingSet, WordTable, train
 from conceptor.dialogue.trials import Job, Trial, run_trial, run_trials
 from tests.dialogues import MADE_CORPUS
 
@@ -39,7 +37,7 @@ def test_the_class_that_is_predicted() -> None:
 
 def test_tracking_side_by_side_is_tracking_one_by_one() -> None:
     generator = torch.Generator().manual_seed(3)
-    tracker = Tracker(torch.randn(5, 4, generator=generator), generator=generator)
+    tracker = Tracker(torch.randn(5, 4, generator=generator), TrackerOptions(), generator)
     lengths = [3, 1, 5, 2]
     scores = 3 * torch.randn(sum(lengths), 6, generator=generator)
     start = torch.tensor([5, 0, 5, 2])

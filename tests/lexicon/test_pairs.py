@@ -6,7 +6,7 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.lexicon import read_pairs
-from conceptor.lexicon.pairs import symmetric_pairs
+from conceptor.lexicon.files import symmetric_pairs
 
 
 def test_pairs_with_prefixes_tabs_and_empty_lines(tmp_path):

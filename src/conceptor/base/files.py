@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all."""
+"""Text files read by line, and files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,24 @@ from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list[tuple[int, str]]:
+    """Return the numbered lines of a UTF-8 file that are not blank, without spaces around them.
+
+    Errors call it a file of `content`; `missing` follows "no such file".
+    """
+    if Path(path).is_dir():
+        raise InvalidInputError(f"{path}: is a directory, not a file of {content}")
+    try:
+        text = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
+    except FileNotFoundError:
+        raise InvalidInputError(f"{path}: no such file {missing}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
+    # Only \n ends a line: str.splitlines would also cut words at U+0085 and U+2028.
+    stripped = (line.removesuffix("\r").strip(" \t") for line in text.split("\n"))
+    return [(number, line) for number, line in enumerate(stripped, start=1) if line]
 
 
 def check_writable(

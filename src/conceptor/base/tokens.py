@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["tokenize"]
-
 # Contractions split as in the Penn Treebank: do|n't, it|'s, can|not. O'Neill, and/or, well-known
 # and .spx stay whole.
 _CLITIC = r"(?:s|m|d|ll|re|ve)\b"

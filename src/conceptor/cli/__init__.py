@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-# Which module holds which commands, in the order in which a newcomer meets them.
-_MODULES = {
-    "files": ("postprocess", "fit", "apply", "convert"),
-    "inspection": ("inspect",),
-    "evaluation": ("compare", "evaluate"),
-    "neighbours": ("neighbors",),
-    "reproduction": ("reproduce",),
-    "corpus": ("train-ppmi",),
-    "data": ("data",),
-    "dialogue": ("dialogue",),
-    "lexicon": ("counterfit",),
-    "methods": ("methods",),
+# The module that holds each command, in the order of --help: that in which a newcomer needs them.
+COMMANDS = {
+    "postprocess": "files",
+    "inspect": "inspection",
+    "compare": "evaluation",
+    "neighbors": "inspection",
+    "fit": "files",
+    "apply": "files",
+    "convert": "files",
+    "evaluate": "evaluation",
+    "reproduce": "evaluation",
+    "train-ppmi": "training",
+    "dialogue": "dialogue",
+    "counterfit": "training",
+    "methods": "inspection",
+    "data": "data",
 }
 
 __all__ = ["main"]
@@ -28,9 +32,8 @@ def main() -> None:
     Where the command is known its module alone is imported: Typer reads the signature of every
     command that is registered, which takes longer than converting a small file.
     """
-    command = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
-    found = [module for module, commands in _MODULES.items() if command in commands]
-    for module in found or _MODULES:
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    for module in {COMMANDS[command]} if command in COMMANDS else set(COMMANDS.values()):
         import_module(f"conceptor.cli.{module}")
     from conceptor.cli.app import main as run
 

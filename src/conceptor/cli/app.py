@@ -12,19 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
-
-# The order of commands in --help; any others come last.
-_ORDER = (
-    "postprocess",
-    "inspect",
-    "compare",
-    "neighbors",
-    "fit",
-    "apply",
-    "convert",
-    "evaluate",
-    "reproduce",
-)
+from conceptor.cli import COMMANDS
 
 
 class _OrderedGroup(TyperGroup):
@@ -32,8 +20,7 @@ class _OrderedGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Typer's or Click's, by version
         """Return the names of the commands in the order of `--help`."""
-        known = super().list_commands(ctx)
-        return [*(name for name in _ORDER if name in known), *(n for n in known if n not in _ORDER)]
+        return sorted(super().list_commands(ctx), key=list(COMMANDS).index)
 
 
 app = typer.Typer(
@@ -78,7 +65,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # not every encoding has a minus sign
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _exit_on_signal)
+        # Exit as on Ctrl-C, so that no half-written file stays behind.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except (ConceptorError, OSError) as error:
@@ -92,11 +80,6 @@ def main() -> None:
         # The work is over; a Ctrl-C while Python shuts down would only show a traceback.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _exit_on_signal(number: int, _: object) -> None:
-    """Exit as on Ctrl-C, so that no half-written file stays behind."""
-    sys.exit(128 + number)
 
 
 def _one_line(error: Exception) -> str:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
+from conceptor.cli.output import write_json
 
-data_app = typer.Typer(
-    help="List, download and verify the benchmark files.",
-    no_args_is_help=True,
-)
+data_app = typer.Typer(help="List, download and verify the benchmark files.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 NamesArgument = Annotated[
-    list[str] | None, typer.Argument(help="Files by name; by default all.", metavar="NAME")
+    list[str] | None, Argument(help="Files by name; by default all.", metavar="NAME")
 ]
 
 
@@ -34,12 +32,11 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
 
     places = {file: find(file, data) for file in registry().values()}
     if as_json:
-        rows = [
-            asdict(file)
-            | {"found": str(place[0]) if place else None, "place": place[1] if place else None}
-            for file, place in places.items()
-        ]
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        rows = []
+        for file, place in places.items():
+            path, origin = place or (None, None)
+            rows.append(asdict(file) | {"found": path and str(path), "place": origin})
+        write_json(rows)
         return
     for file, place in places.items():
         where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")
@@ -58,7 +55,7 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
 
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
     """
-    from conceptor.cli.progress import download_progress
+    from conceptor.cli.output import download_progress
     from conceptor.data.registry import data_file, gather, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())

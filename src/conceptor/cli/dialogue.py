@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
+from conceptor.cli import output as out
 from conceptor.cli.app import app
-from conceptor.cli.conversation import converse
 from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_choice, split_list
-from conceptor.cli.output import (
-    check_one_format,
-    check_outputs,
-    print_warnings,
-    show_tables,
-    to_json,
-    write_output,
-)
-from conceptor.cli.progress import download_progress, training_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-    from conceptor.dialogue import Corpus, TrackerOptions
     from conceptor.dialogue.saved import BeliefTracker
-    from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import Job, TrackerWeights
+
+_END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+_HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
+  system: area             the system has just asked for the area
+  system: food=thai        the system has just asked whether the user wants thai food
+  new                      start a new dialogue
+End with {_END}."""
 
 
 @app.command()
@@ -36,62 +35,59 @@ def dialogue(
     vectors: opt.Vectors = None,
     methods: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
-            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]",
+            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]"
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs for each method.")] = 5,
+    seeds: Annotated[int, Option(min=1, help="Number of runs for each method.")] = 5,
     slots: Annotated[
-        str, typer.Option(help="Comma-separated list of food, price range, area.")
+        str, Option(help="Comma-separated list of food, price range, area.")
     ] = "food,price range,area",
     epochs: Annotated[
-        int, typer.Option(min=1, help="Maximum number of epochs, of 64 batches each.")
+        int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
     ] = 60,
     patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better accuracy before training stops.")
+        int, Option(min=1, help="Epochs without a better accuracy before training stops.")
     ] = 20,
-    batch: Annotated[int, typer.Option(min=2, help="Turns per batch.")] = 256,
-    rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 0.003,
+    batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
+    rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.003,
     update: Annotated[
-        str,
-        typer.Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b]."),
+        str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
     ] = "constrained",
     confirm: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Gate for values that the system asks to confirm: [b]working[/b], or [b]inert[/b] "
             "as in the public code."
         ),
     ] = "working",
     start: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
             "[b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes.  \\[default: one per processor]")
+        int | None, Option(min=1, help="Number of processes.  \\[default: one per processor]")
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR"),
+        Path | None, Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR")
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
+        Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
     ] = None,
     interactive: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--interactive",
             help="Read user turns from standard input and show the belief after each.",
         ),
     ] = False,
     load: Annotated[
-        Path | None,
-        typer.Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"),
+        Path | None, Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR")
     ] = None,
     data: opt.Data = None,
     offline: opt.Offline = False,
@@ -112,17 +108,19 @@ def dialogue(
       conceptor dialogue --interactive --load trackers/cn/0
     """
     from conceptor.algebra.methods import DEFAULT_METHODS
-    from conceptor.comparing.dialogue import require_torch, validate_methods, validate_slots
-    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing import dialogue as comparing
+    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update, load_corpus
+    from conceptor.fitting import FitOptions
 
-    check_one_format(as_json, as_markdown)
-    check_outputs([output], [vectors], plot)
-    require_torch()
+    out.check_one_format(as_json, as_markdown)
+    out.check_outputs([output], [vectors], plot)
+    comparing.require_torch()
+    from conceptor.dialogue.saved import BeliefTracker
+
     if load is not None:
         if not interactive:
             raise InvalidInputError("--load is only for --interactive; add that, or remove --load")
-        from conceptor.dialogue.saved import BeliefTracker
-
         converse(BeliefTracker.load(load))
         return
     options = TrackerOptions(
@@ -135,21 +133,50 @@ def dialogue(
         rate=rate,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
-    chosen = validate_methods(split_list(methods) if methods is not None else default)
+    chosen = comparing.validate_methods(split_list(methods) if methods is not None else default)
     if interactive and len(chosen) > 1:
         raise InvalidInputError("--interactive uses one method; name one with --methods")
+    tracked = comparing.validate_slots(split_list(slots))
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
-    study, trackers = _train(
-        vectors,
-        chosen,
-        validate_slots(split_list(slots)),
-        1 if interactive else seeds,
-        options,
-        workers,
-        data,
-        offline=offline,
-    )
+    source = open_or_demo(vectors)
+    with out.download_progress() as bars:
+        corpus = load_corpus(data, offline=offline, progress=bars)
+    fetch_vocabulary(data, offline=offline)
+    weights: dict[tuple[str, int], dict[Job, TrackerWeights]] = {}
+
+    def keep(job: Job, trained: TrackerWeights) -> None:
+        weights.setdefault((job.method, job.seed), {})[job] = trained
+
+    with (
+        out.print_warnings(comparing.FewWordsWarning),
+        on_terminal() as progress,
+        out.training_progress(epochs) as watch,
+    ):
+        study = comparing.compare_dialogue(
+            source,
+            corpus,
+            chosen,
+            FitOptions(data=data),
+            slots=tracked,
+            seeds=1 if interactive else seeds,
+            options=options,
+            workers=workers,
+            name=str(vectors or DEMO),
+            progress=progress,
+            watch=watch,
+            keep=keep,
+        )
+    trackers = [
+        BeliefTracker.from_parts(
+            next(iter(by_job)).embedding,
+            corpus.values,
+            {job.slot: trained for job, trained in by_job.items()},
+            options,
+            {"vectors": study.vectors, "method": method, "seed": seed},
+        )
+        for (method, seed), by_job in weights.items()
+    ]
     if save is not None:
         for tracker in trackers:
             tracker.save(save / tracker.provenance["method"] / str(tracker.provenance["seed"]))
@@ -160,70 +187,57 @@ def dialogue(
     if interactive:
         converse(trackers[0])
     elif as_json:
-        write_output(to_json(study.to_dict()), output)
+        out.write_json(study.to_dict(), output)
     else:
         from conceptor.report.dialogue import dialogue_tables
 
-        show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
+        out.show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
 
 
-def _train(
-    vectors: Path | None,
-    methods: Sequence[str],
-    slots: Sequence[str],
-    seeds: int,
-    options: TrackerOptions,
-    workers: int | None,
-    data: Path | None,
-    *,
-    offline: bool,
-) -> tuple[Study, list[BeliefTracker]]:
-    from conceptor.base.progress import on_terminal
-    from conceptor.comparing.dialogue import FewWordsWarning, compare_dialogue
-    from conceptor.dialogue import load_corpus
-    from conceptor.fitting import FitOptions
+def converse(tracker: BeliefTracker) -> None:
+    """Read turns from standard input and show the belief state after each."""
+    from conceptor.dialogue import SLOTS, Turn
+    from conceptor.dialogue.woz import system_acts
 
-    source = open_or_demo(vectors)
-    with download_progress() as bars:
-        corpus = load_corpus(data, offline=offline, progress=bars)
-    fetch_vocabulary(data, offline=offline)
-    weights: dict[tuple[str, int], dict[Job, TrackerWeights]] = {}
-
-    def keep(job: Job, trained: TrackerWeights) -> None:
-        weights.setdefault((job.method, job.seed), {})[job] = trained
-
-    with (
-        print_warnings(FewWordsWarning),
-        on_terminal() as progress,
-        training_progress(options.epochs) as watch,
-    ):
-        study = compare_dialogue(
-            source,
-            corpus,
-            methods,
-            FitOptions(data=data),
-            slots=slots,
-            seeds=seeds,
-            options=options,
-            workers=workers,
-            name=str(vectors or DEMO),
-            progress=progress,
-            watch=watch,
-            keep=keep,
-        )
-    return study, [_tracker(corpus, study.vectors, by_job, options) for by_job in weights.values()]
+    if sys.stdin.isatty():
+        typer.echo(_HOW_TO, err=True)
+    goals: dict[str, str] = {}
+    acts: list[object] = []
+    for line in _lines():
+        if line == "new":
+            goals, acts = {}, []
+        elif line.startswith("system:"):
+            acts = [_act(act) for act in split_list(line.removeprefix("system:"))]
+            if not any(system_acts(acts)):
+                slots = ", ".join(SLOTS)
+                typer.echo(f"conceptor: not a system act; name a slot: {slots}", err=True)
+        else:
+            beliefs = tracker.listen(Turn(line, *system_acts(acts)), goals)
+            goals = {slot: b.value for slot, b in beliefs.items() if b.value is not None}
+            acts = []
+            for slot in SLOTS:
+                if slot in beliefs:
+                    shares = ", ".join(
+                        f"{value or 'not set'} {share:.0%}"
+                        for value, share in beliefs[slot].likeliest()
+                    )
+                    typer.echo(f"  {slot:<12} {goals.get(slot, '—'):<16} ({shares})")
 
 
-def _tracker(
-    corpus: Corpus, vectors: str, weights: dict[Job, TrackerWeights], options: TrackerOptions
-) -> BeliefTracker:
-    from conceptor.dialogue.saved import BeliefTracker
+def _act(act: str) -> object:
+    slot, equals, value = (part.strip() for part in act.partition("="))
+    return [slot, value] if equals else slot
 
-    first = next(iter(weights))
-    return BeliefTracker.from_parts(
-        first.embedding,
-        corpus.values,
-        {job.slot: trained for job, trained in weights.items()},
-        options,
-        {"vectors": vectors, "method": first.method, "seed": first.seed},
-    )
+
+def _lines() -> Iterator[str]:
+    prompt = "> " if sys.stdin.isatty() else ""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # invalid bytes become an unknown word
+    while True:
+        if prompt:
+            typer.echo(prompt, nl=False, err=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()

@@ -1,13 +1,15 @@
-"""`evaluate` and `compare`."""
+"""`evaluate`, `compare` and `reproduce`: score vectors, methods, and the paper's tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
+from conceptor.cli import output as out
 from conceptor.cli.app import app
 from conceptor.cli.inputs import (
     DEMO,
@@ -19,14 +21,6 @@ from conceptor.cli.inputs import (
     parse_choice,
     split_list,
 )
-from conceptor.cli.output import (
-    check_one_format,
-    check_outputs,
-    show_tables,
-    to_json,
-    warn,
-    write_output,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +30,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def evaluate(
-    vectors: Annotated[list[Path], typer.Argument(help="Vectors files.", metavar="VECTORS")],
+    vectors: Annotated[list[Path], Argument(help="Vectors files.", metavar="VECTORS")],
     tasks: opt.Tasks = None,
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
@@ -57,8 +51,8 @@ def evaluate(
     from conceptor.evaluation import evaluate as run
     from conceptor.report.tables import csv_text, evaluation_tables
 
-    check_one_format(as_json, as_markdown, as_csv)
-    check_outputs([output], vectors)
+    out.check_one_format(as_json, as_markdown, as_csv)
+    out.check_outputs([output], vectors)
     policy = parse_choice(Missing, missing, "--missing")
     # All files are opened first: what is wrong with one shows before anything is downloaded.
     sources = [open_source(path) for path in vectors]
@@ -72,13 +66,13 @@ def evaluate(
     _warn_if_unused(evaluations)
     if as_json:
         found = [evaluation.to_dict() for evaluation in evaluations]
-        write_output(to_json(found[0] if len(found) == 1 else found), output)
+        out.write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
-        by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
-        write_output(csv_text(by_name), output)
+        out.write_output(csv_text({found.vectors: found for found in evaluations}), output)
     else:
         remarks = [f"{each.vectors}: {one}" for each in evaluations for one in each.remarks]
-        show_tables(evaluation_tables(evaluations, by_task=by_task), remarks, as_markdown, output)
+        tables = evaluation_tables(evaluations, by_task=by_task)
+        out.show_tables(tables, remarks, as_markdown, output)
 
 
 @app.command()
@@ -86,11 +80,11 @@ def compare(
     vectors: opt.Vectors = None,
     methods: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
             "pvn, hsr, ppa, ew, and with a lexicon counterfit, counterfit-syn, counterfit-ant, "
             "retrofit; or [b]all[/b] that need no lexicon. [b]cn+counterfit[/b] applies one after "
-            "the other, [b]abtt:n_directions=3[/b] sets a parameter.",
+            "the other, [b]abtt:n_directions=3[/b] sets a parameter."
         ),
     ] = "original,abtt,cn-paper,cn",
     tasks: opt.Tasks = None,
@@ -99,7 +93,7 @@ def compare(
     function_words: opt.FunctionWords = None,
     sentences: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Also compare sentence encoders on STS and SICK: comma-separated list of average, "
             "sif, usif, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
             "conceptor-known), each fitted on the test set's own sentences and on those of the "
@@ -111,9 +105,9 @@ def compare(
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
     resamples: Annotated[
-        int, typer.Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
+        int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the paired bootstrap.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")] = 0,
     data: opt.Data = None,
     offline: opt.Offline = False,
     by_task: opt.ByTask = False,
@@ -121,7 +115,7 @@ def compare(
     as_markdown: opt.Markdown = False,
     as_csv: opt.Csv = False,
     as_html: Annotated[
-        bool, typer.Option("--html", help="Print a self-contained web page with charts.")
+        bool, Option("--html", help="Print a self-contained web page with charts.")
     ] = False,
     output: opt.Output = None,
 ) -> None:
@@ -145,79 +139,124 @@ def compare(
     from conceptor.report.page import page
     from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
 
-    check_one_format(as_json, as_markdown, as_csv, as_html)
+    out.check_one_format(as_json, as_markdown, as_csv, as_html)
     lists = [*(synonyms or ()), *(antonyms or ())]
-    check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
+    out.check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = parse_choice(Missing, missing, "--missing")
     names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
     chains = parse_methods(names)
     encoders = []
     if sentences is not None:
-        # scikit-learn takes a second to import.
-        from conceptor.comparing.sentences import (
-            compare_sentences,
-            sentence_tasks,
-            validate_encoders,
-        )
+        from conceptor.comparing import sentences as encoding  # scikit-learn takes a second
 
-        encoders = validate_encoders(split_list(sentences))
+        encoders = encoding.validate_encoders(split_list(sentences))
     source = open_or_demo(vectors)
     title = str(vectors or DEMO)
     battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
     if encoders:
-        sentence_tasks(battery)
+        encoding.sentence_tasks(battery)
     fetch_vocabulary(data, offline=offline)
     lexicon = make_lexicon(synonyms, antonyms, data, offline=offline)
     options = FitOptions(weights, vocabulary, lexicon, function_words, data)
+    both: dict[str, Any] = {"name": title, "resamples": resamples, "seed": seed}
     with on_terminal() as progress:
         comparison = run(
-            source,
-            chains,
-            battery,
-            options,
-            name=title,
-            missing=policy,
-            resamples=resamples,
-            seed=seed,
-            progress=progress,
+            source, chains, battery, options, missing=policy, progress=progress, **both
         )
-    warn(f"{title}: {caution}" for caution in comparison.cautions)
+    out.warn(f"{title}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
     by_sentence = None
     if encoders:
         with on_terminal() as progress:
-            by_sentence = compare_sentences(
-                source,
-                battery,
-                encoders,
-                options,
-                name=title,
-                resamples=resamples,
-                seed=seed,
-                progress=progress,
+            by_sentence = encoding.compare_sentences(
+                source, battery, encoders, options, progress=progress, **both
             )
     if as_json:
-        found = comparison.to_dict()
-        if by_sentence is not None:
-            found["sentences"] = by_sentence.to_dict()
-        write_output(to_json(found), output)
+        found = {"sentences": by_sentence.to_dict()} if by_sentence else {}
+        out.write_json(comparison.to_dict() | found, output)
     elif as_csv:
-        more = {} if by_sentence is None else by_sentence.evaluations
-        write_output(csv_text({**comparison.evaluations, **more}), output)
+        more = by_sentence.evaluations if by_sentence else {}
+        out.write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
-        write_output(page(comparison, by_sentence, by_task=by_task), output)
+        out.write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes = [*comparison.notes, *comparison.summary]
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
-        show_tables(tables, [title, *notes], as_markdown, output)
+        out.show_tables(tables, [title, *notes], as_markdown, output)
+
+
+@app.command()
+def reproduce(
+    word2vec: Annotated[
+        Path | None, Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
+    ] = None,
+    glove: Annotated[Path | None, Option(help="Common Crawl GloVe, glove.840B.300d.txt.")] = None,
+    figure: Annotated[
+        Path | None,
+        Option(help="Also draw the gating figure to this svg, pdf or png file (plots extra)."),
+    ] = None,
+    dialogue: Annotated[
+        int,
+        Option(
+            min=0,
+            metavar="RUNS",
+            help="Dialogue state trackers to train for each method: minutes per run at 50 "
+            "dimensions, much longer at 300; 0 for none (dialogue extra).",
+        ),
+    ] = 1,
+    data: opt.Data = None,
+    offline: opt.Offline = False,
+    as_json: opt.Json = False,
+    as_markdown: opt.Markdown = False,
+    output: opt.Output = None,
+) -> None:
+    """Run the paper's protocol and compare its published scores with the measured ones.
+
+    Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
+    glove.840B.300d.txt[/b]
+    """
+    out.check_one_format(as_json, as_markdown)
+    out.check_outputs([output], [word2vec, glove], figure)
+    given = {"word2vec": word2vec, "glove": glove}
+    sources = {name: open_source(path) for name, path in given.items() if path is not None}
+    if not sources:
+        raise InvalidInputError("no vectors were given; use --word2vec FILE or --glove FILE")
+    from conceptor.base.progress import on_terminal
+    from conceptor.comparing.dialogue import FewWordsWarning
+    from conceptor.comparing.paper import reproduce as run
+    from conceptor.dialogue import TrackerOptions
+    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
+
+    battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
+    with (
+        out.print_warnings(FewWordsWarning),
+        on_terminal() as progress,
+        out.training_progress(TrackerOptions().epochs) as watch,
+    ):
+        found = run(
+            sources,
+            battery,
+            dialogue=dialogue,
+            data=data,
+            offline=offline,
+            progress=progress,
+            watch=watch,
+        )
+    if figure is not None:
+        draw_gates(found, figure)
+    if as_json:
+        out.write_json(found.to_dict(), output)
+    else:
+        tables = reproduction_tables(found)
+        out.show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
     """Warn about vectors without any word of the benchmarks."""
-    warn(
+    out.warn(
         f"{evaluation.vectors}: none of the benchmarks' words has a vector; check that the words "
         "are English, in lower case and without prefixes"
         for evaluation in evaluations

@@ -6,18 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
-from conceptor.cli.output import check_json_output, check_outputs, to_json, warn
-from conceptor.cli.shards import (
-    ClusterOptions,
-    ShardOptions,
-    is_sharded,
-    postprocess_shards,
-    refuse_file_options,
-)
+from conceptor.cli.output import check_json_output, check_outputs, warn, write_json
+from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_options
 
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
@@ -81,9 +76,20 @@ def postprocess(
     budget = read_size(memory)
     if is_sharded(source, scheduler, workers, column):
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
-        cluster = ClusterOptions(scheduler, workers, budget)
-        shards = ShardOptions(weights, vocabulary, column, save_map, force)
-        _print_report(postprocess_shards(source, target, chosen, cluster, shards), as_json=as_json)
+        report = postprocess_shards(
+            source,
+            target,
+            chosen,
+            scheduler,
+            workers,
+            budget,
+            weights=weights,
+            vocabulary=vocabulary,
+            column=column,
+            save_map=save_map,
+            force=force,
+        )
+        _print_report(report, as_json=as_json)
         return
     from conceptor.fitting import FitOptions
     from conceptor.pipeline import postprocess as run
@@ -110,7 +116,7 @@ def postprocess(
 @app.command()
 def fit(
     source: opt.In,
-    target: Annotated[str, typer.Argument(metavar="MAP", help="File to save the map to.")],
+    target: Annotated[str, Argument(metavar="MAP", help="File to save the map to.")],
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
@@ -150,7 +156,7 @@ def fit(
 
 @app.command()
 def apply(
-    map_: Annotated[str, typer.Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
+    map_: Annotated[str, Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
@@ -225,7 +231,7 @@ def _print_report(report: Report, *, as_json: bool) -> None:
     """Print warnings, then a summary."""
     warn(report.remarks)
     if as_json:
-        typer.echo(to_json(asdict(report)), nl=False)
+        write_json(asdict(report))
         return
     line = (
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -9,9 +10,10 @@ import typer
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
-from conceptor.cli.progress import download_progress
+from conceptor.cli.output import download_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from conceptor.algebra.methods import LexiconRecipe, Recipe
@@ -42,15 +44,10 @@ def parse_choice(kind: type[_Choice], value: str, option: str) -> _Choice:
 
 def read_aperture(text: str) -> float | Literal["auto"]:
     """Read a number, or `auto`."""
-    if text == "auto":
-        return "auto"
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
-    return value
+    with suppress(ValueError):
+        if text == "auto" or float(text) >= 0:
+            return "auto" if text == "auto" else float(text)
+    raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
 
 
 def read_size(size: str | None) -> int | None:
@@ -60,13 +57,10 @@ def read_size(size: str | None) -> int | None:
     units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
     text = size.strip().lower().removesuffix("b")
     number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
-    try:
-        value = int(float(number) * units[unit])
-    except (ValueError, OverflowError):
-        value = -1
-    if value < 0:
-        raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
-    return value
+    with suppress(ValueError, OverflowError):
+        if (value := int(float(number) * units[unit])) >= 0:
+            return value
+    raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
 
 
 def resolve_method(
@@ -152,12 +146,7 @@ def open_or_demo(
 
 
 def load_benchmarks(
-    tasks: str | None,
-    data: Path | None,
-    *,
-    offline: bool,
-    kmeans: str,
-    more: bool = True,
+    tasks: str | None, data: Path | None, *, offline: bool, kmeans: str, more: bool = True
 ) -> Battery:
     """Load the benchmarks and report missing ones; raise if none is left.
 
@@ -167,19 +156,15 @@ def load_benchmarks(
     from conceptor.evaluation.categorization import KMeansStart
 
     start = parse_choice(KMeansStart, kmeans, "--kmeans")
-    if tasks is None:
-        families = None if more else PAPER_FAMILIES
-    else:
+    families: Sequence[str] | None = None if more else PAPER_FAMILIES
+    if tasks is not None:
         families = FAMILIES if tasks == "all" else split_list(tasks)
     with download_progress() as progress:
         battery = load_battery(families, data, start=start, offline=offline, progress=progress)
     if battery.missing:
-        why = next(iter(battery.missing.values()))
-        typer.echo(
-            f"conceptor: {len(battery.missing)} benchmark files were not found and their tasks "
-            f"left out: {why}",
-            err=True,
-        )
+        count, why = len(battery.missing), next(iter(battery.missing.values()))
+        line = f"{count} benchmark files were not found and their tasks left out: {why}"
+        typer.echo(f"conceptor: {line}", err=True)
     if not battery.tasks:
         raise ConceptorError("no benchmark files were found; run: conceptor data fetch")
     return battery

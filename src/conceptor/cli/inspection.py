@@ -1,19 +1,26 @@
-"""`inspect`: statistics of vectors, and whether post-processing will help."""
+"""`inspect`, `neighbors` and `methods`: look at vectors, before and after."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.inputs import DEMO, open_or_demo
-from conceptor.cli.output import check_outputs, to_json, warn
+from conceptor.cli.inputs import DEMO, open_or_demo, split_list
+from conceptor.cli.output import check_outputs, warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
+    from conceptor.neighbours import Neighbour
+
+# Beyond this rank few people know a word.
+_FAR = 100_000
 
 
 @app.command()
@@ -21,16 +28,14 @@ def inspect(
     vectors: opt.Vectors = None,
     weights: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="uniform|zipf|wordfreq:LANG|FILE",
             help="Word frequencies; values and default as in postprocess.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."
-        ),
+        Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.Json = False,
@@ -51,12 +56,12 @@ def inspect(
     if plot is not None:
         found.draw(plot)
     if as_json:
-        typer.echo(to_json(found.to_dict()), nl=False)
+        write_json(found.to_dict())
     else:
-        _show(found)
+        _show_inspection(found)
 
 
-def _show(found: Inspection) -> None:
+def _show_inspection(found: Inspection) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -69,28 +74,153 @@ def _show(found: Inspection) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     for title in ("", "before", "after"):
         table.add_column(title, justify="left" if not title else "right")
-    sides = (found.before, found.after)
-    rows = {
-        "length: mean": [f"{side.norms[0]:.4g}" for side in sides],
-        "length: smallest to largest": [
-            f"{side.norms[1]:.4g} – {side.norms[2]:.4g}" for side in sides
-        ],
-        "leading eigenvalues, % of total": [_format_percent(side.eigenvalues) for side in sides],
-        "their correlation with log frequency": [_format_signed(side.frequency) for side in sides],
-        "partition ratio (Mu & Viswanath)": [f"{side.partition_ratio:.3g}" for side in sides],
-        "IsoScore": [f"{side.isoscore:.3f}" for side in sides],
-        "participation in running text": [f"{side.participation:.3f}" for side in sides],
-    }
-    for label, cells in rows.items():
-        table.add_row(label, *cells)
+    before, after = (
+        {
+            "length: mean": f"{side.norms[0]:.4g}",
+            "length: smallest to largest": f"{side.norms[1]:.4g} – {side.norms[2]:.4g}",
+            "leading eigenvalues, % of total": " ".join(
+                f"{100 * value:.1f}" for value in side.eigenvalues
+            ),
+            "their correlation with log frequency": " ".join(
+                f"{value:+.2f}" for value in side.frequency
+            )
+            or "unknown",
+            "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
+            "IsoScore": f"{side.isoscore:.3f}",
+            "participation in running text": f"{side.participation:.3f}",
+        }
+        for side in (found.before, found.after)
+    )
+    for label, cell in before.items():
+        table.add_row(label, cell, after[label])
     console.print(table)
     console.print(f"suggested aperture {found.aperture:.4g}, quota {found.quota:.3f}")
     console.print(found.advice, markup=False)
 
 
-def _format_percent(values: list[float]) -> str:
-    return " ".join(f"{100 * value:.1f}" for value in values)
+@app.command()
+def neighbors(
+    vectors: Annotated[
+        str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
+    ],
+    words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
+    methods: Annotated[
+        str, Option(help="As in [b]compare[/b], comma-separated; a column for each.")
+    ] = "original,cn",
+    number: Annotated[
+        int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
+    ] = 10,
+    among: Annotated[
+        int | None,
+        Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
+    ] = None,
+    prior: Annotated[
+        float,
+        Option(
+            min=0.0,
+            metavar="BETA",
+            help="Prefer common words of a file sorted by frequency: cosine − BETA · "
+            "log(1 + rank/1000). 0.02 to 0.04 are mild.",
+        ),
+    ] = 0.0,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Show the nearest words among all words, with cosine and rank, for several methods.
+
+    [bold]Examples[/bold]
+
+      conceptor neighbors glove.840B.300d.txt bank river
+
+      conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
+    """
+    from conceptor.base.progress import on_terminal
+    from conceptor.fitting import FitOptions
+    from conceptor.neighbours import most_similar
+
+    source = open_or_demo(
+        None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
+    )
+    options = FitOptions(weights, vocabulary, function_words=function_words)
+    with on_terminal() as progress:
+        found = most_similar(
+            source,
+            words,
+            split_list(methods),
+            options,
+            n=number,
+            among=among,
+            prior=prior,
+            progress=progress,
+        )
+    if as_json:
+        write_json(
+            {
+                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+                for method, by_word in found.items()
+            }
+        )
+        return
+    _show_neighbours(found)
+    warn(_far_away(found))
 
 
-def _format_signed(values: list[float]) -> str:
-    return " ".join(f"{value:+.2f}" for value in values) or "unknown"
+def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for word in next(iter(found.values())):
+        table = Table(title=Text(word), title_justify="left", title_style="bold", box=box.SIMPLE)
+        for method in found:
+            table.add_column(Text(method))
+            table.add_column("cosine", justify="right", style="dim")
+            table.add_column("rank", justify="right", style="dim")
+        columns = [found[method][word] for method in found]
+        first = {neighbour.word for neighbour in columns[0]}
+        for row in zip_longest(*columns):
+            cells: list[Text | str] = []
+            for one in row:
+                if one is None:
+                    cells += ["", "", ""]
+                    continue
+                # What the first method does not have stands out.
+                name = Text(one.word, style="" if one.word in first else "bold")
+                cells += [name, f"{one.score:.3f}", f"{one.rank + 1:,}"]
+            table.add_row(*cells)
+        console.print(table)
+
+
+def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:
+    """Say which methods lead far from common words."""
+    shares = {}
+    for method, by_word in found.items():
+        ranks = [one.rank for near in by_word.values() for one in near]
+        shares[method] = sum(rank > _FAR for rank in ranks) / max(len(ranks), 1)
+    first = next(iter(shares.values()))
+    return [
+        f"{method}: {share:.0%} of the neighbours lie beyond rank {_FAR:,} ({first:.0%} for "
+        f"{next(iter(shares))}); --among or --prior keep to common words"
+        for method, share in shares.items()
+        if share > first + 0.1
+    ]
+
+
+@app.command()
+def methods() -> None:
+    """List all methods with their descriptions and parameters.
+
+    Example: [b]conceptor methods[/b]
+    """
+    from conceptor.algebra.methods import METHODS, Recipe
+
+    width = max(map(len, METHODS))
+    for name, recipe in METHODS.items():
+        typer.echo(f"{name:<{width}}  {recipe.description}")
+        if isinstance(recipe, Recipe) and recipe.parameters:
+            given = ", ".join(f"{key}={value}" for key, value in recipe.parameters.items())
+            typer.echo(f"{'':<{width}}  fitted on {recipe.words}; {given.replace('=None', '')}")

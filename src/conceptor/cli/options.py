@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 
 class OnErrorChoice(StrEnum):
@@ -28,17 +28,16 @@ class DtypeChoice(StrEnum):
     float16 = "float16"
 
 
-In = Annotated[str, typer.Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
-Out = Annotated[str, typer.Argument(metavar="OUT", help="File to write; - for text on stdout.")]
+In = Annotated[str, Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
+Out = Annotated[str, Argument(metavar="OUT", help="File to write; - for text on stdout.")]
 Vectors = Annotated[
-    Path | None,
-    typer.Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]"),
+    Path | None, Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]")
 ]
 
 # Methods and their parameters.
 Method = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--method",
         metavar="NAME",
         help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew; with a lexicon "
@@ -49,7 +48,7 @@ Method = Annotated[
 ]
 Aperture = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NUMBER|auto",
         help="Aperture α of cn, on the scale of the vectors; auto derives it from the spectrum.  "
         "\\[default: auto]",
@@ -57,22 +56,20 @@ Aperture = Annotated[
 ]
 Paper = Annotated[
     bool,
-    typer.Option(
-        "--paper", help="Short for --method cn-paper: each common word counts once, α = 2."
-    ),
+    Option("--paper", help="Short for --method cn-paper: each common word counts once, α = 2."),
 ]
 Directions = Annotated[
     int | None,
-    typer.Option(
+    Option(
         help="Number of directions that abtt removes or pvn flattens.  "
         "\\[default: dimension/100, at least 2]"
     ),
 ]
-Power = Annotated[float | None, typer.Option(help="Exponent of ew.  \\[default: 0.5]")]
-Ridge = Annotated[float | None, typer.Option(help="Ridge of hsr.  \\[default: 50]")]
+Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
+Ridge = Annotated[float | None, Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="uniform|zipf|wordfreq:LANG|FILE",
         help="Word frequencies, for cn and zipf-whitening: all equal; 1/(rank + 2.7) by rank in "
         "the file; those of a language; or a file of 'word count' lines.  "
@@ -82,7 +79,7 @@ Weights = Annotated[
 ]
 Vocabulary = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="FILE|top:N",
         help="Fit on these words only: a file with one word per line, or the first N words. All "
         "vectors are transformed in any case.  \\[default: for methods that count each word once, "
@@ -90,52 +87,48 @@ Vocabulary = Annotated[
     ),
 ]
 FunctionWords = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]"),
+    str | None, Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]")
 ]
 Synonyms = Annotated[
     list[Path] | None,
-    typer.Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
+    Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
 ]
 Antonyms = Annotated[
     list[Path] | None,
-    typer.Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
+    Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
 ]
 
 # Reading and writing vectors.
-SaveMap = Annotated[str | None, typer.Option(metavar="MAP", help="Also save the map to this file.")]
+SaveMap = Annotated[str | None, Option(metavar="MAP", help="Also save the map to this file.")]
 Memory = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="SIZE",
         help="Keep decoded vectors between passes if they fit into this, e.g. 100MB or 8GB.  "
         "\\[default: a quarter of the machine's memory]",
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
+    str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-Dtype = Annotated[DtypeChoice, typer.Option(help="Number type of OUT.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Dtype = Annotated[DtypeChoice, Option(help="Number type of OUT.")]
+Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,
-    typer.Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
+    Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
 ]
 ReplaceSpaces = Annotated[
-    str | None, typer.Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
+    str | None, Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
 ]
-SummaryJson = Annotated[
-    bool, typer.Option("--json", help="Print the final summary as JSON on stdout.")
-]
+SummaryJson = Annotated[bool, Option("--json", help="Print the final summary as JSON on stdout.")]
 
 # Shards on a cluster.
 Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
+    str | None, Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786.")
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
+    Option(
         min=1,
         help="Process shards in this many local processes; --memory then limits each of them.  "
         "\\[default: one per processor]",
@@ -143,7 +136,7 @@ Workers = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
         "dimension. --weights column:NAME takes row weights from another column.",
@@ -153,7 +146,7 @@ Column = Annotated[
 # Benchmarks and their results.
 Tasks = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
         "retrieval, classification, sts-b; or [b]all[/b].  \\[default: the first three, and of the "
         "next three what is at hand]"
@@ -161,32 +154,31 @@ Tasks = Annotated[
 ]
 Missing = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Items with out-of-vocabulary words: [b]skip[/b] them, try [b]lowercase[/b] first, or "
-        "score them [b]zero[/b].",
+        "score them [b]zero[/b]."
     ),
 ]
 Kmeans = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Initial centroids of k-means: means of the [b]categories[/b] (the paper's choice; it "
-        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts.",
+        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts."
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         help="Directory with the benchmark files.  \\[default: $CONCEPTOR_DATA, then installed "
         "packages, the cache, the network]",
         metavar="DIR",
     ),
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
-ByTask = Annotated[bool, typer.Option("--by-task", help="Show every STS task instead of years.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, at full precision.")]
+Offline = Annotated[bool, Option("--offline", help="Do not use the network.")]
+ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead of years.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
+Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+    Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]

@@ -1,4 +1,4 @@
-"""Where results go: a terminal, standard output or a file that appears whole."""
+"""Where results, warnings and progress go: a terminal, standard output, a whole file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from conceptor.data.registry import DataFile
+    from conceptor.dialogue.training import Epoch
+    from conceptor.dialogue.trials import Job, Watch
     from conceptor.report.tables import Table
 
 # Arguments of the library that are options on the command line.
@@ -26,18 +32,6 @@ _ARGUMENT = re.compile(
     r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
-
-__all__ = [
-    "check_json_output",
-    "check_one_format",
-    "check_outputs",
-    "print_warnings",
-    "show_tables",
-    "to_json",
-    "warn",
-    "with_flags",
-    "write_output",
-]
 
 
 def check_outputs(
@@ -78,11 +72,12 @@ def check_one_format(*chosen: bool) -> None:
         raise InvalidInputError("more than one output format was requested; choose one")
 
 
-def to_json(found: object) -> str:
-    """Return standard JSON, with null for NaN and infinity."""
+def write_json(found: object, output: Path | None = None) -> None:
+    """Write standard JSON, with null for NaN and infinity, to a file or to standard output."""
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
-    return json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
+    write_output(text + "\n", output)
 
 
 def write_output(text: str, output: Path | None) -> None:
@@ -152,3 +147,64 @@ def print_warnings(category: type[Warning]) -> Iterator[None]:
         warnings.simplefilter("always", category)
         yield
     warn(str(each.message) for each in raised if issubclass(each.category, category))
+
+
+class _DownloadBar:
+    """The bar of one file, with the methods that pooch calls."""
+
+    def __init__(self, progress: RichProgress, file: DataFile) -> None:
+        self._progress, self.total = progress, file.bytes
+        self._task = progress.add_task(file.name, total=file.bytes)
+
+    def update(self, amount: int) -> None:
+        """Add this many bytes."""
+        self._progress.update(self._task, advance=amount)
+
+    def reset(self) -> None:
+        """Start again at zero: pooch does this before it sets the bar to the total."""
+        self._progress.reset(self._task, total=self.total)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.remove_task(self._task)
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
+    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.DownloadColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield lambda file: _DownloadBar(progress, file)
+
+
+@contextmanager
+def training_progress(epochs: int) -> Iterator[Watch | None]:
+    """Yield a callback that shows a bar for each tracker, or None if this is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}, accuracy {task.fields[accuracy]:.1%}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[Job, TaskID] = {}
+
+        def watch(job: Job, number: int, epoch: Epoch) -> None:
+            if job not in tasks:
+                tasks[job] = progress.add_task(str(job), total=epochs, loss=0.0, accuracy=0.0)
+            progress.update(tasks[job], completed=number, loss=epoch.loss, accuracy=epoch.accuracy)
+
+        yield watch

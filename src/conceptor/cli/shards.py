@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,24 +15,6 @@ from conceptor.cli import options as opt
 if TYPE_CHECKING:
     from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.vectors.conversion import Report
-
-
-class ClusterOptions(NamedTuple):
-    """The cluster to run on."""
-
-    scheduler: str | None
-    workers: int | None
-    memory: int | None
-
-
-class ShardOptions(NamedTuple):
-    """Options of the distributed `postprocess`."""
-
-    weights: str | None
-    vocabulary: str | None
-    column: str | None
-    save_map: str | None
-    force: bool
 
 
 def is_sharded(source: str, scheduler: str | None, workers: int | None, column: str | None) -> bool:
@@ -75,8 +57,10 @@ def postprocess_shards(
     source: str,
     target: str,
     method: str | Recipe | LexiconRecipe,
-    cluster: ClusterOptions,
-    options: ShardOptions,
+    scheduler: str | None,
+    workers: int | None,
+    memory: int | None,
+    **options: Any,  # noqa: ANN401 - as `conceptor.distributed.postprocess` takes them
 ) -> Report:
     """Connect, print the address of the dashboard, and run."""
     from conceptor.base.progress import on_terminal
@@ -92,8 +76,7 @@ def postprocess_shards(
 
     # When a scheduler is lost, Dask's client logs tracebacks; our error is a single line.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    scheduler, workers, memory = cluster
     with connect(scheduler, workers=workers, memory=memory) as client:
         typer.echo(f"conceptor: dashboard at {client.dashboard_link}", err=True)
         with on_terminal("vectors") as progress:
-            return postprocess(source, target, method, **options._asdict(), progress=progress)
+            return postprocess(source, target, method, **options, progress=progress)

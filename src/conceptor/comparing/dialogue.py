@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import warnings
 from dataclasses import dataclass
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.trials import Job, TrackerWeights, Trial, Watch
     from conceptor.dialogue.woz import Corpus
     from conceptor.fitting import FitOptions
-
-__all__ = [
-    "RANDOM",
-    "FewWordsWarning",
-    "MethodEmbeddings",
-    "compare_dialogue",
-    "embed_corpus",
-    "validate_methods",
-    "validate_slots",
-]
 
 RANDOM = "random"
 # Below this share of the words spoken, a tracker sees too many random vectors.
@@ -58,19 +49,11 @@ class MethodEmbeddings:
         """
         from conceptor.dialogue.trials import Job
 
-        return [
-            Job(
-                method,
-                seed,
-                slot,
-                Embedding.random(self.dimension, seed)
-                if method == RANDOM
-                else self.embeddings[method],
-            )
-            for seed in seeds
-            for method in methods
-            for slot in slots
-        ]
+        jobs = []
+        for seed, method in itertools.product(seeds, methods):
+            drawn = Embedding.random(self.dimension, seed) if method == RANDOM else None
+            jobs += [Job(method, seed, slot, drawn or self.embeddings[method]) for slot in slots]
+        return jobs
 
 
 def validate_methods(methods: Sequence[str]) -> list[str]:
@@ -109,15 +92,11 @@ def embed_corpus(
     }
     first = next(iter(embeddings.values()))
     coverage = first.coverage(corpus)
+    held = f"the vectors hold {coverage}"
     if coverage.share < ENOUGH:
-        warnings.warn(
-            f"the vectors hold {coverage} in the dialogues; all other words get random vectors",
-            FewWordsWarning,
-            stacklevel=2,
-        )
-    return MethodEmbeddings(
-        embeddings, first.dimension, [f"the vectors hold {coverage}", *found.notes]
-    )
+        message = f"{held} in the dialogues; all other words get random vectors"
+        warnings.warn(message, FewWordsWarning, stacklevel=2)
+    return MethodEmbeddings(embeddings, first.dimension, [held, *found.notes])
 
 
 def compare_dialogue(
@@ -137,6 +116,8 @@ def compare_dialogue(
 ) -> Study:
     """Train trackers on each method's vectors, several times, and compare their accuracy.
 
+    Needs the `dialogue` extra (PyTorch).
+
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
@@ -144,26 +125,18 @@ def compare_dialogue(
         From `conceptor.dialogue.load_corpus`.
     methods : names
         As in `conceptor.comparing.words.compare`, and `random` for random vectors.
-    fitting : FitOptions, optional
-        Options for fitting the methods.
+    fitting, options : FitOptions and TrackerOptions, optional
+        How the methods are fitted, and how trackers are built and trained.
     slots : names
         From food, price range and area; all three also give the joint goal.
     seeds : int or sequence of int
         Number of runs, or their seeds.
-    options : TrackerOptions, optional
-        The model and its training.
     workers : int, optional
         Number of processes; by default one per processor. The result does not depend on it.
     name : str
         Name of the vectors in the result.
-    progress, watch
-        Called while reading the vectors, and after every epoch.
-    keep
-        Called with the weights of each tracker, for example to save them.
-
-    Notes
-    -----
-    Needs the `dialogue` extra (PyTorch).
+    progress, watch, keep
+        Called while reading the vectors, after every epoch, and with the weights of each tracker.
     """
     require_torch()
     from conceptor.dialogue.study import Study
@@ -174,19 +147,15 @@ def compare_dialogue(
         raise InvalidInputError("no seeds were given; at least one is needed")
     prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
     jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
+    options, workers = options or TrackerOptions(), workers or os.cpu_count() or 1
     done: dict[Job, Trial] = {}
     for job, trial, weights in run_trials(
-        corpus,
-        jobs,
-        options or TrackerOptions(),
-        workers=workers or os.cpu_count() or 1,
-        watch=watch or ignore,
+        corpus, jobs, options, workers=workers, watch=watch or ignore
     ):
         done[job] = trial
         if keep is not None:
             keep(job, weights)
-    trials = [done[job] for job in jobs]
-    return Study.from_trials(name, corpus, trials, prepared.notes)
+    return Study.from_trials(name, corpus, [done[job] for job in jobs], prepared.notes)
 
 
 def require_torch() -> None:

@@ -35,19 +35,9 @@ if TYPE_CHECKING:
     from conceptor.dialogue.trials import Watch
     from conceptor.evaluation import Battery
 
-__all__ = ["PaperCell", "Reproduction", "paper_tables", "reproduce"]
-
 # The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
-TABLES = (
-    "word_similarity",
-    "sts_by_year",
-    "sts_by_task",
-    "categorization",
-    "supervised_simlex",
-    "dialogue",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +81,9 @@ class Reproduction:
         lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
         for name, comparison in self.comparisons.items():
             lines += [f"{name}: {comparison.vectors}", *comparison.notes]
-        if "lexicon" in self.missing:
-            lines.append(f"counter-fitting left out: {self.missing['lexicon']}")
-        if "dialogue" in self.missing:
-            lines.append(f"dialogue left out: {self.missing['dialogue']}")
+        for part, what in {"lexicon": "counter-fitting", "dialogue": "dialogue"}.items():
+            if part in self.missing:
+                lines.append(f"{what} left out: {self.missing[part]}")
         for name, study in self.studies.items():
             runs = len(next(iter(study.runs.values())))
             lines.append(f"{name}, dialogue: {runs} run(s) of each method; {study.notes[0]}")
@@ -103,19 +92,15 @@ class Reproduction:
     def gates(self) -> dict[str, dict[str, list[float]]]:
         """Return the variance gating coefficients of ABTT and CN (the paper's figure)."""
         return {
-            name: {
-                method: [float(g) for g in solution.gate]
-                for method, solution in comparison.solutions.items()
-            }
+            name: {method: found.gate.tolist() for method, found in comparison.solutions.items()}
             for name, comparison in self.comparisons.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with None for undefined scores."""
+        cells = [asdict(cell) | {"difference": cell.difference} for cell in self.cells]
         return {
-            "cells": [
-                jsonable(asdict(cell) | {"difference": cell.difference}) for cell in self.cells
-            ],
+            "cells": jsonable(cells),
             "gates": self.gates(),
             "notes": self.notes,
             "missing": dict(self.missing),
@@ -141,10 +126,8 @@ def reproduce(
         One of the two is enough; each is read once per part, in bounded memory.
     battery : Battery
         The paper's three tasks.
-    dialogue : int
-        Number of dialogue state trackers to train for each method and slot; 0 for none.
-    options : TrackerOptions, optional
-        How they are trained.
+    dialogue, options : int, and TrackerOptions, optional
+        How many trackers to train for each method and slot (0 for none), and how.
     data, offline
         Where to look for the estimation vocabulary, which is required, and for the lexicon and
         the dialogues, without which their cells stay empty.
@@ -154,7 +137,12 @@ def reproduce(
     paper = paper_tables()
     vocabulary = datasets.fetch(PAPER_VOCABULARY, data, offline=offline)
     lexicon = Lexicon(data=data, offline=offline)
-    missing = dict(battery.missing) | _missing_lexicon(lexicon)
+    missing = dict(battery.missing)
+    try:
+        lexicon.synonym_files()
+        lexicon.antonym_files()
+    except datasets.MissingDataError as error:
+        missing["lexicon"] = str(error)
     fitting = FitOptions(vocabulary=vocabulary, lexicon=lexicon, data=data)
     directions = paper["settings"]["abtt_directions"]
     specs = {
@@ -200,8 +188,8 @@ def reproduce(
             studies.get(name),
         )
         for name, comparison in comparisons.items()
-        for table in TABLES
-        for dataset, figures in paper[table]["rows"].items()
+        for table, content in paper.items()
+        for dataset, figures in content.get("rows", {}).items()
         for key, printed in figures.items()
         for vectors, method in [key.replace("/cn", "/cn-paper").split("/")]
         if vectors == name
@@ -209,27 +197,17 @@ def reproduce(
     return Reproduction(cells, comparisons, missing, studies)
 
 
-def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
-    try:
-        lexicon.synonym_files()
-        lexicon.antonym_files()
-    except datasets.MissingDataError as error:
-        return {"lexicon": str(error)}
-    return {}
-
-
 def _fill_in(cell: PaperCell, spec: str, comparison: Comparison, study: Study | None) -> PaperCell:
-    if cell.table == "dialogue":
-        return cell if study is None else _fill_in_dialogue(cell, spec, study)
-    try:
-        row = comparison.evaluations[spec][cell.dataset]
-    except KeyError:
+    """Return a cell with its score, where its data was there."""
+    if cell.table != "dialogue":
+        try:
+            row = comparison.evaluations[spec][cell.dataset]
+        except KeyError:
+            return cell
+        return replace(cell, measured=row.score, used=row.used, total=row.total)
+    if study is None:
         return cell
-    return replace(cell, measured=row.score, used=row.used, total=row.total)
-
-
-def _fill_in_dialogue(cell: PaperCell, spec: str, study: Study) -> PaperCell:
-    """Fill in the mean over runs, for one slot or averaged over all."""
+    # The mean over runs, for one slot or averaged over all.
     slots = [slot for slot in SLOTS if cell.dataset.lower() in (slot, "average")]
     turns = sum(study.string_match[slot].total for slot in slots)
     measured = fmean(study.mean(spec, slot) for slot in slots)

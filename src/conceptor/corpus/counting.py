@@ -48,8 +48,7 @@ class Cooccurrence:
     tokens : int
         How many tokens there were, including those outside the vocabulary.
     matrix : scipy.sparse.csr_array
-        Entry (w, c) sums the weights of all occurrences of c in a window around w; symmetric,
-        float64.
+        Entry (w, c) sums the weights of all occurrences of c in a window around w; float64.
     """
 
     words: list[str]
@@ -91,19 +90,14 @@ def cooccurrence(
     min_count, max_words
         The vocabulary: words at least this frequent, and at most this many. Other tokens keep
         their place in the text, so windows do not stretch over them ("clean" in Levy et al.).
-    tokens
+    tokens, lowercase
         `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: anything
-        between spaces, for text that is already tokenised.
-    lowercase
-        Convert to lower case.
+        between spaces, for text that is already tokenised. Both in lower case, or as they are.
     unit
         What windows do not cross: the end of a `line`, an empty line (`paragraph`, for text with
         wrapped lines), or only the end of a `document`.
     threads
-        By default one per processor. Counts are added up as integers, so the result does not
-        depend on it.
-    progress
-        Called to report progress.
+        By default one per processor. Sums of integers do not depend on it.
     """
     _check(tokens, unit, window=window, min_count=min_count, max_words=max_words, threads=threads)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:
@@ -121,8 +115,7 @@ def cooccurrence(
         renumbered = np.full(found.known + 2, -2, dtype=np.int32)
         renumbered[order] = np.arange(len(order), dtype=np.int32)
         renumbered[-1] = -1  # boundaries stay as they are
-        length = numbers.tell() // 4
-        streamed = _read_numbers(numbers, renumbered, window, length, progress)
+        streamed = _read_numbers(numbers, renumbered, window, progress)
         weights = np.arange(window + 1, 0, -1) if dynamic_window else np.ones(window + 1, np.int64)
         pairs = _count_pairs(streamed, window, weights, len(order), threads or processors())
     matrix = _symmetrize(pairs, len(words))
@@ -142,23 +135,18 @@ def _check(tokens: str, unit: str, **numbers: int | None) -> None:
 
 
 def _read_numbers(
-    file: IO[bytes],
-    renumbered: NDArray[np.int32],
-    window: int,
-    length: int,
-    progress: Progress,
+    file: IO[bytes], renumbered: NDArray[np.int32], window: int, progress: Progress
 ) -> Iterator[tuple[NDArray[np.int32], int]]:
     """Yield blocks of renumbered tokens, each preceded by the last `window` of the one before."""
+    size = file.tell()
     file.seek(0)
     before = np.zeros(0, dtype=np.int32)
-    done = 0
     while data := file.read(4 * _TOKENS_AT_ONCE):
-        block = renumbered[np.frombuffer(data, dtype=np.int32)]
-        done += len(block)
-        whole = np.concatenate([before, block])
+        done = file.tell()
+        whole = np.concatenate([before, renumbered[np.frombuffer(data, dtype=np.int32)]])
         yield whole, len(before)
         before = whole[-window:]
-        progress("counting", done / length, done)
+        progress("counting", done / size, done // 4)
 
 
 def _count_pairs(

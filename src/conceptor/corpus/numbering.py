@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
+from unicodedata import category
 
 import numpy as np
 
 from conceptor.base.threads import prefetch
-from conceptor.corpus.text import read_blocks
+from conceptor.corpus.text import DOCUMENT_END, read_blocks
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -33,23 +33,17 @@ _ALL_CHARACTERS = 0x110000
 @cache
 def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
     """Return for each character whether it belongs to a token."""
+    assigned = [chr(c) for c in range(_LETTERS_END)]
+    table = np.full(_ALL_CHARACTERS, tokens == "spaces")
     if tokens == "spaces":
-        table = np.ones(_ALL_CHARACTERS, dtype=np.bool_)
-        table[[0, *(c for c in range(_LETTERS_END) if chr(c).isspace())]] = False
-        return table
-    table = np.zeros(_ALL_CHARACTERS, dtype=np.bool_)
-    for c in range(_LETTERS_END):
-        table[c] = chr(c).isalnum() or unicodedata.category(chr(c))[0] == "M"
+        table[:_LETTERS_END] = [c != DOCUMENT_END and not c.isspace() for c in assigned]
+    else:
+        table[:_LETTERS_END] = [c.isalnum() or category(c)[0] == "M" for c in assigned]
     return table
 
 
 def number_corpus(
-    corpus: Corpus,
-    file: IO[bytes],
-    tokens: Tokens,
-    lowercase: bool,
-    unit: Unit,
-    progress: Progress,
+    corpus: Corpus, file: IO[bytes], tokens: Tokens, lowercase: bool, unit: Unit, progress: Progress
 ) -> WordNumbers:
     """Write the number of each token of a corpus, or of a boundary, to a file."""
     from conceptor.kernels.corpus import find_tokens
@@ -59,9 +53,7 @@ def number_corpus(
     state = np.array([True, False])
     seen = 0
     for block in prefetch(read_blocks(corpus)):
-        text = block.text
-        if lowercase:
-            text = text.lower()
+        text = block.text.lower() if lowercase else block.text
         if tokens == "words":
             text = text.replace("’", "'")
         encoded = np.frombuffer(text.encode(errors="replace"), dtype=np.uint8)
@@ -93,18 +85,8 @@ class WordNumbers:
 
         self._make_room(len(starts), len(text))
         numbers = np.empty(len(starts), dtype=np.int32)
-        self.known = number_tokens(
-            text,
-            starts,
-            ends,
-            self._table,
-            self._hashes,
-            self._blob,
-            self._offsets,
-            self.counts,
-            self.known,
-            numbers,
-        )
+        kept = (self._table, self._hashes, self._blob, self._offsets, self.counts)
+        self.known = number_tokens(text, starts, ends, *kept, self.known, numbers)
         return numbers
 
     def words(self) -> PackedWords:

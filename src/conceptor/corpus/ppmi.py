@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from conceptor.base.progress import silent
 from conceptor.corpus.counting import cooccurrence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
@@ -38,8 +41,6 @@ def ppmi(
 
     Parameters
     ----------
-    counted
-        Co-occurrence counts.
     smoothing
         a in ``P_a(c) = #(c)^a / Σ #(c)^a``: below 1 it keeps rare contexts from dominating.
     shift
@@ -49,8 +50,7 @@ def ppmi(
         ``√(t / f)`` only. Nothing is sampled: counts are multiplied by the probability that both
         tokens of a pair are kept, which gives their expected value. None keeps everything.
     positive
-        Whether entries below zero are dropped. Pairs that never occur are zero either way,
-        although their PMI is −∞.
+        Whether entries below zero are dropped. Pairs that never occur are zero either way.
 
     References
     ----------
@@ -73,10 +73,8 @@ def ppmi(
     rows = np.repeat(np.arange(len(keep), dtype=np.int32), np.diff(counts.indptr))
     for start in range(0, counts.nnz, _ENTRIES_AT_ONCE):
         part = slice(start, start + _ENTRIES_AT_ONCE)
-        information = np.log(counts.data[part])
-        information -= log_word[rows[part]]
-        information -= log_context[counts.indices[part]]
-        data[part] = information + constant
+        information = np.log(counts.data[part]) - log_word[rows[part]]
+        data[part] = information - log_context[counts.indices[part]] + constant
     if positive:
         kept = data > 0
         where = (rows[kept], counts.indices[kept])
@@ -208,30 +206,18 @@ class PPMIVectors(BaseEstimator):
         if not np.isfinite(self.power):
             raise InvalidInputError(f"power must be a finite number, not {self.power}")
         _check_ppmi(self.smoothing, self.shift, self.subsample)
-        counted = cooccurrence(
-            corpus,
-            window=self.window,
-            dynamic_window=self.dynamic_window,
-            min_count=self.min_count,
-            max_words=self.max_words,
-            tokens=self.tokens,
-            lowercase=self.lowercase,
-            unit=self.unit,
-            threads=self.threads,
-            progress=progress,
-        )
+        counted = cooccurrence(corpus, **self._options(cooccurrence), progress=progress)
         return self.fit_counts(counted, progress=progress)
+
+    def _options(self, function: Callable[..., object]) -> dict[str, Any]:
+        """Return those of this estimator's parameters that a function takes."""
+        taken = signature(function).parameters
+        return {name: value for name, value in self.get_params().items() if name in taken}
 
     def fit_counts(self, counted: Cooccurrence, *, progress: Progress = silent) -> Self:
         """Learn vectors from existing counts."""
         progress("factoring", None, counted.tokens)
-        matrix = ppmi(
-            counted,
-            smoothing=self.smoothing,
-            shift=self.shift,
-            subsample=self.subsample,
-            positive=self.positive,
-        )
+        matrix = ppmi(counted, **self._options(ppmi))
         self.singular_vectors_, self.singular_values_ = truncated_svd(matrix, self.dimension)
         self.words = counted.words
         self.counts = dict(zip(counted.words, counted.counts.tolist(), strict=True))

@@ -42,20 +42,13 @@ def read_blocks(corpus: Corpus) -> Iterator[TextBlock]:
         corpus = [Path(corpus)]
     elif not isinstance(corpus, Iterable):
         raise InvalidInputError(f"a corpus must be a file, or texts and paths, not {corpus!r}")
-    if isinstance(corpus, (list, tuple)):
-        yield from _read_known(corpus)
-    else:
+    if not isinstance(corpus, (list, tuple)):
         yield from _batch(_read_documents(corpus))
-
-
-def _read_known(
-    corpus: list[str | os.PathLike[str]] | tuple[str | os.PathLike[str], ...],
-) -> Iterator[TextBlock]:
-    """Read a list of documents, with the fraction read if all of them are files."""
+        return
     paths = [Path(document) for document in corpus if isinstance(document, os.PathLike)]
     for path in paths:
         check_readable_file(path)
-    if len(paths) != len(corpus):
+    if len(paths) != len(corpus):  # only files tell how much of them has been read
         yield from _batch(_read_documents(corpus))
         return
     sizes = [path.stat().st_size for path in paths]

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Bar", "ConnectionFailedError", "DownloadError", "download"]
-
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
 ATTEMPTS = 2

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,19 +39,6 @@ if TYPE_CHECKING:
 
     # Makes a progress bar for a file.
     Bars = Callable[["DataFile"], Bar]
-
-__all__ = [
-    "DataFile",
-    "MissingDataError",
-    "Origin",
-    "data_file",
-    "demo_vectors",
-    "fetch",
-    "find",
-    "gather",
-    "registry",
-    "verify",
-]
 
 DEFAULT_URL = "https://raw.githubusercontent.com"
 
@@ -118,13 +105,11 @@ class DataFile:
 def registry() -> dict[str, DataFile]:
     """Return all known files by name."""
     text = resources.files("conceptor.data").joinpath("datasets.json").read_text(encoding="utf-8")
-    files = (_parse(entry) for entry in json.loads(text))
-    return {file.name: file for file in files}
-
-
-def _parse(entry: dict[str, Any]) -> DataFile:
-    packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
-    return DataFile(**entry, packaged=packaged)
+    files = {}
+    for entry in json.loads(text):
+        packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
+        files[entry["name"]] = DataFile(**entry, packaged=packaged)
+    return files
 
 
 def data_file(name: str) -> DataFile:
@@ -207,11 +192,8 @@ def matches(path: Path, size: int, sha256: str) -> bool:
 def _package_file(copy: Packaged) -> Path | None:
     # For a top-level name find_spec only reads directories; importing gensim would take seconds.
     spec = importlib.util.find_spec(copy.package)
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(place, copy.path)
-        if path.is_file():
-            return path
-    return None
+    places = (spec.submodule_search_locations or ()) if spec else ()
+    return next((path for place in places if (path := Path(place, copy.path)).is_file()), None)
 
 
 def fetch(
@@ -223,11 +205,8 @@ def fetch(
 ) -> Path:
     """Return the path of a verified file, downloading it into the cache if necessary.
 
-    Raises
-    ------
-    MissingDataError
-        It was not found, and there is no network, the server failed or the bytes are wrong.
-        Nothing is left in the cache then.
+    Raises MissingDataError, and leaves nothing in the cache, if the file was not found and there
+    is no network, the server failed or the bytes are wrong.
     """
     file = data_file(file) if isinstance(file, str) else file
     found = find(file, data)
@@ -259,16 +238,14 @@ def gather(
     """
     paths: dict[str, Path] = {}
     missing: dict[str, str] = {}
-    no_connection = ""
+    no_connection, reason = False, ""
     for name in names:
         try:
-            paths[name] = fetch(
-                name, data, offline=offline or no_connection != "", progress=progress
-            )
+            paths[name] = fetch(name, data, offline=offline or no_connection, progress=progress)
         except MissingDataError as error:
             if isinstance(error.__cause__, ConnectionFailedError):
-                no_connection = error.reason
-            missing[name] = no_connection if no_connection and data_file(name).url else error.reason
+                no_connection, reason = True, error.reason
+            missing[name] = reason if no_connection and data_file(name).url else error.reason
     return paths, missing
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.woz import Corpus
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Coverage", "Embedding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
@@ -64,16 +62,16 @@ class Embedding:
         """Return the unit vectors of the words that have one."""
         wanted = sorted(set(words))
         rows = vectors.rows(wanted)
-        found = np.asarray(vectors.vectors[rows[rows >= 0]], dtype=np.float64)
+        held = np.flatnonzero(rows >= 0)
+        found = np.asarray(vectors.vectors[rows[held]], dtype=np.float64)
         largest = np.abs(found).max(axis=1, initial=0.0)
-        scaled = found[largest > 0] / largest[largest > 0, None]
-        units = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-        held = [word for word, row in zip(wanted, rows, strict=True) if row >= 0]
-        kept = [word for word, size in zip(held, largest, strict=True) if size > 0]
+        kept = [wanted[i] for i in held[largest > 0]]
         if not kept:
             raise InvalidInputError(
                 "the vectors contain none of the dialogues' words; check that they are English"
             )
+        scaled = found[largest > 0] / largest[largest > 0, None]
+        units = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
         return cls(kept, units.astype(np.float32))
 
     @classmethod
@@ -91,14 +89,11 @@ class Embedding:
 
     def vector(self, word: str) -> NDArray[np.float32]:
         """Return the word's unit vector."""
-        row = self._rows.get(word)
-        if row is not None:
-            known: NDArray[np.float32] = self.units[row]
-            return known
+        if word in self._rows:
+            return np.asarray(self.units[self._rows[word]])
         digest = hashlib.blake2b(f"{self.salt}\0{word}".encode(), digest_size=16).digest()
         drawn = np.random.default_rng(int.from_bytes(digest)).standard_normal(self.dimension)
-        unit: NDArray[np.float32] = (drawn / np.linalg.norm(drawn)).astype(np.float32)
-        return unit
+        return np.asarray(drawn / np.linalg.norm(drawn), dtype=np.float32)
 
     def table(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each word."""
@@ -107,22 +102,10 @@ class Embedding:
 
     def phrase_vector(self, slot_or_value: str) -> NDArray[np.float32]:
         """Return the plain sum of the vectors of a phrase."""
-        total: NDArray[np.float32] = self.table(phrase(slot_or_value)).sum(axis=0)
-        return total
+        return np.asarray(self.table(phrase(slot_or_value)).sum(axis=0))
 
     def coverage(self, corpus: Corpus) -> Coverage:
         """Return how much of a corpus these vectors cover."""
-        spoken = [
-            word
-            for part in (corpus.train, corpus.validate, corpus.test)
-            for dialogue in part
-            for turn in dialogue
-            for word in turn.tokens
-        ]
-        types = corpus.words
-        return Coverage(
-            sum(word in self for word in types),
-            len(types),
-            sum(word in self for word in spoken),
-            len(spoken),
-        )
+        types, spoken = corpus.words, corpus.spoken
+        known = [sum(word in self for word in words) for words in (types, spoken)]
+        return Coverage(known[0], len(types), known[1], len(spoken))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["decode", "draw_half", "max_convolution"]
-
 
 def draw_half(count: int, draws: int, generator: torch.Generator) -> Tensor:
     """Draw random halves of `count` units: shape (draws, count // 2)."""
@@ -34,25 +32,12 @@ def decode(
     out: Tensor,
     units: Tensor | None = None,
 ) -> Tensor:
-    """Return the scores ``out · σ(W (r ∘ c) + b)`` of every pair of r and c.
+    """Return the scores ``out · σ(W (r ∘ c) + b)`` of every utterance r and candidate c.
 
-    Parameters
-    ----------
-    utterance : tensor of shape (turns, D)
-        r.
-    candidates : tensor of shape (values, D)
-        c.
-    weight, bias, out : tensors of shapes (H, D), (H,), (H,)
-        W, b and the linear output.
-    units : integer tensor of shape (values, K), optional
-        The hidden units that dropout keeps for each value, scaled by H / K. All units by default.
+    r has the shape (turns, D), c (values, D), W (H, D), b and out (H,), the result (turns, values).
+    `units`, of shape (values, K), are the hidden units that dropout keeps for each value, scaled
+    by H / K; by default all.
 
-    Returns
-    -------
-    tensor of shape (turns, values)
-
-    Notes
-    -----
     One product of turns × D with D × (values · K), whose entries are ``c[v, d] W[h, d]``. The
     turns of a batch share their dropout, which differs between values and between batches: the
     expected gradient is that of dropout drawn per turn, and dropped units are never computed.
@@ -115,23 +100,11 @@ class _Decode(Function):
 
 
 def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> Tensor:
-    """Return the maximum response of each filter to each utterance.
+    """Return the maximum response of each filter to each utterance: (len(filters), turns, F).
 
-    Parameters
-    ----------
-    words : integer tensor of shape (turns, positions)
-        Rows of `table`; 0 is padding, after the last word of a turn.
-    table : tensor of shape (rows, D)
-        Fixed word vectors, zero in row 0.
-    filters : tensors of shape (width, D, F)
-        One for each width.
+    `words`, of shape (turns, positions), are rows of `table`, the fixed word vectors, whose row 0
+    is zero and stands for padding after a turn's last word. A filter has the shape (width, D, F).
 
-    Returns
-    -------
-    tensor of shape (len(filters), turns, F)
-
-    Notes
-    -----
     A filter is a sum of slices, one for each position in the window. Each word of the table is
     multiplied by each slice once, and a window is a sum of table rows (a corpus of dialogues has a
     thousand words, a batch of it two thousand windows). Only windows that start at a word are

@@ -10,9 +10,7 @@ from conceptor.dialogue.woz import DONTCARE, SLOTS, phrase
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conceptor.dialogue.woz import Corpus, Dialogue, Turn
-
-__all__ = ["JOINT", "GoalAccuracy", "goal_accuracies", "string_match"]
+    from conceptor.dialogue.woz import Corpus, Dialogue
 
 JOINT = "joint"
 
@@ -47,22 +45,14 @@ def goal_accuracies(
     value outside the ontology counts as set, and no tracker can get it right.
     """
     turns = [turn for dialogue in dialogues for turn in dialogue]
-    right = {
-        slot: [_goal(turn, slot) == value for turn, value in zip(turns, values, strict=True)]
-        for slot, values in states.items()
-    }
-    found = {}
-    for slot, hits in right.items():
-        counted = [hit for turn, hit in zip(turns, hits, strict=True) if _goal(turn, slot)]
-        found[slot] = GoalAccuracy(sum(counted), len(counted))
+    right, counted = {}, {}
+    for slot, values in states.items():
+        goals = [(turn.after or {}).get(slot) for turn in turns]
+        right[slot] = [goal == value for goal, value in zip(goals, values, strict=True)]
+        counted[slot] = [hit for goal, hit in zip(goals, right[slot], strict=True) if goal]
     if set(states) == set(SLOTS):
-        together = [all(hits) for hits in zip(*right.values(), strict=True)]
-        found[JOINT] = GoalAccuracy(sum(together), len(together))
-    return found
-
-
-def _goal(turn: Turn, slot: str) -> str | None:
-    return (turn.after or {}).get(slot)
+        counted[JOINT] = [all(hits) for hits in zip(*right.values(), strict=True)]
+    return {goal: GoalAccuracy(sum(hits), len(hits)) for goal, hits in counted.items()}
 
 
 def string_match(

@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from conceptor.base.errors import InvalidInputError
 
-__all__ = ["Confirm", "Initialization", "TrackerOptions", "Update"]
-
 
 class Update(StrEnum):
     """How a turn's scores y and the belief b before it are combined into the next belief.
@@ -71,10 +69,8 @@ class TrackerOptions:
     rate: float = 3e-3
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "batches"):
-            if getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.batch < 2:
-            raise InvalidInputError(f"batch is {self.batch}; it must be at least 2")
+        for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():
+            if (value := getattr(self, name)) < least:
+                raise InvalidInputError(f"{name} is {value}; it must be at least {least}")
         if not 0 < self.rate < 1:
             raise InvalidInputError(f"rate is {self.rate}; it must be between 0 and 1")

@@ -13,10 +13,9 @@ import torch
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 from conceptor.dialogue.embedding import Embedding
-from conceptor.dialogue.examples import Examples, WordTable
 from conceptor.dialogue.options import Confirm, Initialization, TrackerOptions, Update
-from conceptor.dialogue.tracker import Tracker
-from conceptor.dialogue.tracking import predict
+from conceptor.dialogue.tracker import Tracker, predict
+from conceptor.dialogue.training import Examples, WordTable
 
 if TYPE_CHECKING:
     import os
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
     from conceptor.dialogue.trials import TrackerWeights
     from conceptor.dialogue.woz import Turn
-
-__all__ = ["BeliefTracker", "SlotBelief"]
 
 _FORMAT = "conceptor.BeliefTracker/1"
 _UNITS = "units"
@@ -41,22 +38,14 @@ class SlotBelief:
 
     def likeliest(self, count: int = 3) -> list[tuple[str | None, float]]:
         """Return the most probable values, `None` for not set."""
-        ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
-        return ranked[:count]
+        return sorted(self.probabilities.items(), key=lambda item: -item[1])[:count]
 
 
 @dataclass(frozen=True, eq=False)
 class BeliefTracker:
-    """Trackers of several slots with the vectors they were trained on.
+    """Trackers and possible values of several slots, with the vectors they were trained on.
 
-    Attributes
-    ----------
-    embedding : Embedding
-    values : mapping of slot to values
-    trackers : mapping of slot to Tracker
-    options : TrackerOptions
-    provenance : dict
-        Its origin (vectors, method, seed, ...); must be valid JSON.
+    `provenance` tells their origin (vectors, method, seed, ...); it must be valid JSON.
     """
 
     embedding: Embedding
@@ -78,9 +67,7 @@ class BeliefTracker:
         trackers = {}
         for slot, tensors in weights.items():
             blank = torch.zeros(len(values[slot]), embedding.dimension)
-            tracker = Tracker(
-                blank, update=options.update, confirm=options.confirm, start=options.start
-            )
+            tracker = Tracker(blank, options, torch.Generator().manual_seed(0))
             tracker.load_state_dict({name: torch.tensor(part) for name, part in tensors.items()})
             trackers[slot] = tracker.eval()
         return cls(embedding, values, trackers, options, dict(provenance))
@@ -130,13 +117,7 @@ class BeliefTracker:
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Self:
-        """Load a saved tracker.
-
-        Raises
-        ------
-        InvalidInputError
-            If there is no saved tracker, or its two files do not match.
-        """
+        """Load a saved tracker; raise if there is none, or if its two files do not match."""
         from safetensors import SafetensorError
         from safetensors.numpy import load
 

@@ -19,22 +19,13 @@ if TYPE_CHECKING:
     from conceptor.dialogue.trials import Trial
     from conceptor.dialogue.woz import Corpus
 
-__all__ = ["Run", "Study"]
-
 
 @dataclass(frozen=True)
 class Run:
     """A method and a seed, all slots together.
 
-    Attributes
-    ----------
-    accuracies : mapping of goal to GoalAccuracy
-    kept : mapping of slot to int
-        The epoch whose weights were kept.
-    seconds : float
-        Processor time, summed over slots.
-    curves : mapping of slot to epochs
-        Each epoch's training loss, held-out accuracy and held-out loss.
+    For each slot, `kept` is the epoch whose weights were kept, and `curves` has each epoch's
+    training loss, held-out accuracy and held-out loss. `seconds` of processor time are summed.
     """
 
     accuracies: Mapping[str, GoalAccuracy]
@@ -53,24 +44,12 @@ class Run:
             {trial.slot: [asdict(epoch) for epoch in trial.curve] for trial in trials},
         )
 
-    def history(self) -> dict[str, Any]:
-        """Return training time and learning curves, for JSON."""
-        return {"seconds": round(self.seconds, 1), "curves": dict(self.curves)}
-
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Runs of methods on one corpus.
+    """Runs on one corpus, by method and seed, and the accuracy of matching strings instead.
 
-    Attributes
-    ----------
-    vectors : str
-        Name of the vectors.
-    string_match : mapping of goal to GoalAccuracy
-        The accuracy of string matching, without learning.
-    runs : mapping of method and seed to Run
-    notes : sequence of str
-        What the methods were fitted on, and how much of the corpus the vectors cover.
+    `notes` say what the methods were fitted on, and how much of the corpus the vectors cover.
     """
 
     vectors: str
@@ -88,16 +67,12 @@ class Study:
             grouped.setdefault(trial.method, {}).setdefault(trial.seed, []).append(trial)
         found = {t.slot for seeds in grouped.values() for group in seeds.values() for t in group}
         slots = [slot for slot in SLOTS if slot in found]
-        runs = {
-            method: {
-                seed: Run.from_trials(
-                    corpus, sorted(group, key=lambda trial: slots.index(trial.slot))
-                )
-                for seed, group in sorted(seeds.items())
-                if len(group) == len(slots)
-            }
-            for method, seeds in grouped.items()
-        }
+        runs: dict[str, dict[int, Run]] = {method: {} for method in grouped}
+        for method, seeds in grouped.items():
+            for seed, group in sorted(seeds.items()):
+                if len(group) == len(slots):
+                    ordered = sorted(group, key=lambda trial: slots.index(trial.slot))
+                    runs[method][seed] = Run.from_trials(corpus, ordered)
         return cls(vectors, string_match_accuracies(corpus, slots), runs, notes)
 
     @property
@@ -147,35 +122,31 @@ class Study:
 
     def to_dict(self, *, history: bool = True) -> dict[str, Any]:
         """Return the JSON form, with or without times and curves."""
-        return {
+        methods = []
+        for method, runs in self.runs.items():
+            entry: dict[str, Any] = {
+                "name": method,
+                "mean": {goal: self.mean(method, goal) for goal in self.goals},
+                "deviation": {goal: self.deviation(method, goal) for goal in self.goals},
+                f"over {self.methods[0]}": {
+                    goal: asdict(found)
+                    for goal in self.goals
+                    if (found := self.difference(method, goal)) is not None
+                },
+                "runs": [],
+            }
+            for seed, run in runs.items():
+                counts = {"seed": seed, "accuracies": _counts(run.accuracies), "kept": run.kept}
+                times = {"seconds": round(run.seconds, 1), "curves": run.curves}
+                entry["runs"].append(counts | (times if history else {}))
+            methods.append(entry)
+        study: dict[str, Any] = {
             "vectors": self.vectors,
-            "notes": list(self.notes),
+            "notes": self.notes,
             "string match": _counts(self.string_match),
-            "methods": [
-                {
-                    "name": method,
-                    "mean": jsonable({goal: self.mean(method, goal) for goal in self.goals}),
-                    "deviation": jsonable(
-                        {goal: self.deviation(method, goal) for goal in self.goals}
-                    ),
-                    f"over {self.methods[0]}": {
-                        goal: jsonable(asdict(found))
-                        for goal in self.goals
-                        if (found := self.difference(method, goal)) is not None
-                    },
-                    "runs": [
-                        {
-                            "seed": seed,
-                            "accuracies": _counts(run.accuracies),
-                            "kept": dict(run.kept),
-                            **(run.history() if history else {}),
-                        }
-                        for seed, run in runs.items()
-                    ],
-                }
-                for method, runs in self.runs.items()
-            ],
+            "methods": methods,
         }
+        return dict(jsonable(study))
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Study:
@@ -195,11 +166,8 @@ class Study:
         return cls(found["vectors"], _accuracies(found["string match"]), runs, found["notes"])
 
 
-def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float | None]]:
-    return {
-        goal: jsonable(asdict(accuracy) | {"percent": accuracy.percent})
-        for goal, accuracy in found.items()
-    }
+def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float]]:
+    return {goal: asdict(each) | {"percent": each.percent} for goal, each in found.items()}
 
 
 def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, GoalAccuracy]:

@@ -12,29 +12,26 @@ import torch
 from torch import nn
 
 from conceptor.dialogue.fused import decode, draw_half, max_convolution
-from conceptor.dialogue.options import Confirm, Initialization, Update
+from conceptor.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from collections.abc import Sequence
 
-__all__ = ["Tracker", "Utterances"]
+    from torch import Tensor
 
 HIDDEN = 100
 WIDTHS = (1, 2, 3)
+LEAST = 0.01  # below this probability no value is predicted
+_CHUNK = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Utterances:
     """What a tracker sees of turns, as tensors.
 
-    Attributes
-    ----------
-    words : int64 tensor of shape (turns, positions)
-        Rows of a table of word vectors; 0 is padding, after the last word.
-    gates : tensor of shape (turns,)
-        How much the system's requests are about this slot.
-    confirmed : tensor of shape (turns, values)
-        1 if the system has just asked the user to confirm this value.
+    `words` (turns × positions) are rows of a table of word vectors, 0 for padding after the last;
+    `gates` (turns) say how much the system's requests are about this slot; `confirmed` (turns ×
+    values) is 1 if the system has just asked the user to confirm this value.
     """
 
     words: Tensor
@@ -49,20 +46,10 @@ class Utterances:
 
 
 class Tracker(nn.Module):
-    """A tracker for one slot.
+    """A tracker for one slot, whose candidate values have these fixed vectors (V × D).
 
-    Parameters
-    ----------
-    values : tensor of shape (V, D)
-        The candidates' vectors; fixed.
-    update : Update
-    confirm : Confirm
-    start : Start
-    generator : torch.Generator, optional
-        Draws the initial weights and the dropout; seed 0 by default.
+    The generator draws the initial weights and the dropout.
 
-    Notes
-    -----
     ``r`` is the utterance: the sum of convolutions of width 1, 2 and 3 with D filters, each with
     bias, ReLU and maximum over positions with padding. Bias and ReLU are monotonic, so they come
     after the maximum. The scores of a turn are ``y_v = d_v + q_v + conf_v``, and 0 for none (the
@@ -72,19 +59,11 @@ class Tracker(nn.Module):
 
     values: Tensor
 
-    def __init__(
-        self,
-        values: Tensor,
-        *,
-        update: Update = Update.CONSTRAINED,
-        confirm: Confirm = Confirm.WORKING,
-        start: Initialization = Initialization.SCALED,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, values: Tensor, options: TrackerOptions, generator: torch.Generator) -> None:
         super().__init__()
         count, dimension = values.shape
-        self.update, self.confirm, self.start = update, confirm, start
-        self.generator = generator or torch.Generator().manual_seed(0)
+        self.update, self.confirm, self.start = options.update, options.confirm, options.start
+        self.generator = generator
         self.register_buffer("values", values)
         self.filters = nn.ParameterList(
             nn.Parameter(torch.empty(width, dimension, dimension)) for width in WIDTHS
@@ -103,21 +82,21 @@ class Tracker(nn.Module):
         self.request_bias = nn.Parameter(torch.zeros(HIDDEN))
         self.request_score = self._normal(count, HIDDEN)
         self.request_score_bias = nn.Parameter(torch.zeros(count))
-        if confirm is Confirm.WORKING:
+        if self.confirm is Confirm.WORKING:
             self.confirmation = self._normal(HIDDEN, dimension)
             self.confirmation_bias = nn.Parameter(torch.zeros(HIDDEN))
             self.confirmation_score = self._normal(HIDDEN)
             self.confirmation_score_bias = nn.Parameter(torch.zeros(()))
-        match update:
+        match self.update:
             case Update.CONSTRAINED:  # past: diagonal, elsewhere; current: diagonal, elsewhere
                 self.mixing = self._normal(4)
-                if start is Initialization.SCALED:
+                if self.start is Initialization.SCALED:
                     nn.init.zeros_(self.mixing[1::2])
                     nn.init.ones_(self.mixing[::2])
             case Update.FULL:
                 self.past = self._normal(count + 1, count + 1)
                 self.current = self._normal(count + 1, count + 1)
-                if start is Initialization.SCALED:
+                if self.start is Initialization.SCALED:
                     nn.init.eye_(self.past)
                     nn.init.eye_(self.current)
             case Update.ALPHA:
@@ -145,8 +124,7 @@ class Tracker(nn.Module):
         scores = decode(r, candidates, self.hidden, self.hidden_bias, self.score, units)
         scores = scores + self.score_bias
         asked = torch.sigmoid((turns.gates[:, None] * r) @ self.request.T + self.request_bias)
-        asked = self._drop_out(asked)
-        scores = scores + asked @ self.request_score.T + self.request_score_bias
+        scores = scores + self._drop_out(asked) @ self.request_score.T + self.request_score_bias
         if self.confirm is Confirm.WORKING:
             heard = self._drop_out(torch.sigmoid(r @ self.confirmation.T + self.confirmation_bias))
             heard = heard @ self.confirmation_score + self.confirmation_score_bias
@@ -176,3 +154,37 @@ class Tracker(nn.Module):
             return active
         keep = torch.rand(active.shape, generator=self.generator) < 0.5
         return active * keep * 2
+
+
+@torch.no_grad()
+def score_turns(tracker: Tracker, turns: Utterances, table: Tensor) -> Tensor:
+    """Return the turn scores without dropout; they do not depend on the previous belief."""
+    tracker.eval()
+    starts = range(0, len(turns), _CHUNK)
+    return torch.cat([tracker.turn_scores(turns[slice(i, i + _CHUNK)], table) for i in starts])
+
+
+def predict(logits: Tensor) -> Tensor:
+    """Return the most probable value if at least as probable as none and 0.01, else none."""
+    probabilities = torch.softmax(logits, 1)
+    best, value = probabilities[:, :-1].max(1)
+    none = probabilities.shape[1] - 1
+    return torch.where((best >= probabilities[:, none]) & (best >= LEAST), value, none)
+
+
+@torch.no_grad()
+def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tensor) -> Tensor:
+    """Return the class after each turn, with each dialogue continuing its own predictions.
+
+    `scores` are the turn scores of all dialogues in order, `lengths` their numbers of turns, and
+    `start` their initial classes. They advance in parallel, in as many steps as the longest has.
+    """
+    count = torch.tensor(lengths)
+    first = count.cumsum(0) - count
+    states = torch.empty(len(scores), dtype=torch.int64)
+    before = start.clone()
+    for turn in range(int(count.max())):
+        going = count > turn
+        rows = first[going] + turn
+        states[rows] = before[going] = predict(tracker.beliefs(scores[rows], before[going]))
+    return states

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import queue
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from conceptor.dialogue.examples import Examples
-from conceptor.dialogue.tracking import score_turns, track
-from conceptor.dialogue.training import Epoch, TrainingSet, train
+from conceptor.dialogue.tracker import score_turns, track
+from conceptor.dialogue.training import Epoch, Examples, TrainingSet, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     TrackerWeights = dict[str, NDArray[np.float32]]
     Watch = Callable[["Job", int, Epoch], None]
-
-__all__ = ["Job", "Trial", "run_trial", "run_trials"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +47,8 @@ class Job:
 class Trial:
     """The result of training one tracker: its predictions and its learning curve.
 
-    Attributes
-    ----------
-    method, seed, slot
-        As in the job.
-    states : tuple of str or None
-        The predicted value after every turn of the test dialogues, in order.
-    curve : tuple of Epoch
-    kept : int
-        The epoch whose weights were kept, from 1.
-    seconds : float
-        Processor time.
+    `states` are the predicted values after every turn of the test dialogues, in order; `kept` is
+    the epoch whose weights were kept, from 1; `seconds` is processor time.
     """
 
     method: str
@@ -96,7 +85,7 @@ def run_trial(
             task, options, job.seed, lambda number, epoch: watch(job, number, epoch)
         )
         values = corpus.values[job.slot]
-        turns = [turn for dialogue in corpus.test for turn in dialogue]
+        turns = list(itertools.chain.from_iterable(corpus.test))
         tested = Examples.from_turns(turns, job.slot, values, task.table)
         scores = score_turns(tracker, tested.turns, task.table.tensor())
         start = torch.full((len(corpus.test),), tracker.none)
@@ -131,25 +120,16 @@ def run_trials(
     with ProcessPoolExecutor(workers, context, _init_worker, (corpus, options, events)) as pool:
         going = {pool.submit(_run_job, i, job): job for i, job in enumerate(ordered)}
         try:
-            yield from _collect(going, events, lambda i, *epoch: watch(ordered[i], *epoch))
+            while going:
+                done, _ = wait(going, timeout=0.2, return_when=FIRST_COMPLETED)
+                with suppress(queue.Empty):
+                    while True:
+                        place, number, epoch = events.get_nowait()
+                        watch(ordered[place], number, epoch)
+                for future in done:
+                    yield going.pop(future), *future.result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _collect(
-    going: dict[Future[tuple[Trial, TrackerWeights]], Job],
-    events: multiprocessing.Queue[tuple[int, int, Epoch]],
-    watch: Callable[[int, int, Epoch], None],
-) -> Iterator[tuple[Job, Trial, TrackerWeights]]:
-    while going:
-        done, _ = wait(going, timeout=0.2, return_when=FIRST_COMPLETED)
-        while True:
-            try:
-                watch(*events.get_nowait())
-            except queue.Empty:
-                break
-        for future in done:
-            yield going.pop(future), *future.result()
 
 
 _SHARED: dict[str, Any] = {}
@@ -161,9 +141,9 @@ def _init_worker(
     _SHARED.update(corpus=corpus, options=options, events=events)
 
 
-def _run_job(number: int, job: Job) -> tuple[Trial, TrackerWeights]:
-    def watch(_: Job, epoch_number: int, epoch: Epoch) -> None:
-        _SHARED["events"].put((number, epoch_number, epoch))
+def _run_job(place: int, job: Job) -> tuple[Trial, TrackerWeights]:
+    def watch(_: Job, number: int, epoch: Epoch) -> None:
+        _SHARED["events"].put((place, number, epoch))
 
     return run_trial(_SHARED["corpus"], job, _SHARED["options"], watch)
 

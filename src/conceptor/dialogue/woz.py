@@ -6,6 +6,7 @@ words and the system's acts before them) and what the user wants after it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import string
 from dataclasses import dataclass
@@ -19,25 +20,14 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "DONTCARE",
-    "FILES",
-    "SLOTS",
-    "Corpus",
-    "Turn",
-    "load_corpus",
-    "read_dialogues",
-    "tokens",
-]
-
 SLOTS = ("food", "price range", "area")
 DONTCARE = "dontcare"
-FILES = {
-    "train": "dialogue/woz_train_en.json",
-    "validate": "dialogue/woz_validate_en.json",
-    "test": "dialogue/woz_test_en.json",
-    "ontology": "dialogue/ontology_dstc2_en.json",
-}
+FILES = (
+    "dialogue/woz_train_en.json",
+    "dialogue/woz_validate_en.json",
+    "dialogue/woz_test_en.json",
+    "dialogue/ontology_dstc2_en.json",
+)
 LONGEST = 40
 _REQUESTABLE = ("address", "phone", "postcode")
 _PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
@@ -88,17 +78,16 @@ class Corpus:
     values: Mapping[str, tuple[str, ...]]
 
     @property
+    def spoken(self) -> list[str]:
+        """The words of all turns, one after another."""
+        dialogues = itertools.chain(self.train, self.validate, self.test)
+        return [word for dialogue in dialogues for turn in dialogue for word in turn.tokens]
+
+    @property
     def words(self) -> frozenset[str]:
         """Every word that a tracker looks up: in turns, slots and values."""
-        spoken = {
-            word
-            for part in (self.train, self.validate, self.test)
-            for dialogue in part
-            for turn in dialogue
-            for word in turn.tokens
-        }
         named = [word for slot, values in self.values.items() for word in (slot, *values)]
-        return frozenset(spoken.union(*(phrase(name) for name in named)))
+        return frozenset(self.spoken).union(*map(phrase, named))
 
 
 def phrase(name: str) -> tuple[str, ...]:
@@ -113,16 +102,9 @@ def load_corpus(
     progress: datasets.Bars | None = None,
 ) -> Corpus:
     """Return the corpus, downloading its files if necessary."""
-    paths = {
-        part: datasets.fetch(name, data, offline=offline, progress=progress)
-        for part, name in FILES.items()
-    }
-    return Corpus(
-        read_dialogues(paths["train"]),
-        read_dialogues(paths["validate"]),
-        read_dialogues(paths["test"]),
-        read_ontology(paths["ontology"]),
-    )
+    paths = [datasets.fetch(name, data, offline=offline, progress=progress) for name in FILES]
+    train, validate, test = map(read_dialogues, paths[:3])
+    return Corpus(train, validate, test, read_ontology(paths[3]))
 
 
 def read_ontology(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
@@ -163,12 +145,10 @@ def _dialogue(entries: Sequence[object], where: str) -> Dialogue:
     goals: Mapping[str, str] = {}
     for number, entry in enumerate(entries):
         place = f"{where}, turn {number}"
-        acts = _field(entry, "system_acts", list, place)
-        requested, confirmed = system_acts(acts)
+        acts = system_acts(_field(entry, "system_acts", list, place))
         before = goals
         goals = {**before, **dict(_read_labels(_field(entry, "turn_label", list, place), place))}
-        transcript = _field(entry, "transcript", str, place)
-        turns.append(Turn(transcript, requested, confirmed, before, goals))
+        turns.append(Turn(_field(entry, "transcript", str, place), *acts, before, goals))
     return tuple(turns)
 
 
@@ -195,8 +175,7 @@ def _read_labels(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
     for label in labels:
         match label:
             case [str() as slot, str() as value]:
-                if slot in SLOTS:
-                    informed.append((slot, value))
+                informed += [(slot, value)] if slot in SLOTS else []
             case _:
                 raise InvalidInputError(f"{place}: turn_label {label} is not a pair of strings")
     return informed

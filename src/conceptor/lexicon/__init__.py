@@ -4,7 +4,7 @@ These are the supervised baselines of the conceptor negation paper. Both read ve
 passes and change only words of the lexicon; every other vector stays identical to the bit.
 """
 
+from conceptor.lexicon.files import read_pairs
 from conceptor.lexicon.fitting import CounterFitting, Retrofitting
-from conceptor.lexicon.pairs import read_pairs
 
 __all__ = ["CounterFitting", "Retrofitting", "read_pairs"]

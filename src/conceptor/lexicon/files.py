@@ -1,20 +1,23 @@
-"""Files of synonyms and antonyms, and the methods built from them."""
+"""Files of synonyms and antonyms, one pair per line, and the methods built from them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_lines
 from conceptor.data import registry
-from conceptor.lexicon.fitting import CounterFitting, Retrofitting
 
 if TYPE_CHECKING:
-    import os
-
     from conceptor.algebra.methods import LexiconRecipe
     from conceptor.lexicon.fitting import LexiconMethod
 
-    File = str | os.PathLike[str]
+File = str | os.PathLike[str]
+Pair = tuple[str, str]
+Pairs = File | Iterable[File | Pair]
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Lexicon:
 
     def method(self, recipe: LexiconRecipe) -> LexiconMethod:
         """Return the recipe's method with these files."""
+        from conceptor.lexicon.fitting import CounterFitting, Retrofitting
+
         synonyms = self.synonym_files() if recipe.synonyms else None
         if recipe.name == "retrofit":
             return Retrofitting(synonyms)
@@ -45,3 +50,38 @@ class Lexicon:
         return [
             registry.fetch(f"lexicon/{name}.txt", self.data, offline=self.offline) for name in names
         ]
+
+
+def read_pairs(path: File) -> list[Pair]:
+    """Read one pair of words per line; a prefix `en_` on a word is dropped."""
+    pairs = []
+    for number, line in read_lines(path, "word pairs", "of word pairs"):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2:
+            raise InvalidInputError(
+                f"{path}, line {number}: expected two words, found {line.strip()[:60]!r}"
+            )
+        left, right = (word.removeprefix("en_") or word for word in words)
+        pairs.append((left, right))
+    if not pairs:
+        raise InvalidInputError(f"{path}: contains no pairs of words")
+    return pairs
+
+
+def symmetric_pairs(pairs: Pairs | None) -> set[Pair]:
+    """Return every pair in both directions, from files, pairs or a mix of both."""
+    if pairs is None:
+        return set()
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = [pairs]
+    found: set[Pair] = set()
+    for entry in pairs:
+        if isinstance(entry, (str, os.PathLike)):
+            found.update(read_pairs(entry))
+        elif isinstance(entry, Sequence) and len(entry) == 2:
+            found.add((entry[0], entry[1]))
+        else:
+            raise InvalidInputError(f"expected a file or a pair of words, not {entry!r}")
+    return {(a, b) for pair in found for a, b in (pair, pair[::-1]) if a != b}

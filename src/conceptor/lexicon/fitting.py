@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.lexicon.pairs import symmetric_pairs
+from conceptor.lexicon.files import symmetric_pairs
 from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
 from conceptor.vectors.chunks import collect_rows, read_chunks
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
     from conceptor.base.progress import Progress
-    from conceptor.lexicon.pairs import Pair, Pairs
+    from conceptor.lexicon.files import Pairs
 
 
 class IndexedPairs(NamedTuple):
@@ -46,12 +46,7 @@ class LexiconMethod(BaseEstimator, ABC):
     """
 
     def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
-        """Fit to vectors, which are read more than once and not changed.
-
-        Parameters
-        ----------
-        vectors : path, open source, WordVectors, (words, array), ...
-        """
+        """Fit to vectors (a path, open source, ...), which are read more than once, not changed."""
         known = self._index_pairs(vectors)
         norms = np.linalg.norm(known.vectors, axis=1)
         before = unit_rows(known.vectors)
@@ -73,16 +68,13 @@ class LexiconMethod(BaseEstimator, ABC):
         return replaced
 
     @abstractmethod
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        """Return the synonym and antonym pairs."""
-
-    @abstractmethod
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         """Return new vectors for the lexicon's words, whose old ones are unit rows."""
 
     def _index_pairs(self, vectors: object) -> IndexedPairs:
         """Look up the lexicon's words, and keep the pairs with both words found."""
-        synonyms, antonyms = self._pairs()
+        antonyms = symmetric_pairs(getattr(self, "antonyms", None))
+        synonyms = symmetric_pairs(self.synonyms) - antonyms
         wanted = {word for pair in (*synonyms, *antonyms) for word in pair}
         if not wanted:
             raise InvalidInputError(
@@ -120,8 +112,7 @@ class CounterFitting(LexiconMethod):
       + attract  Σ max(0, d(u, w) − γ)      over synonyms
       + preserve Σ max(0, d(u, w) − d⁰(u, w))  over w that were within ρ of u,
 
-    by full-batch steps: each word moves by the mean gradient of its active terms, then all words
-    are normalised again.
+    by full-batch steps: each word moves by the mean gradient of its active terms, then is scaled.
 
     Parameters
     ----------
@@ -147,11 +138,10 @@ class CounterFitting(LexiconMethod):
 
     Notes
     -----
-    This differs from the authors' program in three ways. Words outside the lexicon do not move and
-    only hold their neighbours in place; the program lets them follow. The preserving term acts on
-    both words of a pair of lexicon words; the program, by mistake, on one only. And every word
-    keeps its length, so that averages of words keep their weights; the program returns unit
-    vectors.
+    The authors' program differs in three ways. There, words outside the lexicon follow; here they
+    only hold their neighbours in place. The preserving term acts on both words of a pair of
+    lexicon words, there by mistake on one only. Here every word keeps its length, so that averages
+    of words keep their weights; there all become unit vectors.
 
     References
     ----------
@@ -181,12 +171,15 @@ class CounterFitting(LexiconMethod):
         self.radius = radius
         self.epochs = epochs
 
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        antonyms = symmetric_pairs(self.antonyms)
-        return symmetric_pairs(self.synonyms) - antonyms, antonyms
-
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
-        self._check()
+        for name in ("repel", "attract", "preserve", "slack", "radius"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise InvalidInputError(f"{name} is {value}; it must be finite and not negative")
+        if self.radius > 2:
+            raise InvalidInputError(f"radius is {self.radius}; a cosine distance is at most 2")
+        if self.epochs < 0:
+            raise InvalidInputError(f"epochs is {self.epochs}; it must not be negative")
         terms = self._terms(known, vectors, progress)
         units = known.vectors
         self.losses_ = []
@@ -202,35 +195,20 @@ class CounterFitting(LexiconMethod):
         return units
 
     def _terms(self, known: IndexedPairs, vectors: object, progress: Progress) -> Terms:
+        words, units, synonyms, antonyms = known
         hinges = [
-            Hinge(known.antonyms, -self.repel, self.margin),
-            Hinge(known.synonyms, self.attract, self.slack),
+            Hinge(antonyms, -self.repel, self.margin),
+            Hinge(synonyms, self.attract, self.slack),
         ]
-        self.pairs_ = {
-            "synonyms": len(known.synonyms) // 2,
-            "antonyms": len(known.antonyms) // 2,
-            "neighbours": 0,
-        }
-        anchors = known.vectors[:0]
+        counts = {"synonyms": len(synonyms) // 2, "antonyms": len(antonyms) // 2, "neighbours": 0}
+        anchors = units[:0]
         if self.preserve > 0:
-            near = find_neighbours(
-                known.words, known.vectors, read_chunks(vectors), self.radius, progress
-            )
-            pairs, distances = near.without(known.antonyms)
+            near = find_neighbours(words, units, read_chunks(vectors), self.radius, progress)
+            pairs, distances = near.without(antonyms)
             hinges.append(Hinge(pairs, self.preserve, distances))
-            anchors = near.anchors
-            self.pairs_["neighbours"] = len(pairs)
+            counts["neighbours"], anchors = len(pairs), near.anchors
+        self.pairs_ = counts
         return Terms(hinges, anchors)
-
-    def _check(self) -> None:
-        for name in ("repel", "attract", "preserve", "slack", "radius"):
-            value = getattr(self, name)
-            if not 0 <= value < np.inf:
-                raise InvalidInputError(f"{name} is {value}; it must be finite and not negative")
-        if self.radius > 2:
-            raise InvalidInputError(f"radius is {self.radius}; a cosine distance is at most 2")
-        if self.epochs < 0:
-            raise InvalidInputError(f"epochs is {self.epochs}; it must not be negative")
 
 
 class Retrofitting(LexiconMethod):
@@ -253,9 +231,6 @@ class Retrofitting(LexiconMethod):
     def __init__(self, synonyms: Pairs | None = None, *, iterations: int = 10) -> None:
         self.synonyms = synonyms
         self.iterations = iterations
-
-    def _pairs(self) -> tuple[set[Pair], set[Pair]]:
-        return symmetric_pairs(self.synonyms), set()
 
     def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
         from scipy import sparse

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _PAIRS_AT_ONCE = 1 << 15
-# A hinge pulls with full force once it is active, so rounding in an unchanged distance must not
-# activate it.
+# An active hinge pulls with full force, so rounding in an unchanged distance must not activate it.
 _ROUNDING = 1e-12
 # Words and rows in one block of products.
 _WORDS, _ROWS = 2048, 256
@@ -45,8 +44,7 @@ class Terms:
 
     def __init__(self, hinges: Sequence[Hinge], anchors: Float64) -> None:
         self._anchors = anchors
-        self._first = np.concatenate([hinge.pairs[:, 0] for hinge in hinges])
-        self._second = np.concatenate([hinge.pairs[:, 1] for hinge in hinges])
+        self._first, self._second = np.concatenate([hinge.pairs for hinge in hinges]).T.copy()
         counts = [len(hinge.pairs) for hinge in hinges]
         self._weight = np.repeat([hinge.weight for hinge in hinges], counts)
         self._threshold = np.concatenate(

@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     from conceptor.dialogue.study import Study
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["dialogue_tables", "verdict"]
-
-STRING_MATCH = "string match"
-
 
 def dialogue_tables(study: Study) -> list[Table]:
     """Return mean and spread, differences from the first method, and every run."""
@@ -27,34 +23,27 @@ def dialogue_tables(study: Study) -> list[Table]:
 def _means(study: Study) -> Table:
     rows = {method: [study.mean(method, goal) for goal in study.goals] for method in study.methods}
     best = [max(column) for column in zip(*rows.values(), strict=True)]
-    lines = [
-        Line(
-            f"{method} ({len(study.runs[method])})",
-            [
-                Cell(
-                    _spread(mean, study.deviation(method, goal)),
-                    best=len(rows) > 1 and f"{mean:.1f}" == f"{top:.1f}",
-                )
-                for mean, goal, top in zip(means, study.goals, best, strict=True)
-            ],
-        )
-        for method, means in rows.items()
-    ]
+    lines = []
+    for method, means in rows.items():
+        cells = []
+        for mean, goal, top in zip(means, study.goals, best, strict=True):
+            spread = study.deviation(method, goal)
+            text = f"{mean:.1f}" if math.isnan(spread) else f"{mean:.1f} ± {spread:.1f}"
+            cells.append(Cell(text, best=len(rows) > 1 and f"{mean:.1f}" == f"{top:.1f}"))
+        lines.append(Line(f"{method} ({len(study.runs[method])})", cells))
     matched = [Cell(f"{study.string_match[goal].percent:.1f}") for goal in study.goals]
-    lines.append(Line(STRING_MATCH, matched, summary=True))
+    lines.append(Line("string match", matched, summary=True))
     turns = [Cell(str(study.string_match[goal].total), faint=True) for goal in study.goals]
     lines.append(Line("turns", turns, summary=True))
-    title = "Goal accuracy %, mean ± standard deviation (runs)"
-    return Table(title, study.goals, lines)
+    return Table("Goal accuracy %, mean ± standard deviation (runs)", study.goals, lines)
 
 
 def _differences(study: Study) -> Table:
-    first = study.methods[0]
     lines = [
         Line(method, [Cell(_interval(study.difference(method, goal))) for goal in study.goals])
         for method in study.methods[1:]
     ]
-    title = f"Difference from {first} over the same seeds, with 95% interval"
+    title = f"Difference from {study.methods[0]} over the same seeds, with 95% interval"
     return Table(title, study.goals, lines)
 
 
@@ -78,12 +67,7 @@ def verdict(study: Study, method: str, goal: str) -> str:
     return "better" if found.low > 0 else "worse"
 
 
-def _spread(mean: float, deviation: float) -> str:
-    return f"{mean:.1f}" if math.isnan(deviation) else f"{mean:.1f} ± {deviation:.1f}"
-
-
 def _interval(found: Interval | None) -> str:
     if found is None:
         return "—"
-    shown = f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})"
-    return shown.replace("-", "−")
+    return f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})".replace("-", "−")

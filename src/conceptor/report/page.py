@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from conceptor.comparing.words import Comparison
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["page"]
-
 _STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1c1e21, #e4e6eb); --faint: light-dark(#6b7280,
 #9ca3af); --line: light-dark(#d6d9de, #3d4148); --gain: light-dark(#0f766e, #2dd4bf);
@@ -66,10 +64,9 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
     parts = []
     for family, table in zip(comparison.families, tables, strict=True):
         parts.append(f"<h2>{escape(table.title)}</h2>\n{_table(table)}")
-        gains = comparison.gains(family)
-        if gains:
-            over = comparison.baseline
-            parts.append(_gain_chart(gains, f"Gain over {over}, {TITLES.get(family, family)}"))
+        if gains := comparison.gains(family):
+            title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
+            parts.append(_gain_chart(gains, title))
     return parts
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from conceptor.report.plots import figure_format, plot_gates, save_figure
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.plots import draw_panels, plot_gates
+from conceptor.report.tables import Cell, Line, Table, format_signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from matplotlib.axes import Axes
 
     from conceptor.comparing.paper import PaperCell, Reproduction
 
@@ -38,14 +40,9 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
     lines = []
     previous = None
     for cell in cells:
-        measured = not math.isnan(cell.measured)
-        entries = [
-            Cell(cell.method),
-            Cell(f"{cell.paper:.2f}"),
-            Cell(f"{cell.measured:.2f}" if measured else "—"),
-            Cell(f"{cell.difference:+.2f}".replace("-", "−") if measured else "—"),
-            Cell(f"{cell.used}/{cell.total}", faint=True),
-        ]
+        measured = "—" if math.isnan(cell.measured) else f"{cell.measured:.2f}"
+        texts = (cell.method, f"{cell.paper:.2f}", measured, format_signed(cell.difference))
+        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}", faint=True)]
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset
     return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
@@ -66,12 +63,8 @@ def gates_text(found: Reproduction, directions: int = 12) -> str:
 
 def draw_gates(found: Reproduction, path: Path) -> None:
     """Draw the paper's figure with one panel per set of vectors (needs the `plots` extra)."""
-    figure_format(path)
-    from matplotlib.figure import Figure
 
-    count = len(found.comparisons)
-    figure = Figure(figsize=(6 * count, 3.5), layout="constrained")
-    for i, (name, comparison) in enumerate(found.comparisons.items(), 1):
-        ax = plot_gates(comparison.solutions, figure.add_subplot(1, count, i))
-        ax.set_title(name)
-    save_figure(figure, path)
+    def draw(name: str, ax: Axes) -> None:
+        plot_gates(found.comparisons[name].solutions, ax).set_title(name)
+
+    draw_panels(path, list(found.comparisons), draw, width=6)

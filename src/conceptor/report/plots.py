@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,9 +76,7 @@ def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
         mean = np.mean([curve[:shortest] for curve in curves], axis=0)
         ax.plot(range(1, shortest + 1), mean, color=f"C{number}", label=method)
     ax.set(title=slot, xlabel="epoch", ylabel="turns right, held out (%)")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return _finish(ax)
 
 
 def figure_format(path: Path) -> str:
@@ -95,13 +93,20 @@ def figure_format(path: Path) -> str:
 
 def draw_learning(study: Study, path: Path) -> None:
     """Write the learning curves of every slot as an svg, pdf or png file."""
+    slots = [goal for goal in study.goals if goal in SLOTS]
+    draw_panels(path, slots, lambda slot, ax: plot_learning(study, slot, ax), width=5)
+
+
+def draw_panels(
+    path: Path, names: Sequence[str], draw: Callable[[str, Axes], object], width: float
+) -> None:
+    """Write a figure with one panel per name, side by side."""
     figure_format(path)
     from matplotlib.figure import Figure
 
-    slots = [goal for goal in study.goals if goal in SLOTS]
-    figure = Figure(figsize=(5 * len(slots), 3.5), layout="constrained")
-    for number, slot in enumerate(slots, 1):
-        plot_learning(study, slot, figure.add_subplot(1, len(slots), number))
+    figure = Figure(figsize=(width * len(names), 3.5), layout="constrained")
+    for number, name in enumerate(names, 1):
+        draw(name, figure.add_subplot(1, len(names), number))
     save_figure(figure, path)
 
 
@@ -127,5 +132,10 @@ def _draw(ax: Axes, lines: Mapping[str, Float64]) -> None:
         raise InvalidInputError("nothing to draw; pass at least one fitted method")
     for label, values in lines.items():
         ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
+    _finish(ax)
+
+
+def _finish(ax: Axes) -> Axes:
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
+    return ax

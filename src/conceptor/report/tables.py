@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 from conceptor.evaluation.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table as RichTable
 
     from conceptor.comparing.words import Comparison
     from conceptor.evaluation import Evaluation, Row
-    from conceptor.evaluation.statistics import Interval
-
-__all__ = ["Cell", "Table", "comparison_tables", "evaluation_tables", "markdown", "rich_table"]
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
@@ -34,11 +31,8 @@ TITLES = {
 MEANS = {"sts": "mean 2012–2015"}
 
 
-_GAIN_LINES: tuple[tuple[str, Callable[[Interval], float]], ...] = (
-    ("gain", lambda interval: interval.difference),
-    (f"{CONFIDENCE:.0%} from", lambda interval: interval.low),
-    (f"{CONFIDENCE:.0%} to", lambda interval: interval.high),
-)
+# The rows of gains, and the part of an interval that each shows.
+_GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +68,19 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
     for family in comparison.families:
         table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=True)
         gains = comparison.gains(family)
-        intervals = [gains.get(method) for method in comparison.methods] if gains else []
-        foot = [
-            Line(
-                label,
-                [
-                    *(Cell(_format_signed(pick(i)) if i else "", faint=True) for i in intervals),
-                    Cell(""),
-                ],
-                summary=True,
-            )
-            for label, pick in _GAIN_LINES
-            if intervals
-        ]
-        tables.append(Table(table.title, table.columns, [*table.lines, *foot]))
+        foot = []
+        for label, part in _GAINS.items() if gains else ():
+            shown = {method: format_signed(getattr(gains[method], part)) for method in gains}
+            cells = [Cell(shown.get(method, ""), faint=True) for method in comparison.methods]
+            foot.append(Line(label, [*cells, Cell("")], summary=True))
+        tables.append(replace(table, lines=[*table.lines, *foot]))
     return tables
 
 
 def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
     """Return the table of sentence encoders; column names say what each was fitted on."""
-    return [
-        Table("Sentence vectors on STS and SICK (Pearson × 100)", table.columns, table.lines)
-        for table in comparison_tables(comparison, by_task=by_task)
-    ]
+    title = "Sentence vectors on STS and SICK (Pearson × 100)"
+    return [replace(each, title=title) for each in comparison_tables(comparison, by_task=by_task)]
 
 
 def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:
@@ -135,8 +119,7 @@ def _family_table(
         lines.append(Line(across[0].dataset, cells))
     if len(lines) > 1:
         means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
-        cells = _score_cells(means)
-        label = MEANS.get(family, "mean")
+        cells, label = _score_cells(means), MEANS.get(family, "mean")
         # If undefined scores leave a mean over fewer sets than there are, say over how many.
         sets = len(next(iter(evaluations.values())).of_family(family))
         defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
@@ -167,7 +150,8 @@ def _score_cells(scores: Sequence[float]) -> list[Cell]:
     return [Cell(text, best=text == best) for text in texts]
 
 
-def _format_signed(number: float) -> str:
+def format_signed(number: float) -> str:
+    """Return a number with its sign; a dash if it is undefined."""
     return "—" if math.isnan(number) else f"{number:+.2f}".replace("-", "−")
 
 
@@ -196,15 +180,11 @@ def rich_table(table: Table) -> RichTable:
 
 def markdown(table: Table, level: int = 3) -> str:
     """Return the table as Markdown, the best in bold."""
-    rows = [["", *table.columns]]
-    rows += [
-        [line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)]
-        for line in table.lines
-    ]
-    rows.insert(1, ["---"] + ["---:"] * len(table.columns))
-    body = "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
-    )
+    rows = [["", *table.columns], ["---"] + ["---:"] * len(table.columns)]
+    for line in table.lines:
+        rows.append([line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)])
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    body = "\n".join(f"| {' | '.join(row)} |" for row in escaped)
     return f"{'#' * level} {table.title}\n\n{body}\n"
 
 
