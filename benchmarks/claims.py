@@ -26,7 +26,7 @@ from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
 from conceptor.fitting import FitOptions
-from conceptor.vectors import open_vectors
+from conceptor.vectors import WordVectors, open_vectors
 from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def main(target: str, arguments: list[str]) -> None:
         del arguments[place : place + 2]
     kept.mkdir(exist_ok=True)
     sets: dict[str, object] = {
-        "GloVe 6B 50d": datasets.demo_vectors(),
+        "GloVe 6B 50d": WordVectors(*datasets.demo_vectors()),
         "Google News 26k": open_vectors(datasets.fetch("vectors/googlenews-26k.bin")),
         "Google News 13k": open_vectors(datasets.fetch("vectors/googlenews-13k.bin")),
     }
@@ -194,7 +194,7 @@ def of_words(vectors: object, battery: Battery, name: str) -> Measured:
     ranks = compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name)
     # With Wikipedia's counts, as Zipfian whitening's authors do, where ranks were taken.
     counts = compare(
-        vectors, [ORIGINAL, *BY_COUNTS], battery, FitOptions(weights=PAPER_VOCABULARY), name=name
+        vectors, [ORIGINAL, *BY_COUNTS], battery, FitOptions(weights=Path(PAPER_VOCABULARY).name), name=name
     )
     renamed = {
         method if method == ORIGINAL else f"{method}, counts": evaluation
@@ -218,7 +218,7 @@ def of_classes(vectors: object, _: None, name: str) -> Measured:
 
 def of_study(vectors: object, battery: Battery, name: str) -> Measured:
     """Powers and apertures; vectors of length 1 have a mean eigenvalue of 1/n."""
-    root = np.sqrt(next(iter(getattr(vectors, "chunks", lambda: [vectors])()))[1].shape[1])
+    root = np.sqrt(vectors.dimension)
     found = {
         f"power {power:g}, α = {aperture:g}": f"cn:aperture={aperture * root:.6g}:power={power:g}"
         for power in (0.5, 1.0)
