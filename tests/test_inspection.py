@@ -54,6 +54,10 @@ def direct_isoscore(X):
     return (n * uniform - 1) / (n - 1)
 
 
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
 def running_text(X):
     """Return the eigenvalues of the second moment under rank weights, largest first."""
     weights = rank_weights(0, len(X))
@@ -77,7 +81,7 @@ def test_measures_before_and_after_are_their_definitions(many):
         assert side.eigenvalues == pytest.approx(shares[:5])
         expected = [abs(np.corrcoef(Y @ directions[:, -1 - i], logs)[0, 1]) for i in range(5)]
         assert [abs(r) for r in side.frequency] == pytest.approx(expected)
-        values = running_text(Y)
+        values = running_text(unit(Y) if side is found.before else Y)
         assert side.participation == pytest.approx(values.sum() ** 2 / (values @ values) / 7)
 
 
@@ -156,8 +160,6 @@ def test_it_says_when_it_will_not_help_and_when_it_will(rng):
     assert found.advice.startswith("This should help")
     assert f"follow word frequency (up to |r| = {found.before.frequency[0]:.2f})" in found.advice
     assert max(map(abs, found.before.frequency)) > 0.8
-    cured = ConceptorNegation("auto", weights="zipf").fit_transform(common)
-    assert inspect((words, cured)).advice.startswith("This will not help")
 
 
 @pytest.mark.parametrize("trend", [0.0, 0.12])
@@ -184,7 +186,7 @@ def test_where_words_count_the_same_nothing_is_said_of_running_text(rng):
 
 def test_what_is_taken_out_and_where_half_of_it_lies_are_as_said(many):
     found = inspect(named(many))
-    before = running_text(many)
+    before = running_text(unit(many))
     negation = ConceptorNegation("auto", weights="zipf").fit(many)
     removed = 1 - running_text(negation.transform(many)).sum() / before.sum()
     assert f"removes {removed:.0%} of the variance" in found.advice

@@ -70,7 +70,7 @@ def test_weights_and_vocabulary_decide_where_the_map_comes_from_not_what_it_maps
     chosen = np.arange(10, 500)
     words = [WORDS[i] for i in chosen]
     options = FitOptions(weights="zipf", vocabulary=words)
-    postprocess(source, tmp_path / "o.bin", "cn:aperture=2", options)
+    postprocess(source, tmp_path / "o.bin", "cn:aperture=2:power=1:unit=false", options)
     weights = np.zeros(3000)
     weights[chosen] = 1 / (chosen + 2.7)
     got_words, got = open_vectors(tmp_path / "o.bin").read()
@@ -86,12 +86,20 @@ def test_top_words_only(source, tmp_path):
     assert (report.words, report.estimated_on) == (3000, 100)
 
 
-def test_half_sibling_regression_on_function_words(source, tmp_path):
+def test_half_sibling_regression_takes_each_kind_of_word_out_of_the_other(
+    source, tmp_path, monkeypatch
+):
     words = WORDS[:50]
+    monkeypatch.setattr("conceptor.weights._find_paper_vocabulary", lambda _: None)
+
+    def residual(rows, on):
+        """Return what is left of rows after ridge regression on others, as their authors do."""
+        S, T = on.T.astype(np.float64), rows.T.astype(np.float64)
+        return (T - S @ np.linalg.solve(S.T @ S + 50 * np.eye(S.shape[1]), S.T @ T)).T
+
     postprocess(source, tmp_path / "o.bin", "hsr", FitOptions(function_words=words))
-    S = VECTORS[:50].astype(np.float64)
-    G = S.T @ S
-    expected = VECTORS @ (np.eye(24) - G @ np.linalg.inv(G + 50 * np.eye(24)))
+    expected = residual(VECTORS, VECTORS[:50])
+    expected[:50] = residual(VECTORS[:50], VECTORS[50:1050])
     np.testing.assert_allclose(open_vectors(tmp_path / "o.bin").to_array(), expected, atol=1e-5)
 
 
@@ -196,3 +204,18 @@ def test_memory_does_not_grow_with_the_vocabulary(name, tmp_path):
     assert large < small + 125, (small, large)
     for path in tmp_path.iterdir():
         path.unlink()
+
+
+def test_where_the_evidence_is_against_it_this_is_said_before_anything_is_written(tmp_path, rng):
+    source, target = tmp_path / "even.txt", tmp_path / "better.txt"
+    words = [f"w{i}" for i in range(300)]
+    write_vectors((words, rng.normal(size=(300, 10)).astype(np.float32)), source)
+    said = []
+    postprocess(source, target, caution=lambda doubt: said.append((doubt, target.exists())))
+    ((doubt, written),) = said
+    assert "cn should not help: the vectors already spread evenly" in doubt
+    assert not written
+    report = postprocess(source, target, force=True)
+    assert doubt in report.remarks
+    quiet = postprocess(source, target, "abtt", force=True)
+    assert not any("should not help" in remark for remark in quiet.remarks)

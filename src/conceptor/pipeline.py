@@ -20,7 +20,7 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import output_files, write_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
@@ -44,6 +44,7 @@ def postprocess(
     dtype: str = "float32",
     force: bool = False,
     progress: Progress = silent,
+    caution: Callable[[str], object] | None = None,
 ) -> Report:
     """Fit a method to the vectors of a file and write them all, improved, to another.
 
@@ -67,6 +68,9 @@ def postprocess(
         As for `write_vectors`.
     progress
         Called as the passes go on.
+    caution
+        Called before anything is written if the evidence is against it; by default that is a
+        remark of the report.
     """
     started = time.perf_counter()
     name, chain = _chain(method)
@@ -82,6 +86,14 @@ def postprocess(
     kept = KeptChunks(opened, _default_memory() if memory is None else memory)
     found = fit_methods(kept, {name: chain}, options, progress=progress)
     fitted = found.methods[name]
+    doubts = []
+    if fitted.solution is not None and fitted.solution.doubt:
+        reason = fitted.solution.doubt
+        doubts = [f"{opened.path}: {name} should not help: {reason}; compare measures it"]
+    if caution is not None:
+        for doubt in doubts:
+            caution(doubt)
+        doubts = []
     words = write_chunks(
         _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
     )
@@ -89,7 +101,7 @@ def postprocess(
         fitted.map.save(save_map)
     report = finish_report(opened, started, words, goal)
     report.method = name
-    report.remarks += [f"{opened.path}: {caution}" for caution in found.cautions]
+    report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
     if name in found.weights:
         report.fitted_on = found.weights[name].description
     return report if fitted.solution is None else describe(report, fitted.solution)

@@ -105,6 +105,7 @@ def postprocess(
             FitOptions(weights, vocabulary, lexicon, function_words),
             memory=budget,
             save_map=save_map,
+            caution=lambda doubt: warn([doubt]),
             format=format,
             dtype=dtype.value,
             force=force,

@@ -96,6 +96,10 @@ def _show_inspection(found: Inspection) -> None:
     console.print(table)
     console.print(f"suggested aperture {found.aperture:.4g}, quota {found.quota:.3f}")
     console.print(found.advice, markup=False)
+    if found.expected:
+        expected = found.expected.items()
+        spans = ", ".join(f"{family} {low:+.1f} to {high:+.1f}" for family, (low, high) in expected)
+        console.print(f"Gains on vectors as uneven (docs/claims.md): {spans}.", markup=False)
 
 
 @app.command()
