@@ -14,6 +14,7 @@ from conceptor.fitting import FitOptions, fit_methods
 from conceptor.lexicon import CounterFitting
 from conceptor.lexicon.files import Lexicon
 from conceptor.vectors.chunks import MappedVectors
+from conceptor.weights import rank_weights
 
 CN, ABTT = "cn-paper:aperture=0.7", "abtt:n_directions=1"
 PAIRS = ["w1 w2", "w3 w4", "w5 w60"]
@@ -107,3 +108,19 @@ def test_progress_names_the_method_that_is_fitted_to_a_lexicon(space, options):
         progress=lambda label, fraction, words: told.update({label: fraction}),
     )
     assert told["counterfit: fitting"] == told["retrofit: fitting"] == 1
+
+
+def test_sif_makes_plain_averages_those_of_sif(rng):
+    words = [f"w{i}" for i in range(2000)]
+    X = rng.normal(size=(2000, 5))
+    share = rank_weights(0, 2000)
+    share /= share.sum()
+    fitted = fit_methods((words, X), ["sif", "cn+sif"], FitOptions(weights="zipf"))
+    expected = X * (1e-3 / (1e-3 + share))[:, None]
+    np.testing.assert_allclose(fitted.methods["sif"](words, X), expected, rtol=1e-3)
+    after = ConceptorNegation(weights="zipf").fit_transform(X) * (1e-3 / (1e-3 + share))[:, None]
+    np.testing.assert_allclose(fitted.methods["cn+sif"](words, X), after, rtol=1e-3)
+    counts = dict.fromkeys(words[:3], 1.0)
+    by_count = fit_methods((words, X), ["sif"], FitOptions(weights=counts)).methods["sif"]
+    np.testing.assert_allclose(by_count(words, X)[:3], X[:3] * 1e-3 / (1e-3 + 1 / 3))
+    np.testing.assert_array_equal(by_count(words, X)[3:], X[3:])

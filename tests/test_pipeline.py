@@ -209,7 +209,7 @@ def test_memory_does_not_grow_with_the_vocabulary(name, tmp_path):
 def test_where_the_evidence_is_against_it_this_is_said_before_anything_is_written(tmp_path, rng):
     source, target = tmp_path / "even.txt", tmp_path / "better.txt"
     words = [f"w{i}" for i in range(300)]
-    write_vectors((words, rng.normal(size=(300, 10)).astype(np.float32)), source)
+    write_vectors(source, [(words, rng.normal(size=(300, 10)).astype(np.float32))])
     said = []
     postprocess(source, target, caution=lambda doubt: said.append((doubt, target.exists())))
     ((doubt, written),) = said

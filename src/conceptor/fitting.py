@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from conceptor.algebra.methods import Recipe, Solution, parse_methods
+from conceptor.algebra.methods import Recipe, Solution, Words, parse_methods
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import ordered_map, processors
@@ -29,16 +29,16 @@ from conceptor.vectors.chunks import (
     through,
     vectors_name,
 )
-from conceptor.weights import SAMPLE, choose_weights, common_content_words
+from conceptor.weights import SAMPLE, choose_weights, common_content_words, sif_factors
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence, Set
+    from collections.abc import Collection, Iterator, Sequence, Set
 
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.methods import LexiconRecipe, Words
+    from conceptor.algebra.methods import LexiconRecipe
     from conceptor.algebra.moments import Moments
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Lexicon
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from conceptor.weights import Weights
 
     Chain = tuple[Recipe | LexiconRecipe, ...]
-    Step: TypeAlias = "Solution | Swapped | LexiconMethod"
+    Step: TypeAlias = "Solution | Swapped | RowFactors | LexiconMethod"
 
 __all__ = [
     "FitOptions",
@@ -181,7 +181,7 @@ class Fitted:
     Attributes
     ----------
     name : str
-    steps : sequence of Solution, Swapped or fitted lexicon methods
+    steps : sequence of Solution, Swapped, RowFactors or fitted lexicon methods
     """
 
     name: str
@@ -235,6 +235,18 @@ class Swapped:
         some = [i for i, word in enumerate(words) if word in self.words]
         mapped[some] = self.own.map(rows[some])
         return mapped
+
+
+@dataclass(frozen=True, eq=False)
+class RowFactors:
+    """Rows of some words multiplied by a number each."""
+
+    factors: Mapping[str, float]
+
+    def transform(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+        """Multiply the rows of these words."""
+        each = np.array([self.factors.get(word, 1.0) for word in words], dtype=rows.dtype)
+        return np.asarray(rows * each[:, np.newaxis])
 
 
 def _mapping(map_: AffineMap) -> Transform:
@@ -334,6 +346,8 @@ def fit_methods(
                 step = solve(last, moments_after(before, last))
                 if last.swaps:
                     step = swapped(step, before)
+            elif last.name == "sif":
+                step = RowFactors(sif_factors(shares()))
             else:
                 from conceptor.lexicon.files import Lexicon
 
@@ -354,6 +368,19 @@ def fit_methods(
         content = common_content_words(every, known, chosen_options.data)
         moments = gather(after(before).chunks(), [content]).moments[content]
         return Swapped(others, solve(others.recipe, moments), known)
+
+    def shares() -> Iterator[tuple[str, float]]:
+        """Yield the words that have one with their share of running text."""
+        usage = weights_for(Words.USAGE, unit=False)
+        found = [
+            (words if taken is None else [words[i] for i in taken], weights)
+            for before, words, _ in number_chunks(read_chunks(opened))
+            for taken, weights in [usage.shares(list(words), before)]
+            if weights is not None
+        ]
+        total = sum(float(weights.sum()) for _, weights in found)
+        for some, weights in found:
+            yield from zip(some, (weights / total).tolist(), strict=True)
 
     def after(before: tuple[Step, ...]) -> Vectors:
         return MappedVectors(opened, Fitted("", before).transforms) if before else opened

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
+_SIF_A = 1e-3
 # The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 # How many words of a sorted file count as common if the paper's list is not found.
@@ -65,6 +66,15 @@ _REMEDY = 'weights="wordfreq:en" or weights="enwiki_vocab_min200.txt" (any file 
 def rank_weights(before: int, count: int) -> NDArray[np.float64]:
     """Return ``1 / (r + 2.7)`` for the ranks r = before, before + 1, … (Zipf, Mandelbrot)."""
     return 1.0 / (before + np.arange(count, dtype=np.float64) + MANDELBROT_SHIFT)
+
+
+def sif_factors(shares: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return ``a / (a + p)`` of words by their share p of running text, a = 10⁻³.
+
+    Of words so rare that it is above 0.999 nothing is kept. Arora, Liang & Ma (2017).
+    """
+    known = {word: share for word, share in shares if share > _SIF_A / 1000}
+    return {word: _SIF_A / (_SIF_A + share) for word, share in known.items()}
 
 
 class Share(NamedTuple):

@@ -68,6 +68,17 @@ def test_the_paper_is_one_flag_away(folder):
     np.testing.assert_allclose(found.matrix, expected.map_.matrix, atol=1e-10)
 
 
+def test_vectors_for_sentences_are_those_of_the_chain(folder):
+    for name, flags in (("for.bin", ["--for", "sentences"]), ("chain.bin", ["--method", "cn+sif"])):
+        run = call("postprocess", "sorted.bin", name, "--force", *flags, cwd=folder)
+        assert run.returncode == 0, run.stderr
+    assert (folder / "for.bin").read_bytes() == (folder / "chain.bin").read_bytes()
+    both = ["--for", "words", "--method", "cn"]
+    run = call("postprocess", "sorted.bin", "out.bin", *both, cwd=folder)
+    assert run.returncode == 2
+    assert "--for already sets the method" in run.stderr
+
+
 def test_an_alphabetical_file_is_noticed(folder):
     run = call("postprocess", "abc.bin", "out.bin", "--force", cwd=folder)
     assert run.returncode == 0

@@ -383,7 +383,11 @@ class Solution:
 
 @dataclass(frozen=True)
 class LexiconRecipe:
-    """A method that needs to know words, not only their vectors (`conceptor.lexicon`)."""
+    """A method that needs to know words, not only their vectors.
+
+    What words mean comes from lists of `synonyms` or `antonyms` (`conceptor.lexicon`); a method
+    that takes neither needs to know how often they are used.
+    """
 
     name: str
     description: str
@@ -475,6 +479,12 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
         LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),
         LexiconRecipe("counterfit-ant", "counter-fitting to antonyms only", synonyms=False),
         LexiconRecipe("retrofit", "each word moved towards its synonyms", antonyms=False),
+        LexiconRecipe(
+            "sif",
+            "frequent words made short, so that plain averages weigh words as SIF does",
+            synonyms=False,
+            antonyms=False,
+        ),
     )
 }
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")

@@ -33,6 +33,7 @@ def postprocess(
     synonyms: opt.Synonyms = None,
     antonyms: opt.Antonyms = None,
     paper: opt.Paper = False,
+    purpose: opt.Purpose = None,
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
     format: opt.Format = None,
@@ -61,6 +62,8 @@ def postprocess(
 
       conceptor postprocess GoogleNews-vectors-negative300.bin.gz as-in-the-paper.bin --paper
 
+      conceptor postprocess glove.840B.300d.txt for-averages.txt --for sentences
+
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
 
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
@@ -71,7 +74,14 @@ def postprocess(
     from conceptor.base.progress import on_terminal
 
     chosen = resolve_method(
-        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
+        method,
+        paper,
+        weights,
+        aperture,
+        purpose,
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
     )
     budget = read_size(memory)
     if is_sharded(source, scheduler, workers, column):

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
-_DEFAULT, _PAPER = "cn", "cn-paper"
+_PAPER = "cn-paper"
+# What vectors are for, and the method for it.
+_PURPOSES = {"words": "cn", "sentences": "cn+sif"}
 # The vectors that commands use if no file is named.
 DEMO = "GloVe 6B 50d"
 
@@ -68,6 +70,7 @@ def resolve_method(
     paper: bool,
     weights: str | None,
     aperture: str | None,
+    purpose: str | None = None,
     **numbers: float | None,
 ) -> str | Recipe | LexiconRecipe:
     """Return the method with its parameters; raise for parameters of another method."""
@@ -78,7 +81,9 @@ def resolve_method(
             "--paper already sets method, aperture and weights; remove --method, --aperture and "
             "--weights"
         )
-    name = _PAPER if paper else method or _DEFAULT
+    if purpose is not None and (paper or method is not None):
+        raise InvalidInputError("--for already sets the method; remove --method and --paper")
+    name = _PAPER if paper else method or _PURPOSES[purpose or "words"]
     chain = parse_method(name)
     usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
     if weights is not None and not usage:

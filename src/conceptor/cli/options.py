@@ -21,6 +21,13 @@ class OnErrorChoice(StrEnum):
         return "skip" if self is OnErrorChoice.skip else "raise"
 
 
+class PurposeChoice(StrEnum):
+    """What vectors are for."""
+
+    words = "words"
+    sentences = "sentences"
+
+
 class DtypeChoice(StrEnum):
     """Number types of vectors files."""
 
@@ -40,9 +47,9 @@ Method = Annotated[
     Option(
         "--method",
         metavar="NAME",
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew; with a lexicon "
-        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after "
-        "the other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with a lexicon "
+        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after the "
+        "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
         "\\[default: cn]",
     ),
 ]
@@ -58,11 +65,20 @@ Paper = Annotated[
     bool,
     Option("--paper", help="Short for --method cn-paper: each common word counts once, α = 2."),
 ]
+Purpose = Annotated[
+    PurposeChoice | None,
+    Option(
+        "--for",
+        help="What the vectors are for: single [b]words[/b], or averages of words: "
+        "[b]sentences[/b], short for --method cn+sif, which makes frequent words short.  "
+        "\\[default: words]",
+    ),
+]
 Directions = Annotated[
     int | None,
     Option(
         help="Number of directions that abtt removes or pvn flattens.  "
-        "\\[default: dimension/100, at least 2]"
+        "\\[default: abtt dimension/100, at least 2; pvn 11]"
     ),
 ]
 Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
