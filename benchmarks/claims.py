@@ -194,7 +194,11 @@ def of_words(vectors: object, battery: Battery, name: str) -> Measured:
     ranks = compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name)
     # With Wikipedia's counts, as Zipfian whitening's authors do, where ranks were taken.
     counts = compare(
-        vectors, [ORIGINAL, *BY_COUNTS], battery, FitOptions(weights=Path(PAPER_VOCABULARY).name), name=name
+        vectors,
+        [ORIGINAL, *BY_COUNTS],
+        battery,
+        FitOptions(weights=Path(PAPER_VOCABULARY).name),
+        name=name,
     )
     renamed = {
         method if method == ORIGINAL else f"{method}, counts": evaluation

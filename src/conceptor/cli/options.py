@@ -47,7 +47,7 @@ Method = Annotated[
     Option(
         "--method",
         metavar="NAME",
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with a lexicon "
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with lists "
         "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after the "
         "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
         "\\[default: cn]",
