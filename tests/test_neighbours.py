@@ -41,6 +41,20 @@ def test_candidates_and_prior(table):
     assert [one.rank for one in strong] == list(range(10))
 
 
+def test_common_words_are_preferred_where_the_file_is_sorted(table):
+    """Long words come late, as in a file sorted by frequency."""
+    sorted_words = [f"{'w' * (i // 300 + 1)}{i}" for i in range(3000)]
+    rng = np.random.default_rng(1)
+    vectors = (sorted_words, rng.standard_normal((3000, 8)).astype(np.float32))
+    found, plain, mild = (
+        most_similar(vectors, sorted_words[5], **given)["original"][sorted_words[5]]
+        for given in ({}, {"prior": 0.0}, {"prior": 0.02})
+    )
+    assert found == mild != plain
+    alphabetical = most_similar(table, "w003")["original"]["w003"]
+    assert alphabetical == most_similar(table, "w003", prior=0.0)["original"]["w003"]
+
+
 def test_words_that_are_not_there(table):
     with pytest.raises(InvalidInputError, match=r"no word 'w30'; did you mean w\d+"):
         most_similar(table, "w30")

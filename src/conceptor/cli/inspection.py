@@ -119,20 +119,20 @@ def neighbors(
         Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
     ] = None,
     prior: Annotated[
-        float,
+        float | None,
         Option(
             min=0.0,
             metavar="BETA",
             help="Prefer common words of a file sorted by frequency: cosine − BETA · "
-            "log(1 + rank/1000). 0.02 to 0.04 are mild.",
+            "log(1 + rank/1000).  \\[default: 0.02 if it is sorted, else 0]",
         ),
-    ] = 0.0,
+    ] = None,
     weights: opt.Weights = None,
     vocabulary: opt.Vocabulary = None,
     function_words: opt.FunctionWords = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Show the nearest words among all words, with cosine and rank, for several methods.
+    """Show the nearest words among all words, with score and rank, for several methods.
 
     [bold]Examples[/bold]
 
@@ -182,7 +182,7 @@ def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
         table = Table(title=Text(word), title_justify="left", title_style="bold", box=box.SIMPLE)
         for method in found:
             table.add_column(Text(method))
-            table.add_column("cosine", justify="right", style="dim")
+            table.add_column("score", justify="right", style="dim")
             table.add_column("rank", justify="right", style="dim")
         columns = [found[method][word] for method in found]
         first = {neighbour.word for neighbour in columns[0]}

@@ -40,13 +40,14 @@ class Neighbours:
 
     A word with n synonyms among the vectors can have min(10, n) of them. The words are the first
     of a fixed random order of the list that have a vector among the first 50,000, and a synonym
-    with a vector.
+    with a vector. `prior` prefers frequent words: see `Nearest`.
     """
 
     dataset: str
     synonyms: Mapping[str, frozenset[str]]
     among: int | None = None
     in_mean: bool = True
+    prior: float = 0.0
     task = "neighbours"
     metric = "recall"
 
@@ -71,7 +72,9 @@ class Neighbours:
                 break
         asked = np.array(list(right), dtype=np.intp)
         # The word itself is its own nearest.
-        nearest = Nearest(vectors.vectors[rows[asked]], NEAREST + 1, among=self.among)
+        nearest = Nearest(
+            vectors.vectors[rows[asked]], NEAREST + 1, prior=self.prior, among=self.among
+        )
 
         def outcome() -> Outcome:
             own = vectors.places[rows[asked]]
