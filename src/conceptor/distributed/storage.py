@@ -15,7 +15,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import publish
+from conceptor.base.files import hidden_name, publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -117,7 +117,7 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
     if place.is_local:
         folder = Path(place.path).parent
         folder.mkdir(parents=True, exist_ok=True)
-        beside = TemporaryDirectory(dir=folder, prefix=f".{place.name}.", suffix=".partial")
+        beside = TemporaryDirectory(dir=folder, prefix=hidden_name(place.name), suffix=".partial")
     else:
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
@@ -132,7 +132,7 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
 
 
 def _upload(path: Path, place: Place) -> None:
-    beside = place.parent / f".{place.name}.{secrets.token_hex(4)}.partial"
+    beside = place.parent / f"{hidden_name(place.name)}{secrets.token_hex(4)}.partial"
     place.fs.makedirs(place.parent.path, exist_ok=True)
     try:
         place.fs.put_file(str(path), beside.path)
