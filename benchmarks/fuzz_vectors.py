@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save
 
 from conceptor.base.errors import ConceptorError
 from conceptor.vectors import open_vectors, write_vectors
@@ -55,7 +56,7 @@ def seeds() -> list[tuple[str, dict[str, bytes]]]:
             else:
                 write_vectors(path, [(words, vectors)], count=len(words))
             if name == "model.safetensors":
-                path.with_suffix(".words.txt").unlink()
+                path.write_bytes(save({"embeddings": vectors}))
                 vocabulary = {"model": {"vocab": {word: i for i, word in enumerate(words)}}}
                 path.with_name("tokenizer.json").write_text(json.dumps(vocabulary))
             files = {name: path.read_bytes()}

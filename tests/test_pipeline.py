@@ -147,9 +147,10 @@ def test_nothing_is_written_over_the_input(source, tmp_path):
             postprocess(source, target, PAPER, force=True)
     with pytest.raises(InvalidInputError, match="is the input"):
         postprocess(source, tmp_path / "o.bin", PAPER, save_map=source, force=True)
-    write_vectors(tmp_path / "y.npy", [(WORDS, VECTORS)])
+    np.save(tmp_path / "y.npy", VECTORS)
+    (tmp_path / "y.txt").write_text("".join(f"{word}\n" for word in WORDS))
     with pytest.raises(InvalidInputError, match="is the input"):
-        convert(tmp_path / "y.npy", tmp_path / "y.safetensors", force=True)
+        convert(tmp_path / "y.npy", tmp_path / "y.txt", force=True)
     assert source.read_bytes() == before
 
 
