@@ -135,11 +135,14 @@ class ParquetContent:
 
     def _vector_columns(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
         """Return the list column, or the column of each dimension, that hold the vectors."""
-        lists, numbers = float_columns(schema)
-        if self._column is not None:
-            lists = [name for name in lists if fnmatchcase(name, self._column)]
-            numbers = [name for name in numbers if fnmatchcase(name, self._column)]
-        numbers = [name for name in numbers if name != need.weights]
+        lists, numbers, integers = (
+            [
+                name
+                for name in found
+                if name != need.weights and fnmatchcase(name, self._column or "*")
+            ]
+            for found in float_columns(schema)
+        )
         names = schema.names
         if need.weights is not None and need.weights not in names:
             raise InvalidInputError(
@@ -153,6 +156,11 @@ class ParquetContent:
                 f"{self._place}: found {found} columns of vectors{matching} among "
                 f"{', '.join(names)}; name one list column of floats, or a pattern for one column "
                 'per dimension, with column="NAME"'
+            )
+        if self._column is not None and not lists and integers:
+            raise InvalidInputError(
+                f"{self._place}: {integers[0]} matches {self._column!r} but is a column of "
+                'integers; name only columns of floats with column="PATTERN"'
             )
         return lists or numbers
 
