@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from conceptor.base.arrays import as_matrix, block_slices
+from conceptor.base.arrays import as_matrix, block_slices, check_square_fits
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_table
 
@@ -76,6 +76,7 @@ class Moments:
             finite or missing.
         """
         matrix = as_matrix(X)
+        check_square_fits(matrix.shape[1])
         each = None if weights is None else _as_weights(weights, len(matrix))
         with np.errstate(invalid="ignore", over="ignore"):
             total = reduce(add, (cls._about(*sums) for sums in _sums(matrix, each)))

@@ -19,6 +19,7 @@ from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_
 from conceptor.vectors.arrow import (
     check_no_nulls,
     float_columns,
+    is_list_view,
     open_parquet,
     report_damage,
     to_matrix,
@@ -203,6 +204,10 @@ def _output_schema(schema: Any, columns: list[str], n_out: int, place: Place) ->
             )
         for name in columns[n_out:]:
             schema = schema.remove(schema.get_field_index(name))
+    elif is_list_view(kind):
+        position = schema.get_field_index(columns[0])
+        plain = schema.field(position).with_type(pyarrow.list_(kind.value_field))
+        schema = schema.set(position, plain)
     elif pyarrow.types.is_fixed_size_list(kind) and kind.list_size != n_out:
         position = schema.get_field_index(columns[0])
         longer = schema.field(position).with_type(pyarrow.list_(kind.value_field, n_out))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from dask.array import Array as DaskArray
 from dask.delayed import delayed
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.distributed import manifest
 from conceptor.distributed.arrays import map_array
 from conceptor.distributed.cluster import Tally, run_tasks
@@ -203,7 +203,7 @@ def _rewrite(
     shards: Sequence[Shard], map_: AffineMap, folder: Place, digest: str, reporter: Reporter
 ) -> list[_Written | Failure]:
     """Write a few shards, one after another (runs as a task)."""
-    with threadpool_limits(1):
+    with one_blas_thread():
         return [attempt(_rewrite_one, shard, map_, folder, digest, reporter) for shard in shards]
 
 

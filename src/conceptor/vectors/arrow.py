@@ -130,7 +130,7 @@ def to_matrix(
     if arrow.types.is_floating(column.type):
         return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
     if not isinstance(column, arrow.FixedSizeListArray):
-        is_view = _is_list_view(column.type)
+        is_view = is_list_view(column.type)
         lengths = column.sizes.to_numpy() if is_view else np.diff(column.offsets.to_numpy())
         wrong = np.flatnonzero(lengths != dimension)
         if len(wrong):
@@ -153,7 +153,8 @@ def check_no_nulls(column: Any, where: object, start: int, what: str, each: int 
         )
 
 
-def _is_list_view(kind: Any) -> bool:  # noqa: ANN401
+def is_list_view(kind: Any) -> bool:  # noqa: ANN401
+    """Return whether a type is a view of lists, which older Arrow does not know."""
     return str(kind).startswith(("list_view<", "large_list_view<"))
 
 
@@ -167,7 +168,7 @@ def float_columns(schema: Any) -> tuple[list[str], list[str], list[str]]:  # noq
             types.is_fixed_size_list(field.type)
             or types.is_list(field.type)
             or types.is_large_list(field.type)
-            or _is_list_view(field.type)
+            or is_list_view(field.type)
         )
         and types.is_floating(field.type.value_type)
     ]

@@ -13,11 +13,10 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
-from conceptor.base.threads import ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.source import Chunk, check_finite
@@ -346,7 +345,7 @@ def write_chunks(
         raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     written = 0
     with (
-        threadpool_limits(1),
+        one_blas_thread(),
         open_writer(
             target.path,
             target.format,
