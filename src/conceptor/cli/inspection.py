@@ -10,7 +10,7 @@ import typer
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo
-from conceptor.cli.output import check_outputs, to_json, warn
+from conceptor.cli.output import check_outputs, safe_console, to_json, warn
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
@@ -58,10 +58,9 @@ def inspect(
 
 def _show(found: Inspection) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = safe_console()
     console.print(
         f"{found.vectors}: {found.count:,} vectors, dimension {found.dimension}; {found.fitted_on}",
         markup=False,

@@ -11,7 +11,7 @@ import typer
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import open_or_demo, split_list
-from conceptor.cli.output import to_json, warn
+from conceptor.cli.output import safe_console, to_json, warn
 
 if TYPE_CHECKING:
     from conceptor.neighbours import Neighbour
@@ -91,11 +91,10 @@ def neighbors(
 
 def _show(found: dict[str, dict[str, list[Neighbour]]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = safe_console()
     for word in next(iter(found.values())):
         table = Table(title=Text(word), title_justify="left", title_style="bold", box=box.SIMPLE)
         for method in found:

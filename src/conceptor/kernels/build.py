@@ -96,9 +96,7 @@ class Kernel:
         def call(*arguments: Any) -> Any:  # noqa: ANN401
             given: list[Any] = []
             for argument, kind in zip(arguments, self._arguments, strict=True):
-                given.append(argument)
-                if kind.dimensions:
-                    given += argument.shape
+                given += kind.pass_on(argument)
             return entry(*given)
 
         return call
@@ -166,12 +164,24 @@ class _Argument:
         self.type, _, brackets = text.removesuffix("*").partition("[")
         self.dimensions = brackets.count(":")
         self.is_array = self.dimensions > 0 or text.endswith("*")
+        self._check: Any = np.ctypeslib.ndpointer(
+            self.type, self.dimensions or None, flags="C_CONTIGUOUS"
+        )
 
     def ctypes(self) -> list[Any]:
         if not self.is_array:
             return [np.ctypeslib.as_ctypes_type(self.type)]
-        array = np.ctypeslib.ndpointer(self.type, self.dimensions or None, flags="C_CONTIGUOUS")
-        return [array] + [ctypes.c_int64] * self.dimensions
+        return [ctypes.c_void_p] + [ctypes.c_int64] * self.dimensions
+
+    def pass_on(self, argument: Any) -> list[Any]:  # noqa: ANN401
+        """Return what C takes for it; raise `TypeError` for an array of another kind.
+
+        Were ctypes to call the check, it would turn a Ctrl-C in its midst into another error.
+        """
+        if not self.is_array:
+            return [argument]
+        self._check.from_param(argument)
+        return [argument.ctypes.data, *argument.shape[: self.dimensions]]
 
     def numba_types(self) -> list[Any]:
         types: Any = import_module("numba").types

@@ -174,7 +174,7 @@ class _TargetNamingWriter:
     reading, are left alone.
     """
 
-    def __init__(self, target: Path, opened: AbstractContextManager[Writer]) -> None:
+    def __init__(self, target: Path | str, opened: AbstractContextManager[Writer]) -> None:
         self._target = target
         self._context = opened
 
@@ -271,24 +271,24 @@ def open_writer(
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
-    if target is None:
-        yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
-        sys.stdout.buffer.flush()
-        return
-    opened = _open_file_writer(target, file_format, compression, dimension, count, dtype)
-    with _TargetNamingWriter(target, opened) as writer:
+    opened = _open_writer(target, file_format, compression, dimension, count, dtype)
+    with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
 
 @contextmanager
-def _open_file_writer(
-    target: Path,
+def _open_writer(
+    target: Path | None,
     file_format: str,
     compression: str | None,
     dimension: int,
     count: int | None,
     dtype: np.dtype[Any],
 ) -> Iterator[Writer]:
+    if target is None:
+        yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
+        sys.stdout.buffer.flush()
+        return
     with ExitStack() as stack:
         if file_format == npy.FORMAT:
             # Entered first, so renamed last: whatever ends the process in between, the new array's
