@@ -8,6 +8,7 @@ wrote have spaces only, and no checksum.
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -146,7 +147,9 @@ def read_header(file: BinaryIO, where: object) -> Header:
     head = BytesIO(file.read(_LONGEST_HEADER))
     try:
         read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
-        shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files of Python 2, which are read all the same
+            shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
         rows, columns = shape
         if dtype.kind != "f" or dtype.itemsize > 8 or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
             raise ValueError
