@@ -118,7 +118,7 @@ def main(seed: int, inputs: int) -> None:
         text = " ".join(
             rng.choice(["the", "cat's", "é", f"w{i}", "-", "\n"]) for i in range(60_000)
         )
-        cooccurrence([text, text.upper()], window=8, min_count=1)
+        cooccurrence([text, text.upper()], window=8, min_count=1, unit="document")
     print(*sorted(_calls))
 
 
