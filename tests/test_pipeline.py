@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from conceptor import AffineMap
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import release_blas
 from conceptor.fitting import FitOptions, gather
 from conceptor.pipeline import fit, postprocess
 from conceptor.vectors import open_vectors, write_vectors
@@ -155,9 +158,10 @@ def test_nothing_is_written_over_the_input(source, tmp_path):
             postprocess(source, target, PAPER, force=True)
     with pytest.raises(InvalidInputError, match="is the input"):
         postprocess(source, tmp_path / "o.bin", PAPER, save_map=source, force=True)
-    write_vectors(tmp_path / "y.npy", [(WORDS, VECTORS)])
+    np.save(tmp_path / "y.npy", VECTORS)
+    (tmp_path / "y.txt").write_text("".join(f"{word}\n" for word in WORDS))
     with pytest.raises(InvalidInputError, match="is the input"):
-        convert(tmp_path / "y.npy", tmp_path / "y.safetensors", force=True)
+        convert(tmp_path / "y.npy", tmp_path / "y.txt", force=True)
     assert source.read_bytes() == before
 
 
@@ -219,3 +223,25 @@ def test_where_the_evidence_is_against_it_this_is_said_before_anything_is_writte
     assert doubt in report.remarks
     quiet = postprocess(source, target, "abtt", force=True)
     assert not any("should not help" in remark for remark in quiet.remarks)
+
+
+def test_an_aperture_of_zero_returns_the_input_s_bits(source, tmp_path):
+    postprocess(source, tmp_path / "o.bin", "cn:aperture=0")
+    before, after = (open_vectors(path).to_array() for path in (source, tmp_path / "o.bin"))
+    assert before.tobytes() == after.tobytes()
+
+
+def test_threads_side_by_side_leave_blas_as_it_was(source, tmp_path):
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    limits = threadpool_limits(3)
+    release_blas()
+    try:
+        before = threads()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda i: postprocess(source, tmp_path / f"{i}.bin", PAPER), range(12)))
+        assert threads() == before
+    finally:
+        limits.restore_original_limits()
+        release_blas()

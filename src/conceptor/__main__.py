@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 
 def main() -> None:
     """Import and run it; a Ctrl-C meanwhile ends it quietly."""
+    _open_closed_streams()
+    # An exception in the midst of an import may end up anywhere; there is nothing to tidy up yet.
+    interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
+        if interrupts:
+            signal.signal(signal.SIGINT, lambda *_: os._exit(130))
         from conceptor.cli import main as run
 
+        if interrupts:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that are closed, such that using them fails.
+
+    Their numbers would go to the next files that are opened, and messages into these files. What
+    is said on a closed standard error is lost.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            mode = os.O_RDONLY if name == "stdout" else os.O_WRONLY
+            opened = os.open(os.devnull, mode)
+            if opened != number:
+                os.dup2(opened, number)
+            direction = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, direction, closefd=False))  # noqa: SIM115
 
 
 if __name__ == "__main__":

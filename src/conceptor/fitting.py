@@ -13,12 +13,11 @@ from operator import matmul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.methods import Recipe, Solution, Words, parse_methods
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.base.threads import ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors.chunks import (
     MappedVectors,
     RowCollector,
@@ -108,7 +107,7 @@ def gather(
 
     # One BLAS thread in each of ours: small products do not split well, and it keeps the
     # processors for whoever has something to do, be it parsing or multiplying.
-    with threadpool_limits(1):
+    with one_blas_thread():
         for words, rows, found in ordered_map(
             moments_of, number_chunks(chunks), threads or processors()
         ):
@@ -131,7 +130,7 @@ def solve(recipe: Recipe, moments: Moments) -> Solution:
     An eigendecomposition of this size is quicker so: several processors mostly wait for each
     other, and on a busy machine for a second.
     """
-    with threadpool_limits(1):
+    with one_blas_thread():
         return recipe.solve(moments)
 
 
@@ -421,7 +420,7 @@ def _rows_after(
         ]
 
     if changing:
-        with threadpool_limits(1):
+        with one_blas_thread():
             for parts in ordered_map(kept_of, number_chunks(read_chunks(vectors)), processors()):
                 for name, part in zip(found, parts, strict=True):
                     if len(part):

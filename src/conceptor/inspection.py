@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
@@ -18,6 +17,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, gather
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
 from conceptor.weights import Weights
@@ -163,7 +163,7 @@ def inspect(
     gathered = gather(read_chunks(opened, progress), [every, mapped, usage])
     types = gathered.moments[every]
     # An eigendecomposition of this size is not faster on several processors.
-    with threadpool_limits(1):
+    with one_blas_thread():
         solution = recipe.solve(gathered.moments[usage])
         values, gate = solution.spectrum.values, solution.gate
         views = (

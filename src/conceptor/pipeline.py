@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.base.threads import memory_bytes
 from conceptor.fitting import FitOptions, fit_methods, gather, solve
 from conceptor.vectors.chunks import KeptChunks, read_chunks
 from conceptor.vectors.conversion import Report, finish_report
@@ -20,6 +19,7 @@ from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import output_files, write_chunks
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Sequence
 
     from conceptor.algebra.methods import Solution
@@ -83,7 +83,7 @@ def postprocess(
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
         if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
-    kept = KeptChunks(opened, _default_memory() if memory is None else memory)
+    kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
     found = fit_methods(kept, {name: chain}, options, progress=progress)
     fitted = found.methods[name]
     doubts = []
@@ -169,13 +169,3 @@ def describe(report: Report, solution: Solution) -> Report:
     if report.variance_removed is not None:
         report.quota = float((1 - gate).mean())
     return report
-
-
-def _default_memory() -> int:
-    """Return a quarter of the memory this process may use."""
-    limits = [8 << 30]
-    with suppress(AttributeError, OSError, ValueError):  # not on Windows
-        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    with suppress(OSError, ValueError):  # no such limit here
-        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(limits) // 4

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 
 import numpy as np
@@ -221,3 +222,31 @@ def test_a_failed_save_leaves_what_was_there(tmp_path) -> None:
         AffineMap(np.eye(2), provenance={"not": object()}).save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["map"]
+
+
+@pytest.mark.parametrize("dtype", ["F8_E4M3", "F8_E5M2", "BF16", "F4"])
+def test_types_of_numbers_that_numpy_does_not_have(dtype, tmp_path):
+    size = {"BF16": 8, "F4": 2}.get(dtype, 4)
+    header = {"__metadata__": {"format": "conceptor.LinearMap/1", "provenance": "{}"}}
+    header["matrix"] = {"dtype": dtype, "shape": [2, 2], "data_offsets": [0, size]}
+    for name, at in (("offset", size), ("bias", size + 16)):
+        header[name] = {"dtype": "F64", "shape": [2], "data_offsets": [at, at + 16]}
+    raw = json.dumps(header).encode()
+    path = tmp_path / "map"
+    path.write_bytes(len(raw).to_bytes(8, "little") + raw + bytes(size + 32))
+    with pytest.raises(InvalidInputError, match="is not a saved map"):
+        AffineMap.load(path)
+
+
+def test_the_identity_returns_the_same_bits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 7)).astype(np.float32)
+    X[0, :3] = -0.0, np.float32(1e-45), np.float32(3e38)
+    for matrix in (X, X.astype(np.float64)):
+        same = AffineMap(np.eye(7))(matrix)
+        assert same is not matrix
+        assert same.tobytes() == matrix.tobytes()
+        zero = ConceptorNegation(aperture=0.0).fit(X).map_
+        assert zero(matrix).tobytes() == matrix.tobytes()
+    assert AffineMap(np.eye(7), bias=np.ones(7))(X)[0, 0] == 1
+    assert AffineMap(np.eye(7)[:, :3])(X).shape == (50, 3)

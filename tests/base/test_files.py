@@ -50,6 +50,28 @@ def test_permissions_follow_the_umask(tmp_path, umask) -> None:
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
 
 
+@posix_only("has permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode) -> None:
+    target = tmp_path / "out"
+    target.write_text("before")
+    target.chmod(mode)
+    with replace_atomically(target) as beside:
+        assert stat.S_IMODE(beside.stat().st_mode) == mode, "also while it is written"
+        beside.chmod(0o600 | mode)
+        beside.write_text("after")
+        beside.chmod(mode)
+    assert target.read_text() == "after"
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("name", ["n" * 250, "é" * 125, "n" * 255])
+def test_names_as_long_as_a_system_takes(tmp_path, name) -> None:
+    with replace_atomically(tmp_path / name) as beside:
+        beside.write_text("x")
+    assert os.listdir(tmp_path) == [name]
+
+
 @posix_only("makes a named pipe")
 def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
     pipe = tmp_path / "pipe"

@@ -139,6 +139,21 @@ def test_wrong_bytes_are_refused_and_leave_nothing(server, cache):
     assert datasets.fetch(FILE).read_bytes() == CONTENT
 
 
+def test_a_download_has_a_limit_of_bytes(server, cache):
+    (path,) = server.files
+    server.files[path] = CONTENT * 1000
+    with pytest.raises(MissingDataError, match=rf"sent more than the {FILE.bytes} bytes"):
+        datasets.fetch(FILE)
+    assert leftovers(cache) == []
+
+
+def test_a_download_has_a_limit_of_time(server, cache, monkeypatch):
+    monkeypatch.setattr(downloads, "GRACE_SECONDS", -1e9)
+    with pytest.raises(MissingDataError, match="took longer than"):
+        datasets.fetch(FILE)
+    assert leftovers(cache) == []
+
+
 def test_a_cut_connection_starts_again(server, cache):
     server.misbehaviour = ["cut"]
     assert datasets.fetch(FILE).read_bytes() == CONTENT

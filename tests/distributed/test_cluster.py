@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import signal
+from contextlib import suppress
 
 import dask.array as da
 import numpy as np
+import psutil
 import pytest
+from distributed import Client, Security
 
 from conceptor import ConceptorNegation, InvalidInputError, Moments
 from conceptor.distributed import connect, moments, survey, transform
@@ -56,6 +59,36 @@ def pids(client):
         return found if len(found) == 2 else None
 
     return until(answering)
+
+
+def test_a_stranger_cannot_use_the_local_cluster(client):
+    address = client.scheduler_info()["address"]
+    assert address.startswith("tls://127.0.0.1:")
+    with pytest.raises(OSError, match=r"Timed out|closed|does not match"):
+        Client(address.replace("tls://", "tcp://"), timeout=2, set_as_default=False)
+    with pytest.raises(OSError, match=r"Timed out|closed|does not match"):
+        Client(address, timeout=2, set_as_default=False, security=Security.temporary())
+
+
+@posix_only("sends signals")
+def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
+    _, paths = many
+    arguments = ["postprocess", paths[0], tmp_path / "out", "--workers", 1, "--aperture", 2]
+    with start(command(*arguments), stderr=-1, text=True) as process:
+
+        def starting():
+            assert process.poll() is None
+            for child in psutil.Process(process.pid).children():
+                with suppress(psutil.Error):
+                    if any("spawn_main" in part for part in child.cmdline()):
+                        return child.pid
+            return None
+
+        os.kill(until(starting), signal.SIGKILL)
+        _, said = process.communicate()
+    assert process.returncode == 1
+    assert said.startswith("conceptor: the local workers could not be started (")
+    assert said.count("\n") == 1
 
 
 class Killer:

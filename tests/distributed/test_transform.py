@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 
 import dask.array as da
 import fsspec
@@ -11,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conceptor import AffineMap, AllButTheTop, InvalidInputError
+from conceptor import AffineMap, AllButTheTop, ConceptorError, InvalidInputError
 from conceptor.distributed import postprocess, transform
 from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import BATCH_BYTES, Need
@@ -30,6 +33,8 @@ from tests.distributed.shards import (
     vectors,
     write_parquet,
 )
+from tests.platforms import posix_only
+from tests.vectors.test_full_disk import largest_file
 
 pytestmark = pytest.mark.usefixtures("without_a_cluster")
 
@@ -285,6 +290,45 @@ def test_a_lost_or_cut_output_is_written_again(folder, X, cn):
     ]
     assert not leftover.exists()
     np.testing.assert_allclose(read_parquet(parts(folder / "out")), cn.transform(X), atol=1e-6)
+
+
+def test_a_damaged_output_of_the_same_size_is_written_again(folder, X, cn):
+    transform(cn.map_, folder / "in", folder / "out")
+    path = folder / "out/part-3.parquet"
+    whole, before = path.read_bytes(), path.stat()
+    damaged = bytearray(whole)
+    damaged[len(whole) // 3] ^= 1
+    path.write_bytes(damaged)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert transform(cn.map_, folder / "in", folder / "out").remarks == [
+        "5 of 6 shards were already done",
+        "1 shards were damaged since they were written, and were written again: part-3.parquet",
+    ]
+    np.testing.assert_allclose(read_parquet(parts(folder / "out")), cn.transform(X), atol=1e-6)
+    record = json.loads((folder / "out" / MANIFEST).read_text())["shards"]
+    for name, shard in record.items():
+        assert shard["sha256"] == hashlib.sha256((folder / "out" / name).read_bytes()).hexdigest()
+    assert transform(cn.map_, folder / "in", folder / "out").remarks == [
+        "6 of 6 shards were already done"
+    ]
+
+
+@posix_only("limits the size of files")
+@pytest.mark.parametrize("kind", ["parquet", "npy", "txt"])
+def test_a_full_disk_names_the_output(kind, tmp_path, X, cn):
+    (tmp_path / "in").mkdir()
+    if kind == "parquet":
+        write_parquet(tmp_path / "in", X, 1)
+    else:
+        words = [f"w{i}" for i in range(len(X))]
+        write_vectors(tmp_path / f"in/part-0.{kind}", [(words, X)])
+    target = tmp_path / f"out/part-0.{kind}"
+    with (
+        largest_file(20_000),
+        pytest.raises(ConceptorError, match=f"^{re.escape(str(target))}: File too large"),
+    ):
+        transform(cn.map_, tmp_path / f"in/part-0.{kind}", tmp_path / "out")
+    assert not target.exists()
 
 
 def test_places_that_must_not_be_written(folder, cn):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from conceptor import kernels
 from conceptor.kernels import build as native
 from conceptor.kernels import words as word_kernels
 from conceptor.kernels.build import Kernel
+from tests.platforms import posix_only
 
 LOOPS = "conceptor.kernels.words"
 
@@ -25,14 +29,15 @@ def places(tmp_path, monkeypatch):
 
 
 def hash_words() -> Kernel:
-    return Kernel(LOOPS, "hash_words", "void(uint8[:], int64[:], uint64[:])")
+    signature = "void(uint8[:], int64[:], uint64[:], uint64[:], uint32[:])"
+    return Kernel(LOOPS, "hash_words", signature)
 
 
 def hashed(kernel) -> list[int]:
     words = np.frombuffer(b"onetwothree", dtype=np.uint8)
-    hashes = np.zeros(3, dtype=np.uint64)
-    kernel(words, np.array([0, 3, 6, 11]), hashes)
-    return hashes.tolist()
+    hashes, more = np.zeros(3, dtype=np.uint64), np.zeros(3, dtype=np.uint32)
+    kernel(words, np.array([0, 3, 6, 11]), np.array([1, 2], dtype=np.uint64), hashes, more)
+    return hashes.tolist() + more.tolist()
 
 
 def test_code_is_compiled_once_and_kept(places, monkeypatch):
@@ -89,3 +94,105 @@ def test_kept_code_needs_no_numba():
     )
     kernels.first_beyond(np.zeros((1, 1), dtype=np.float32), 1.0)  # compiled by now
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.fixture
+def cached(places):
+    """Return the file that caches one loop, its content, and what the loop gives."""
+    expected = hashed(hash_words())
+    (file,) = places.iterdir()
+    return file, file.read_bytes(), expected
+
+
+def test_damaged_code_is_compiled_again_and_never_linked(cached, monkeypatch):
+    file, whole, expected = cached
+    rng = random.Random(0)
+    linked = []
+    link = native._link
+    monkeypatch.setattr(native, "_link", lambda code, name: linked.append(code) or link(code, name))
+    monkeypatch.setattr(Kernel, "_compile", lambda self: whole[native._DIGEST_BYTES :])
+    for damaged in (b"", b"x", whole[:20], whole[:-1], whole[: len(whole) // 2], whole + b"x"):
+        file.write_bytes(damaged)
+        assert hashed(hash_words()) == expected
+        assert file.read_bytes() == whole, "cached again"
+    for _ in range(200):
+        flipped = bytearray(whole)
+        flipped[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        file.write_bytes(flipped)
+        assert native._load(file.name) is None
+    assert set(linked) == {whole[native._DIGEST_BYTES :]}
+
+
+def test_code_of_another_loop_is_not_taken(cached):
+    file, whole, _ = cached
+    file.with_name("words.other-0.o").write_bytes(whole)
+    assert native._load(file.name) is not None
+    assert native._load("words.other-0.o") is None
+
+
+def test_code_that_cannot_be_linked_is_compiled_again(cached, monkeypatch):
+    _, _, expected = cached
+    link, compiled = native._link, []
+
+    def link_new(code, name):
+        if not compiled:
+            raise RuntimeError("from another version of LLVM")
+        return link(code, name)
+
+    compile_ = Kernel._compile
+    monkeypatch.setattr(native, "_link", link_new)
+    monkeypatch.setattr(Kernel, "_compile", lambda self: compiled.append(1) or compile_(self))
+    assert hashed(hash_words()) == expected
+    assert compiled
+
+
+@posix_only("has owners and permissions")
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_places_that_others_can_write_are_not_used(cached, mode, monkeypatch):
+    file, _, expected = cached
+    file.parent.chmod(mode)
+    assert native._load(file.name) is None
+    file.parent.chmod(0o700)
+    file.chmod(0o666)
+    assert native._load(file.name) is None
+    assert hashed(hash_words()) == expected
+    assert native._load(file.name) is not None, "replaced by one that only we can write"
+    assert file.stat().st_mode & 0o777 == 0o644
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)  # as if the file were another user's
+    assert (native._load(file.name) is None) == (file.stat().st_uid != 0)
+
+
+def test_a_relative_cache_directory_is_ignored(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert Path("/home/someone/.cache/conceptor/kernels") in native._cache_directories()
+    monkeypatch.setenv("HOME", "relative")
+    assert all(place.is_absolute() for place in native._cache_directories())
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert native._cache_directories() == [Path(native.__file__).parent / "__pycache__"]
+
+
+@pytest.mark.slow
+def test_without_a_home_a_cache_or_numba_s_compiler_switched_on(tmp_path):
+    """A user without an entry, a read-only installation, `NUMBA_DISABLE_JIT=1`, no cache at all."""
+    program = (
+        "import sys, numpy as np, pathlib\n"
+        "from conceptor.kernels import build, first_beyond\n"
+        "build._is_private = lambda found: False\n"
+        "def nobody(): raise RuntimeError\n"
+        "pathlib.Path.home = nobody\n"
+        "assert first_beyond(np.array([[1, 9]], dtype=np.float32), 2.0) == 0\n"
+        "assert first_beyond._function.__qualname__ == 'Kernel._callable.<locals>.call'\n"
+    )
+    clean = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
+    subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=clean | {"NUMBA_DISABLE_JIT": "1"},
+        cwd=tmp_path,
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -62,6 +62,10 @@ def test_what_is_no_encoder_is_refused_in_one_line(table, sentences, tmp_path):
         {"parameters": '{"frequencies": "zipf", "weights": "third"}'},
         {"parameters": '{"frequencies": "zipf", "other": 3}'},
         {"parameters": "[" * 100_000},
+        {"parameters": "null"},
+        {"parameters": '{"frequencies": "zipf", "weights": null}'},
+        {"parameters": '{"frequencies": "zipf", "removal": null}'},
+        {"parameters": '{"frequencies": null}'},
         {"provenance": "{"},
     ],
 )

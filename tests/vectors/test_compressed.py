@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import tracemalloc
 import zipfile
 
@@ -29,6 +31,27 @@ def test_a_truncated_file_is_an_error_not_a_shorter_file(compression, tmp_path):
                 open_vectors(path, on_error=on_error).read()
         with pytest.raises(InvalidInputError, match="damaged compressed data"):
             list(read_blocks(path))
+
+
+@pytest.mark.parametrize("module", [bz2, lzma])
+def test_a_damaged_second_stream_is_an_error_not_the_end(module, tmp_path):
+    lines = [b"".join(b"w%d %d 1\n" % (i, i) for i in range(n, n + 500)) for n in (0, 500)]
+    first, second = map(module.compress, lines)
+    path = tmp_path / "x"
+    path.write_bytes(first + bytes(4) + second + bytes(8))  # zeros may pad streams
+    assert len(open_vectors(path).words) == 1000
+    for at in (*range(20), *range(20, len(second), 41)):
+        damaged = bytearray(second)
+        damaged[at] ^= 0xFF
+        path.write_bytes(first + damaged)
+        try:
+            assert len(open_vectors(path).words) == 1000, "only what does not matter was damaged"
+        except InvalidInputError as error:
+            assert "damaged compressed data" in str(error) or at > 0  # noqa: PT017
+    for size in (1, 3, 10, len(second) // 2, len(second) - 1):
+        path.write_bytes(first + second[:size])
+        with pytest.raises(InvalidInputError, match="damaged compressed data"):
+            open_vectors(path).read()
 
 
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"write_content_size": False}])

@@ -21,7 +21,7 @@ def fuzz():
 
 
 def test_damaged_files_are_read_or_refused(fuzz):
-    outcomes, failures = fuzz.run(first=0, count=1500)
+    outcomes, failures = fuzz.run(first=0, count=2000)
     assert failures == []
     for name in fuzz.NAMES:
         assert outcomes[f"{name} refused"] > 0, "the damage must reach every reader"

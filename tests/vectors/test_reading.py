@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -241,7 +242,7 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
         (np.ones((2, 2)), "a\n", "1 words for the 2 vectors"),
         (np.ones((2, 2)), None, "its words are missing"),
         (np.full((2, 2), 1e300), "a\nb\n", "row 1: the vector of 'a' has Inf or a number too"),
-        (np.ones((2, 0)), "a\nb\n", "no dimension"),
+        (np.ones((2, 0)), "a\nb\n", "vectors of 0 numbers"),
         (np.ones((0, 2)), "", "contains no vectors"),
     ],
 )  # fmt: skip
@@ -282,7 +283,8 @@ def test_truncated_arrays_say_how_much_is_missing(tmp_path):
     for name in ("x.npy", "x.safetensors"):
         write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))], force=True)
         path = tmp_path / name
-        path.write_bytes(path.read_bytes()[:-1])
+        words = 4 * name.endswith(".safetensors")
+        path.write_bytes(path.read_bytes()[: -1 - words])
         with pytest.raises(InvalidInputError, match=r"need 40 bytes .* the file has 39"):
             open_vectors(path)
 
@@ -414,3 +416,100 @@ def test_gensim_agrees_on_google_news(tmp_path):
     words, vectors = open_vectors(path).read()
     assert words == theirs.index_to_key
     assert (vectors == theirs.vectors).all()
+
+
+@pytest.mark.parametrize("header", ["2 130000\n", ""])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_rows_longer_than_what_is_looked_at_first(header, newline, tmp_path):
+    rows = [" ".join([word, *["0.2512345"] * 130_000]) for word in ("a", "b")]
+    text = (header + "\n".join(rows) + "\n").replace("\n", newline)
+    path = tmp_path / "x.txt"
+    path.write_bytes(text.encode())
+    source = open_vectors(path)
+    assert (source.format, source.dimension) == (
+        "word2vec-text" if header else "glove-text",
+        130_000,
+    )
+    words, vectors = source.read()
+    assert words == ["a", "b"]
+    assert (vectors == np.float32(0.2512345)).all()
+
+
+@pytest.mark.parametrize("text", ["a 1 2\rb 3 4\r", "a 1 2\rb 3 4", "2 2\ra 1 2\rb 3 4\r"])
+def test_lines_that_end_in_carriage_returns_only(text, tmp_path):
+    (tmp_path / "x").write_bytes(text.encode())
+    words, vectors = open_vectors(tmp_path / "x").read()
+    assert words == ["a", "b"]
+    assert vectors.tolist() == [[1, 2], [3, 4]]
+
+
+def test_carriage_returns_far_into_a_file(tmp_path):
+    rows = [f"w{i} {i} 1.5" for i in range(500_000)]
+    (tmp_path / "x").write_bytes("\r".join(rows).encode())
+    words, vectors = open_vectors(tmp_path / "x").read()
+    assert len(words) == 500_000
+    assert vectors[-1].tolist() == [499_999, 1.5]
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy", "x.safetensors", "x.parquet"])
+@pytest.mark.parametrize("how", ["replaced", "rewritten"])
+def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
+    path = tmp_path / name
+    write_vectors(path, [(["a", "b"], np.ones((2, 3)))])
+    source = open_vectors(path)
+    source.read()
+    write_vectors(tmp_path / f"new{path.suffix}", [(["c", "d"], np.ones((2, 3)))])
+    if how == "replaced":
+        (tmp_path / f"new{path.suffix}").replace(path)
+    else:
+        path.write_bytes((tmp_path / f"new{path.suffix}").read_bytes())
+    with pytest.raises(InvalidInputError, match=r"changed while it was being read|not the words"):
+        source.read()
+
+
+def test_words_that_change_between_passes_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((2, 3)))
+    (tmp_path / "x.words.txt").write_text("a\nb\n")
+    source = open_vectors(tmp_path / "x.npy")
+    source.read()
+    (tmp_path / "x.words.txt").write_text("c\ndd\n")
+    with pytest.raises(InvalidInputError, match="changed while it was being read"):
+        source.read()
+
+
+@posix_only("reads on from a deleted file")
+def test_a_file_deleted_while_it_is_read_was_read_whole(tmp_path):
+    rows = 200_000
+    words = [f"w{i}" for i in range(rows)]
+    write_vectors(tmp_path / "x.bin", [(words, np.ones((rows, 10), dtype=np.float32))])
+    source = open_vectors(tmp_path / "x.bin")
+    chunks = source.chunks()
+    read = [next(chunks)]
+    (tmp_path / "x.bin").unlink()
+    read += chunks
+    assert sum(len(chunk.words) for chunk in read) == rows
+
+
+def test_shapes_of_thousands_of_digits_are_refused_without_a_remark(tmp_path):
+    for digits in (5, 19, 300, 4000, 5000, 9000):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({'9' * digits}, 2), }}\n"
+        raw = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+        (tmp_path / "x.npy").write_bytes(raw)
+        (tmp_path / "x.words.txt").write_text("a\n")
+        with (
+            warnings.catch_warnings(record=True) as raised,
+            pytest.raises(InvalidInputError, match=r"two-dimensional|need") as caught,
+        ):
+            open_vectors(tmp_path / "x.npy")
+        assert not raised
+        assert len(str(caught.value)) < 600
+
+
+@posix_only("makes symbolic links")
+def test_loops_of_links_are_refused(tmp_path):
+    (tmp_path / "x.txt").symlink_to(tmp_path / "y.txt")
+    (tmp_path / "y.txt").symlink_to(tmp_path / "x.txt")
+    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
+        open_vectors(tmp_path / "x.txt")
+    with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
+        write_vectors(tmp_path / "x.txt", [(["a"], np.ones((1, 2)))], force=True)

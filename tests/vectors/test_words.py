@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor.kernels.jit import jit
+from conceptor.kernels import hash_words
+from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.words import PackedWords, SeenWords
 
 
@@ -68,19 +68,62 @@ def test_a_million_words_are_told_apart_while_the_set_grows():
     assert not seen.add(PackedWords.from_words(f"word{i}" for i in range(0, 1_000_000, 997))).any()
 
 
-def test_compiling_without_a_place_for_the_cache(monkeypatch):
-    """As Numba does where neither the package nor the user's cache can be written."""
-    real = numba.njit
+def test_words_made_to_collide_are_told_apart(tmp_path):
+    """They have the same 64-bit FNV-1a hash, which was trusted once."""
+    words = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]
+    assert len({fnv1a(word.encode()) for word in words}) == 1
+    write_vectors(tmp_path / "x.bin", [(words, np.eye(2))])
+    source = open_vectors(tmp_path / "x.bin")
+    assert source.words == words
+    assert source.findings.duplicates == 0
 
-    def no_cache(*functions, **options):  # as Numba calls it too, in what it imports late
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return real(*functions, **options)
 
-    monkeypatch.setattr(numba, "njit", no_cache)
+def fnv1a(data: bytes) -> int:
+    h = 0xCBF29CE484222325
+    for byte in data:
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return h
 
-    @jit
-    def twice(values):
-        return values * 2
 
-    assert twice(np.arange(3)).tolist() == [0, 2, 4]
+def test_hashes_are_those_of_siphash():
+    """The first of the reference implementation's vectors, and every length beside Python code."""
+    key = np.frombuffer(bytes(range(16)), dtype=np.uint64)
+    words = PackedWords.from_words(bytes(i % 256 for i in range(size)) for size in range(300))
+    hashes, more = np.empty(300, dtype=np.uint64), np.empty(300, dtype=np.uint32)
+    hash_words(words.blob, words.offsets, key, hashes, more)
+    found = [a.tobytes() + b.tobytes() for a, b in zip(hashes, more, strict=True)]
+    assert found[0].hex() == "a3817f04ba25a8e66df67214"
+    assert found == [siphash128(bytes(range(16)), words.raw(i))[:12] for i in range(300)]
+    assert siphash128(bytes(range(16)), b"").hex() == "a3817f04ba25a8e66df67214c7550293"
+
+
+def siphash128(key: bytes, data: bytes) -> bytes:
+    """SipHash-2-4-128 as its authors' program has it."""
+    k0, k1 = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
+    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE]
+    v += [k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+
+    def rotate(x, bits):
+        return (x << bits | x >> (64 - bits)) % 2**64
+
+    def rounds(count):
+        for _ in range(count):
+            for a, b, c, d, left, right in ((0, 1, 2, 3, 13, 16), (2, 1, 0, 3, 17, 21)):
+                v[a] = (v[a] + v[b]) % 2**64
+                v[b] = rotate(v[b], left) ^ v[a]
+                v[a] = rotate(v[a], 32)
+                v[c] = (v[c] + v[d]) % 2**64
+                v[d] = rotate(v[d], right) ^ v[c]
+
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) % 256])
+    for i in range(0, len(data), 8):
+        block = int.from_bytes(data[i : i + 8], "little")
+        v[3] ^= block
+        rounds(2)
+        v[0] ^= block
+    v[2] ^= 0xEE
+    rounds(4)
+    first = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    rounds(4)
+    return b"".join(x.to_bytes(8, "little") for x in (first, v[0] ^ v[1] ^ v[2] ^ v[3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -90,6 +91,11 @@ class AffineMap:
         object.__setattr__(self, "provenance", dict(provenance or {}))
         object.__setattr__(self, "unit", unit)
 
+    @cached_property
+    def _is_identity(self) -> bool:
+        shift = self.offset.any() or self.bias.any()
+        return not shift and np.array_equal(self.matrix, np.eye(self.n_in))
+
     @property
     def n_in(self) -> int:
         """Dimension of the vectors it takes."""
@@ -127,6 +133,9 @@ class AffineMap:
         matrix = self.matrix.astype(dtype, copy=False)
         offset, bias = self.offset.astype(dtype), self.bias.astype(dtype)
         if not len(vectors):
+            return out
+        if self._is_identity:  # a product would turn -0 into 0
+            np.copyto(out, vectors)
             return out
         as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
         if as_it_is and not (self.unit or offset.any() or bias.any()):
@@ -233,7 +242,14 @@ class AffineMap:
                     )
                 matrix, offset, bias = (file.get_tensor(n) for n in ("matrix", "offset", "bias"))
                 provenance = dict(json.loads(metadata["provenance"]))
-        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (
+            SafetensorError,
+            AttributeError,  # from NumPy, for a type of numbers that it does not have
+            KeyError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
             raise InvalidInputError(
                 f"{path} is not a saved map, or is cut short ({error}); save it again"
             ) from error

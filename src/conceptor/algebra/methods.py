@@ -315,7 +315,8 @@ class Recipe:
             "library": f"conceptor {__version__}",
         } | ({} if aperture is None else {"aperture": aperture})
         mean = moments.mean if self.centred else None
-        map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit)
+        # At aperture 0 nothing changes, the length neither.
+        map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit and aperture != 0)
         return Solution(self, moments, spectrum, coefficients, aperture, map_)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from conceptor.base.arrays import as_matrix, block_slices, row_lengths
+from conceptor.base.arrays import as_matrix, block_slices, check_square_fits, row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_table
 
@@ -83,6 +83,7 @@ class Moments:
             finite or missing.
         """
         matrix = as_matrix(X)
+        check_square_fits(matrix.shape[1])
         each = None if weights is None else _as_weights(weights, len(matrix))
         with np.errstate(invalid="ignore", over="ignore"):
             total = reduce(add, (cls._about(*sums, unit) for sums in _sums(matrix, each, unit)))

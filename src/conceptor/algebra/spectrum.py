@@ -73,7 +73,9 @@ class Spectrum:
 
 
 def symmetric_matrix(vectors: Float64, coefficients: Float64) -> Float64:
-    """Return ``U diag(coefficients) Uᵀ``, symmetric to the last bit."""
+    """Return ``U diag(coefficients) Uᵀ``, symmetric to the last bit; the identity for all ones."""
+    if (coefficients == 1.0).all():
+        return np.eye(len(vectors))
     return symmetric_part((vectors * coefficients) @ vectors.T)
 
 

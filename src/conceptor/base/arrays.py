@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.threads import memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,8 @@ Float64 = np.ndarray[Any, np.dtype[np.float64]]
 
 # Converting, centring and multiplying a block of this many bytes costs one trip to main memory.
 _BLOCK_BYTES = 8 << 20
+# Moments, eigenvectors and the map are in memory at a time, and what is added to the moments.
+_SQUARES = 4
 # With fewer rows, the n x n work after each block would cost more than the block's own product.
 _BLOCK_ROWS = 1024
 # Squares of lengths between this and its inverse have lost nothing.
@@ -42,6 +45,16 @@ def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Arra
     if 0 in (matrix.shape[1:] if empty else matrix.shape):
         raise InvalidInputError(f"{name} is empty: {matrix.shape[0]} rows x {matrix.shape[1]}")
     return matrix
+
+
+def check_square_fits(n: int) -> None:
+    """Raise if the n × n matrices of moments and maps would not fit into memory."""
+    need = 8 * n**2 * _SQUARES
+    if need > memory_bytes():
+        raise ConceptorError(
+            f"vectors of {n} numbers need {need / 1e9:,.0f} GB for matrices of {n} × {n}, and this "
+            f"machine has {memory_bytes() / 1e9:,.0f} GB; reduce their dimension first"
+        )
 
 
 def is_one_vector(X: npt.ArrayLike) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +38,7 @@ def check_writable(
 ) -> None:
     """Raise if no file can be written there, or if writing it would replace an input."""
     path = Path(target)
+    check_no_loop(path)
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory; name a file in it")
     if path.exists() and not path.is_file():
@@ -46,18 +49,37 @@ def check_writable(
         raise InvalidInputError(f"{path}: is the input; write to another file")
 
 
+def check_no_loop(path: Path) -> None:
+    """Raise for symbolic links that lead back to themselves."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InvalidInputError(f"{path}: a loop of symbolic links; remove it") from None
+    except ValueError:
+        raise InvalidInputError(f"{str(path)!r}: not a file name") from None
+
+
+def hidden_name(name: str) -> str:
+    """Return the beginning of a temporary name for `name`, short enough to be a name itself."""
+    return f".{name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
+
+
 @contextmanager
 def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
-    nor a power cut leaves half a file under the target's name. An existing file stays until then;
-    links are followed. The caller opens the path itself, so permissions follow the umask.
+    nor a power cut leaves half a file under the target's name. An existing file stays until then,
+    and its permissions are kept; those of a new one follow the umask. Links are followed.
     """
     check_writable(target)
     target = Path(target).resolve()
-    beside = target.with_name(f".{target.name}.{os.urandom(4).hex()}.partial")
+    beside = target.with_name(f"{hidden_name(target.name)}{os.urandom(4).hex()}.partial")
     try:
+        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode) & 0o777)
         yield beside
         publish(beside, target)
     finally:

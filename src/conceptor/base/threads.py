@@ -1,14 +1,21 @@
-"""Process several blocks at once: results in order, only a few blocks in memory."""
+"""Process several blocks at once: results in order, only a few blocks in memory.
+
+Also what this machine has, and one BLAS thread in each of ours.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -19,6 +26,56 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@cache
+def memory_bytes() -> int:
+    """Return how much memory this process may use."""
+    limits = [8 << 30]
+    with suppress(AttributeError, OSError, ValueError):  # not on Windows
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError, ValueError):  # no such limit here
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
+
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread, in all threads of this process, until the last block is left.
+
+    `threadpool_limits` puts back what it found, which side by side in two threads is the other's
+    one thread: it would stay at one.
+    """
+    global _blas_limit, _blas_users
+    from threadpoolctl import threadpool_limits
+
+    with _blas_lock:
+        if not _blas_users:
+            _blas_limit = threadpool_limits(1)
+            release_blas()
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if not _blas_users:
+                _blas_limit.restore_original_limits()
+                release_blas()
+
+
+def release_blas() -> None:
+    """Let other threads set the number too: threadpoolctl 3.8 lets only one do so."""
+    import threadpoolctl
+
+    release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release()
 
 
 def ordered_map(

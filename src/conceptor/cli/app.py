@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError, printable
 from conceptor.cli import COMMANDS
 
 
@@ -68,13 +70,16 @@ def main() -> None:
         # Exit as on Ctrl-C, so that no half-written file stays behind.
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        app()
-    except (ConceptorError, OSError) as error:
+        try:
+            app()
+        finally:
+            _flush_output()
+    except (ConceptorError, OSError, MemoryError) as error:
         if "--debug" in sys.argv[1:]:
             raise
         from conceptor.cli.output import with_flags
 
-        typer.echo(f"conceptor: {with_flags(_one_line(error))}", err=True)
+        typer.echo(f"conceptor: {printable(with_flags(_one_line(error)))}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
     finally:
         # The work is over; a Ctrl-C while Python shuts down would only show a traceback.
@@ -82,7 +87,19 @@ def main() -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _flush_output() -> None:
+    """Write what is left while an error can still be shown and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):  # Python would try again at its end, and show a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
 def _one_line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"out of memory{f' ({error})' if str(error) else ''}; free some, or use less data"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
+from conceptor.base.errors import printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
@@ -256,4 +257,4 @@ def _print_report(report: Report, *, as_json: bool) -> None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
     if report.aperture is not None:
         line += f", aperture {report.aperture:.4g}"
-    typer.echo(line, err=True)
+    typer.echo(printable(line), err=True)

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
-from conceptor.cli.output import check_outputs, warn, write_json
+from conceptor.cli.output import check_outputs, safe_console, warn, write_json
 
 if TYPE_CHECKING:
     from conceptor.inspection import Inspection
@@ -63,10 +63,9 @@ def inspect(
 
 def _show_inspection(found: Inspection) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = safe_console()
     console.print(
         f"{found.vectors}: {found.count:,} vectors, dimension {found.dimension}; {found.fitted_on}",
         markup=False,
@@ -173,11 +172,10 @@ def neighbors(
 
 def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = safe_console()
     for word in next(iter(found.values())):
         table = Table(title=Text(word), title_justify="left", title_style="bold", box=box.SIMPLE)
         for method in found:

@@ -9,18 +9,20 @@ import sys
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
+    from rich.segment import Segment
 
     from conceptor.data.registry import DataFile
     from conceptor.dialogue.training import Epoch
@@ -32,6 +34,9 @@ _ARGUMENT = re.compile(
     r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
+
+# How `printable` writes characters below 256; JSON has another way.
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def check_outputs(
@@ -77,7 +82,7 @@ def write_json(found: object, output: Path | None = None) -> None:
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
-    write_output(text + "\n", output)
+    write_output(_ESCAPE.sub(r"\\u00\1", printable(text)) + "\n", output)
 
 
 def write_output(text: str, output: Path | None) -> None:
@@ -103,14 +108,10 @@ def show_tables(
         parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
         write_output("\n".join([*parts, after]).rstrip() + "\n", output)
         return
-    from rich.console import Console
-
     stream = None if output is None else io.StringIO()
     # Wrap lines only in a terminal, not in a file or a pipe.
     on_screen = output is None and sys.stdout.isatty()
-    console = Console(
-        file=stream, width=None if on_screen else 200, highlight=False, soft_wrap=not on_screen
-    )
+    console = safe_console(file=stream, width=None if on_screen else 200, soft_wrap=not on_screen)
     for position, note in enumerate(notes):
         console.print(note, style="bold" if position == 0 else "dim", markup=False)
     for table in tables:
@@ -134,10 +135,23 @@ def with_flags(message: str) -> str:
     return _ARGUMENT.sub(as_flag, message)
 
 
+def safe_console(**options: Any) -> Console:  # noqa: ANN401
+    """Return a console on which text, unlike its style, cannot command the terminal."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:  # noqa: ANN401
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else printable(text), style, control)
+
+    return SafeConsole(highlight=False, **options)
+
+
 def warn(messages: Iterable[str]) -> None:
     """Print warnings on standard error."""
     for message in messages:
-        typer.echo(f"conceptor: warning: {with_flags(message)}", err=True)
+        typer.echo(f"conceptor: warning: {printable(with_flags(message))}", err=True)
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from operator import add
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.methods import METHODS, ORIGINAL, Recipe, Words
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.comparing.words import Comparison
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
@@ -123,7 +123,7 @@ def compare_sentences(
     evaluations = {}
     firsts: dict[str | None, str] = {}
     baselines = {}
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         for done, (encoder, recipe) in enumerate(recipes.items()):
             progress("encoding", done / len(recipes), done * tokens)
             form = forms[recipe.words]

@@ -176,17 +176,17 @@ class _PairTable:
 
     def add(self, tokens: NDArray[np.int32], begin: int) -> None:
         """Count the pairs of all tokens from `begin` on."""
-        from conceptor.kernels.corpus import count_pairs, move_pairs
+        from conceptor.kernels import count_pairs, move_pairs
 
-        while begin < len(tokens):
+        state = np.array([begin, self._used])
+        while state[0] < len(tokens):
             limit = int(_FULL * len(self._table))
-            begin, self._used = count_pairs(
-                tokens, begin, *self._fixed, self._table, self._used, limit
-            )
-            if begin < len(tokens):
+            count_pairs(tokens, *self._fixed, self._table, limit, state)
+            if state[0] < len(tokens):
                 larger = np.zeros((2 * len(self._table), 2), dtype=np.uint64)
                 move_pairs(self._table, larger)
                 self._table = larger
+        self._used = int(state[1])
 
     def release(self) -> NDArray[np.uint64]:
         """Return the rows in use and free the table."""

@@ -46,7 +46,7 @@ def number_corpus(
     corpus: Corpus, file: IO[bytes], tokens: Tokens, lowercase: bool, unit: Unit, progress: Progress
 ) -> WordNumbers:
     """Write the number of each token of a corpus, or of a boundary, to a file."""
-    from conceptor.kernels.corpus import find_tokens
+    from conceptor.kernels import find_tokens
 
     in_token = _in_token(tokens)
     numbers = WordNumbers()
@@ -81,7 +81,7 @@ class WordNumbers:
         self, text: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]
     ) -> NDArray[np.int32]:
         """Return the number of each token of a text."""
-        from conceptor.kernels.corpus import number_tokens
+        from conceptor.kernels import number_tokens
 
         self._make_room(len(starts), len(text))
         numbers = np.empty(len(starts), dtype=np.int32)
@@ -94,7 +94,7 @@ class WordNumbers:
         return PackedWords(self._blob, self._offsets[: self.known + 1])
 
     def _make_room(self, tokens: int, letters: int) -> None:
-        from conceptor.kernels.corpus import fill_table
+        from conceptor.kernels import fill_table
 
         most = self.known + tokens
         self.counts = _grow(self.counts, most)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from conceptor.algebra.gates import power as gated_power
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.corpus.counting import cooccurrence
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def truncated_svd(matrix: Any, dimension: int) -> tuple[Float64, Float64]:  # no
     start = np.random.default_rng(0).standard_normal(min(matrix.shape))
     # One BLAS thread: on ARPACK's thin products several threads mostly wait for each other, and
     # take two to five times as long if the processors are busy.
-    with threadpool_limits(1):
+    with one_blas_thread():
         left, values, _ = svds(matrix, k=dimension, v0=start.astype(matrix.dtype))
     order = np.argsort(-values)
     left, values = left[:, order].astype(np.float64), values[order].astype(np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 from conceptor.base.errors import ConceptorError
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
 ATTEMPTS = 2
+# A file may take this long, and a second for this many bytes.
+GRACE_SECONDS = 60.0
+SLOWEST = 20_000
 
 
 class DownloadError(ConceptorError):
@@ -39,10 +43,38 @@ class Bar(Protocol):
         """End the bar."""
 
 
+class _LimitedFile:
+    """A file that refuses more than `size` bytes, and any after its time is over."""
+
+    def __init__(self, file: BinaryIO, url: str, size: int) -> None:
+        self._file = file
+        self._url = url
+        self._size = self._left = size
+        self._seconds = GRACE_SECONDS + size / SLOWEST
+        self._end = time.monotonic() + self._seconds
+
+    def write(self, data: bytes) -> int:
+        """Write to the file."""
+        self._left -= len(data)
+        if self._left < 0:
+            raise DownloadError(f"{self._url} sent more than the {self._size} bytes it should have")
+        if time.monotonic() > self._end:
+            raise ConnectionFailedError(f"{self._url} took longer than {self._seconds:.0f} s")
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        """Pass it on."""
+        self._file.flush()
+
+
 def download(
-    url: str, target: Path, sha256: str, make_bar: Callable[[], Bar] | None = None
+    url: str,
+    target: Path,
+    sha256: str,
+    make_bar: Callable[[], Bar] | None = None,
+    size: int = 1 << 40,
 ) -> None:
-    """Download `url` to `target` if its bytes have this SHA-256.
+    """Download `url` to `target` if its bytes have this SHA-256; `size` is the most it may have.
 
     pooch writes beside the target, checks the hash and only then renames: neither a broken
     connection nor a killed process leaves anything under the target's name, and two processes
@@ -58,13 +90,18 @@ def download(
         downloader = pooch.HTTPDownloader(
             progressbar=make_bar() if make_bar else False, timeout=(CONNECT_SECONDS, READ_SECONDS)
         )
+
+        def fetch(url: str, path: str, pool: object, get: Any = downloader) -> None:  # noqa: ANN401
+            with open(path, "wb") as file:
+                get(url, _LimitedFile(file, url, size), pool)
+
         try:
             pooch.retrieve(
                 url,
                 known_hash=f"sha256:{sha256}",
                 fname=target.name,
                 path=target.parent,
-                downloader=downloader,
+                downloader=fetch,
             )
         except requests.HTTPError as error:
             status = getattr(error.response, "status_code", 0)

@@ -219,7 +219,7 @@ def fetch(
     target = cache_directory() / file.name
     try:
         bar = functools.partial(progress, file) if progress else None
-        download(file.url, target, file.sha256, bar)
+        download(file.url, target, file.sha256, bar, file.bytes)
     except DownloadError as error:
         raise MissingDataError(file, str(error)) from error
     return target

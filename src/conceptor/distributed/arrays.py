@@ -9,10 +9,10 @@ import numpy as np
 from dask.array import Array as DaskArray
 from dask.array import from_array
 from dask.delayed import delayed
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.arrays import result_dtype
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import one_blas_thread
 from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import Rows, empty_words
 from conceptor.distributed.gathering import PartialSum, RowWeights, sum_tree
@@ -71,7 +71,7 @@ def _sum_block(
     if not len(block):
         return PartialSum()
     rows = Rows(np.asarray(block), empty_words(len(block)), weights)
-    with threadpool_limits(1):
+    with one_blas_thread():
         try:
             found = weighting.moments_of(rows, start)
         except InvalidInputError as error:

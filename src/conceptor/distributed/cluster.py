@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import distributed
 from dask.base import compute
 
-from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,17 +57,30 @@ def connect(
         return
     if workers is not None and workers < 1:
         raise InvalidInputError(f"workers is {workers}; a cluster needs at least one")
-    # The dashboard takes any free port: the default may belong to another cluster.
-    with (
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit="auto" if memory is None else memory,
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    try:
+        # Whoever reaches a scheduler can run anything in its workers, so strangers are kept out.
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise MissingExtraError("encrypting a local cluster", "dask") from None
+    with ExitStack() as stack:
+        try:
+            # The dashboard takes any free port: the default may belong to another cluster.
+            cluster = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit="auto" if memory is None else memory,
+                dashboard_address="127.0.0.1:0",
+                security=security,
+                silence_logs=logging.CRITICAL,
+            )
+            stack.enter_context(cluster)
+            client = stack.enter_context(distributed.Client(cluster))
+        except (OSError, RuntimeError, asyncio.CancelledError) as error:
+            raise ConceptorError(
+                f"the local workers could not be started ({type(error).__name__}: {error}); try "
+                "fewer, or with more memory"
+            ) from error
         yield client
 
 

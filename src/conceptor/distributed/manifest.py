@@ -1,7 +1,8 @@
 """The record of an output directory: which shards were written, with which map.
 
-A shard is done when its output exists, because outputs appear whole. The manifest ties the
-directory to one map and one input, so that results never mix, and records progress.
+A shard is done when its output exists, because outputs appear whole, and has the checksum that was
+recorded, if one was by then. The manifest ties the directory to one map and one input, so that
+results never mix, and records progress.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Manifest:
         The settings the map was fitted with, if it was fitted to these shards.
     shards
         For each shard, by name: its path, bytes and stamp; its rows once known; `done`, the bytes
-        of its output, or `failed`, why there is none.
+        of its output, and `sha256`, its checksum, or `failed`, why there is none.
     estimated_without
         Errors in rows that were left out when the map was estimated.
     """

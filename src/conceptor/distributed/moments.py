@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dask.array import Array as DaskArray
 from dask.delayed import delayed
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.base.threads import prefetch
+from conceptor.base.threads import one_blas_thread, prefetch
 from conceptor.distributed.arrays import sum_array
 from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import check_finite
@@ -140,7 +139,7 @@ def _sum_pieces(group: Sequence[Piece], weighting: RowWeights, reporter: Reporte
     """Add up a few pieces, one after another (runs as a task)."""
     sum_ = PartialSum()
     # One BLAS thread per worker thread: there are already as many of those as processors.
-    with threadpool_limits(1):
+    with one_blas_thread():
         for piece in group:
             result = attempt(_sum_piece, piece.shard, piece, weighting, reporter)
             part = (

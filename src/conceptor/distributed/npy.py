@@ -76,7 +76,7 @@ class NpyContent:
         found = self._header()
         done = 0
         with path.open("wb") as file:
-            file.write(make_header(found.rows, map_.n_out, found.dtype))
+            file.write(make_header(found.rows, map_.n_out, found.dtype, found.check))
             for rows in self.read(0, None, Need()):
                 image = map_rows(map_, rows.vectors, self._place, done)
                 file.write(image.astype(found.dtype.newbyteorder("<"), copy=False).data)

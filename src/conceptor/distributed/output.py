@@ -30,6 +30,7 @@ def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
         size = there.get(name)
         if size is None or shard.get("done", size) != size:
             shard.pop("done", None)
+            shard.pop("sha256", None)
         else:
             shard["done"] = size
     old.check_same(plan)
@@ -45,7 +46,8 @@ def bind(plan: Manifest, *, force: bool) -> None:
     old = check_output(plan, force=force)
     for name, shard in (old.shards if old else {}).items():
         if "done" in shard:
-            plan.shards[name] |= {"done": shard["done"], "rows": shard.get("rows")}
+            kept = ("done", "rows", "sha256")
+            plan.shards[name] |= {key: shard[key] for key in kept if key in shard}
     for name in _outputs(plan):
         if "done" not in plan.shards[name]:
             plan.folder.fs.rm((plan.folder / name).path)

@@ -19,6 +19,7 @@ from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_
 from conceptor.vectors.arrow import (
     check_no_nulls,
     float_columns,
+    is_list_view,
     open_parquet,
     report_damage,
     to_matrix,
@@ -135,11 +136,14 @@ class ParquetContent:
 
     def _vector_columns(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
         """Return the list column, or the column of each dimension, that hold the vectors."""
-        lists, numbers = float_columns(schema)
-        if self._column is not None:
-            lists = [name for name in lists if fnmatchcase(name, self._column)]
-            numbers = [name for name in numbers if fnmatchcase(name, self._column)]
-        numbers = [name for name in numbers if name != need.weights]
+        lists, numbers, integers = (
+            [
+                name
+                for name in found
+                if name != need.weights and fnmatchcase(name, self._column or "*")
+            ]
+            for found in float_columns(schema)
+        )
         names = schema.names
         if need.weights is not None and need.weights not in names:
             raise InvalidInputError(
@@ -153,6 +157,11 @@ class ParquetContent:
                 f"{self._place}: found {found} columns of vectors{matching} among "
                 f"{', '.join(names)}; name one list column of floats, or a pattern for one column "
                 'per dimension, with column="NAME"'
+            )
+        if self._column is not None and not lists and integers:
+            raise InvalidInputError(
+                f"{self._place}: {integers[0]} matches {self._column!r} but is a column of "
+                'integers; name only columns of floats with column="PATTERN"'
             )
         return lists or numbers
 
@@ -195,6 +204,10 @@ def _output_schema(schema: Any, columns: list[str], n_out: int, place: Place) ->
             )
         for name in columns[n_out:]:
             schema = schema.remove(schema.get_field_index(name))
+    elif is_list_view(kind):
+        position = schema.get_field_index(columns[0])
+        plain = schema.field(position).with_type(pyarrow.list_(kind.value_field))
+        schema = schema.set(position, plain)
     elif pyarrow.types.is_fixed_size_list(kind) and kind.list_size != n_out:
         position = schema.get_field_index(columns[0])
         longer = schema.field(position).with_type(pyarrow.list_(kind.value_field, n_out))

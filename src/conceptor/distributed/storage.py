@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
 import re
 import secrets
 from contextlib import contextmanager, suppress
@@ -15,13 +18,15 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import publish
+from conceptor.base.files import hidden_name, publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 # Keys under which file systems report that a file has changed, most reliable first.
 _STAMPS = ("ETag", "etag", "md5Hash", "CRC", "mtime", "LastModified", "last_modified", "created")
+# A full disk, quota or file, and a disk that became read-only: errors of writing only.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _LEFTOVER = re.compile(r"^\..+\.partial$")
 
 
@@ -76,6 +81,11 @@ class Place:
         """Open for reading."""
         return cast("BinaryIO", self.fs.open(self.path, "rb"))
 
+    def checksum(self) -> str:
+        """Return the SHA-256 of the file."""
+        with self.open() as file:
+            return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
+
     def head(self, size: int) -> bytes:
         """Read the first bytes."""
         with self.open() as file:
@@ -112,12 +122,24 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
 
     `check` is called just before and may still raise. A local file is written in a hidden
     directory next to `place` and renamed; any other is uploaded under a temporary name and moved,
-    which every store does atomically. `tidy` removes what a killed process leaves behind.
+    which every store does atomically. `tidy` removes what a killed process leaves behind. An error
+    because the disk is full names `place`.
     """
+    try:
+        with _publishing(place, check) as path:
+            yield path
+    except OSError as error:
+        if error.errno in _FULL:
+            raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
+        raise
+
+
+@contextmanager
+def _publishing(place: Place, check: Callable[[], None] | None) -> Iterator[Path]:
     if place.is_local:
         folder = Path(place.path).parent
         folder.mkdir(parents=True, exist_ok=True)
-        beside = TemporaryDirectory(dir=folder, prefix=f".{place.name}.", suffix=".partial")
+        beside = TemporaryDirectory(dir=folder, prefix=hidden_name(place.name), suffix=".partial")
     else:
         beside = TemporaryDirectory(prefix="conceptor-")
     with beside as name:
@@ -132,7 +154,7 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
 
 
 def _upload(path: Path, place: Place) -> None:
-    beside = place.parent / f".{place.name}.{secrets.token_hex(4)}.partial"
+    beside = place.parent / f"{hidden_name(place.name)}{secrets.token_hex(4)}.partial"
     place.fs.makedirs(place.parent.path, exist_ok=True)
     try:
         place.fs.put_file(str(path), beside.path)

@@ -50,7 +50,8 @@ def attempt(
             message = f"{shard.place}: {message}"
         return Failure(shard.name, message, isinstance(error, InvalidInputError))
     except OSError as error:
-        return Failure(shard.name, f"{shard.place}: {error.strerror or error}", invalid=False)
+        where = error.filename or shard.place
+        return Failure(shard.name, f"{where}: {error.strerror or error}", invalid=False)
 
 
 def survey(

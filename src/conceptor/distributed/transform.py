@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from dask.array import Array as DaskArray
 from dask.delayed import delayed
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.distributed import manifest
 from conceptor.distributed.arrays import map_array
 from conceptor.distributed.cluster import Tally, run_tasks
@@ -126,8 +127,10 @@ def transform_shards(
     for name, (_, layout) in sound.items():
         if layout.rows is not None:
             plan.shards[name]["rows"] = layout.rows
-    todo = [sound[name] for name in sound if "done" not in plan.shards[name]]
-    failures += _write_shards(map_, todo, plan, progress)
+    before = {name for name, shard in plan.shards.items() if "done" in shard}
+    new, written = _write_shards(map_, list(sound.values()), plan, progress)
+    failures += new
+    kept = len(before - written)
     for failure in failures:
         plan.shards[failure.shard]["failed"] = failure.message
     plan.write()
@@ -143,10 +146,15 @@ def transform_shards(
     report = Report(dimension=map_.n_in, seconds=seconds)
     rows = [shard.get("rows") for shard in plan.shards.values()]
     report.words = sum(filter(None, rows))
-    report.megabytes_per_second = sum(shard.size for shard, _ in todo) / 1e6 / seconds
-    if len(todo) < len(shards):
+    report.megabytes_per_second = (
+        sum(shard.size for shard in shards if shard.name in written) / 1e6 / seconds
+    )
+    if kept:
+        report.remarks.append(f"{kept} of {len(shards)} shards were already done")
+    if before & written:
         report.remarks.append(
-            f"{len(shards) - len(todo)} of {len(shards)} shards were already done"
+            f"{len(before & written)} shards were damaged since they were written, and were "
+            f"written again: {min(before & written)}"
         )
     if None in rows:
         report.remarks.append(f"the words of {rows.count(None)} of those were not counted")
@@ -159,9 +167,12 @@ def _make_error(failures: Sequence[Failure], message: str) -> ConceptorError:
 
 
 class _Written(NamedTuple):
+    """A shard's output; `rows` is None if it was there already."""
+
     shard: str
     size: int
     rows: int | None
+    checksum: str
 
 
 def _write_shards(
@@ -169,19 +180,28 @@ def _write_shards(
     todo: Sequence[tuple[Shard, Layout]],
     plan: Manifest,
     progress: Progress,
-) -> list[Failure]:
-    """Write shards on the workers; record each as it completes."""
+) -> tuple[list[Failure], set[str]]:
+    """Write shards on the workers, or check those that are there; record each as it completes.
+
+    Returns the failures and which shards were written.
+    """
     groups = group_by_size(todo, lambda item: item[0].size)
     rows = [sum_rows(layout.rows for _, layout in group) for group in groups]
     tally = Tally("writing", rows, progress)
     shared = delayed(map_, pure=False, traverse=False)
     tasks = [
         delayed(_rewrite, pure=False)(
-            [shard for shard, _ in group], shared, plan.folder, plan.map, tally.reporter(unit)
+            [shard for shard, _ in group],
+            shared,
+            plan.folder,
+            plan.map,
+            tally.reporter(unit),
+            {shard.name: plan.shards[shard.name].get("sha256") for shard, _ in group},
         )
         for unit, group in enumerate(groups)
     ]
-    failures = []
+    failures: list[Failure] = []
+    written: set[str] = set()
     recorded = time.monotonic()
     for unit, results in run_tasks(tasks, tally):
         if isinstance(results, BaseException):
@@ -190,29 +210,54 @@ def _write_shards(
             if isinstance(result, Failure):
                 failures.append(result)
                 continue
-            plan.shards[result.shard]["done"] = result.size
+            plan.shards[result.shard] |= {"done": result.size, "sha256": result.checksum}
             if result.rows is not None:
                 plan.shards[result.shard]["rows"] = result.rows
+                written.add(result.shard)
         if time.monotonic() - recorded > _SECONDS_BETWEEN_RECORDS:
             plan.write()
             recorded = time.monotonic()
-    return sorted(failures)
+    return sorted(failures), written
 
 
 def _rewrite(
-    shards: Sequence[Shard], map_: AffineMap, folder: Place, digest: str, reporter: Reporter
+    shards: Sequence[Shard],
+    map_: AffineMap,
+    folder: Place,
+    digest: str,
+    reporter: Reporter,
+    checksums: Mapping[str, str | None] | None = None,
 ) -> list[_Written | Failure]:
     """Write a few shards, one after another (runs as a task)."""
-    with threadpool_limits(1):
-        return [attempt(_rewrite_one, shard, map_, folder, digest, reporter) for shard in shards]
+    with one_blas_thread():
+        return [
+            attempt(
+                _rewrite_one,
+                shard,
+                map_,
+                folder,
+                digest,
+                reporter,
+                (checksums or {}).get(shard.name),
+            )
+            for shard in shards
+        ]
 
 
 def _rewrite_one(
-    shard: Shard, map_: AffineMap, folder: Place, digest: str, reporter: Reporter
+    shard: Shard,
+    map_: AffineMap,
+    folder: Place,
+    digest: str,
+    reporter: Reporter,
+    checksum: str | None,
 ) -> _Written:
+    """Write a shard, unless it is there, with the checksum it had if that was recorded."""
     place = folder / shard.name
-    if place.exists():  # written by a worker that died before reporting it
-        return _Written(shard.name, place.state()[0], None)
+    if place.exists():
+        found = place.checksum()
+        if checksum in (None, found):
+            return _Written(shard.name, place.state()[0], None, found)
 
     def check() -> None:
         manifest.check_bound(folder, digest)
@@ -224,5 +269,7 @@ def _rewrite_one(
             shutil.copyfile(copy, path)
     with publishing(place, check) as path:
         rows = shard.content.rewrite(map_, path, reporter)
+        with path.open("rb") as file:
+            made = hashlib.file_digest(file, "sha256").hexdigest()
     reporter.finish_shard(rows)
-    return _Written(shard.name, place.state()[0], rows)
+    return _Written(shard.name, place.state()[0], rows, made)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+
+from conceptor.base.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -256,7 +257,7 @@ def paired_differences(
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
     # Many small products: threads would cost more than they gain.
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return {
             name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
             for name, statistic in baseline.items()

@@ -1,4 +1,4 @@
-"""The compiled loops that the file formats call."""
+"""The compiled loops."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from conceptor.kernels.build import Kernel
 _WORDS = "conceptor.kernels.words"
 _PARSE = "conceptor.kernels.parse"
 _FORMAT = "conceptor.kernels.format"
+_CORPUS = "conceptor.kernels.corpus"
 
-hash_words = Kernel(_WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:])")
-insert_hashes = Kernel(_WORDS, "insert_hashes", "int64(uint64[:], uint64[:], bool[:])")
+hash_words = Kernel(
+    _WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:], uint64[:], uint32[:])"
+)
+insert_hashes = Kernel(
+    _WORDS, "insert_hashes", "int64(uint64[:], uint32[:], uint64[:], uint32[:], bool[:])"
+)
 gather_words = Kernel(
     _WORDS, "gather_words", "void(uint8[:], int64[:], int64[:], uint8[:], int64[:])"
 )
@@ -27,3 +32,19 @@ parse_rows = Kernel(
     "void(uint8*, int64, int64, float32[:,:], int64[:], int64[:], int64[:], int64[:,:], "
     "int64[:,:], int64[:])",
 )
+find_tokens = Kernel(
+    _CORPUS, "find_tokens", "int64(uint8[:], bool[:], int64, bool[:], int32[:], int32[:])"
+)
+number_tokens = Kernel(
+    _CORPUS,
+    "number_tokens",
+    "int64(uint8[:], int32[:], int32[:], int32[:], uint64[:], uint8[:], int64[:], int64[:], int64, "
+    "int32[:])",
+)
+fill_table = Kernel(_CORPUS, "fill_table", "void(int32[:], uint64[:])")
+count_pairs = Kernel(
+    _CORPUS,
+    "count_pairs",
+    "void(int32[:], int64, int64[:], int64, int64, int64, uint64[:,:], int64, int64[:])",
+)
+move_pairs = Kernel(_CORPUS, "move_pairs", "void(uint64[:,:], uint64[:,:])")

@@ -2,6 +2,10 @@
 
 Importing Numba and looking up its own cache takes most of a second, longer than many files take to
 process. Linking object code with llvmlite takes a tenth of that.
+
+Code is linked only if its SHA-256 is the one stored with it, and only from files and directories
+that this user (or root) owns and no one else can write. Whatever else is found, or goes wrong, it
+is compiled again.
 """
 
 from __future__ import annotations
@@ -9,22 +13,24 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import stat
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-_linking = threading.Lock()
+_linking = threading.RLock()
+_DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Kernel:
@@ -54,17 +60,35 @@ class Kernel:
     @cached_property
     def _function(self) -> Callable[..., Any]:
         with _linking:
-            file = f"{self._module.rpartition('.')[2]}.{self._name}-{_fingerprint(self._module)}.o"
-            code = _load(file)
-            if code is None:
-                try:
-                    code = self._compile()
-                except RuntimeError:  # not possible on this system
-                    return self._numba_function()
-                _store(file, code)
-            address = _link(code, self._name)
-        if not address:
-            return self._numba_function()
+            if "_function" in vars(self):  # linked by another thread in the meantime
+                return cast("Callable[..., Any]", vars(self)["_function"])
+            try:
+                address = self._link_cached() or self._link_compiled()
+            except Exception:  # whatever the compiler and linker of this system cannot do
+                address = 0
+            function = self._callable(address) if address else self._numba_function()
+            vars(self)["_function"] = function
+            return function
+
+    def _link_cached(self) -> int:
+        """Link the code on disk; return 0 if there is none to trust."""
+        with suppress(Exception):
+            name = self._file_name()
+            code = _load(name)
+            return _link(code, self._name) if code else 0
+        return 0
+
+    def _link_compiled(self) -> int:
+        with _compiler_switched_on():
+            code = self._compile()
+        with suppress(Exception):
+            _store(self._file_name(), code)
+        return _link(code, self._name)
+
+    def _file_name(self) -> str:
+        return f"{self._module.rpartition('.')[2]}.{self._name}-{_fingerprint(self._module)}.o"
+
+    def _callable(self, address: int) -> Callable[..., Any]:
         returns = None if self._returns == "void" else np.ctypeslib.as_ctypes_type(self._returns)
         types = [ctype for kind in self._arguments for ctype in kind.ctypes()]
         entry = ctypes.CFUNCTYPE(returns, *types)(address)
@@ -72,9 +96,7 @@ class Kernel:
         def call(*arguments: Any) -> Any:  # noqa: ANN401
             given: list[Any] = []
             for argument, kind in zip(arguments, self._arguments, strict=True):
-                given.append(argument)
-                if kind.dimensions:
-                    given += argument.shape
+                given += kind.pass_on(argument)
             return entry(*given)
 
         return call
@@ -120,6 +142,21 @@ class Kernel:
         return code
 
 
+@contextmanager
+def _compiler_switched_on() -> Iterator[None]:
+    """Let Numba compile also with `NUMBA_DISABLE_JIT`, which is for the user's own functions."""
+    asked = os.environ.pop("NUMBA_DISABLE_JIT", None)
+    config: Any = import_module("numba").config
+    before = config.DISABLE_JIT if asked is None else int(asked)
+    config.DISABLE_JIT = 0
+    try:
+        yield
+    finally:
+        config.DISABLE_JIT = before
+        if asked is not None:
+            os.environ["NUMBA_DISABLE_JIT"] = asked
+
+
 class _Argument:
     """An argument for C, ctypes and Numba: an array is a pointer and its shape."""
 
@@ -127,12 +164,24 @@ class _Argument:
         self.type, _, brackets = text.removesuffix("*").partition("[")
         self.dimensions = brackets.count(":")
         self.is_array = self.dimensions > 0 or text.endswith("*")
+        self._check: Any = np.ctypeslib.ndpointer(
+            self.type, self.dimensions or None, flags="C_CONTIGUOUS"
+        )
 
     def ctypes(self) -> list[Any]:
         if not self.is_array:
             return [np.ctypeslib.as_ctypes_type(self.type)]
-        array = np.ctypeslib.ndpointer(self.type, self.dimensions or None, flags="C_CONTIGUOUS")
-        return [array] + [ctypes.c_int64] * self.dimensions
+        return [ctypes.c_void_p] + [ctypes.c_int64] * self.dimensions
+
+    def pass_on(self, argument: Any) -> list[Any]:  # noqa: ANN401
+        """Return what C takes for it; raise `TypeError` for an array of another kind.
+
+        Were ctypes to call the check, it would turn a Ctrl-C in its midst into another error.
+        """
+        if not self.is_array:
+            return [argument]
+        self._check.from_param(argument)
+        return [argument.ctypes.data, *argument.shape[: self.dimensions]]
 
     def numba_types(self) -> list[Any]:
         types: Any = import_module("numba").types
@@ -208,15 +257,34 @@ def _version_file(package: str) -> bytes:
 
 
 def _cache_directories() -> list[Path]:
-    """Return where machine code is cached: beside the package, or in the user's cache."""
-    cached = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [Path(__file__).parent / "__pycache__", Path(cached) / "conceptor" / "kernels"]
+    """Return where machine code is cached: beside the package, or in the user's cache.
+
+    A relative `XDG_CACHE_HOME` is ignored, as its specification demands: it would take code from
+    wherever the command is run.
+    """
+    places = [Path(__file__).parent / "__pycache__"]
+    with suppress(RuntimeError):  # no HOME, and no entry in the list of users
+        cached = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        home = cached if cached.is_absolute() else Path.home() / ".cache"
+        places.append(home / "conceptor" / "kernels")
+    return [place for place in places if place.is_absolute()]
+
+
+def _is_private(found: os.stat_result) -> bool:
+    """Return whether only this user, or root, can have written a file or directory."""
+    if not hasattr(os, "geteuid"):  # Windows: both places are the user's own
+        return True
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _load(name: str) -> bytes | None:
+    """Return cached code that is private and undamaged."""
     for directory in _cache_directories():
-        with suppress(OSError):
-            return (directory / name).read_bytes()
+        with suppress(OSError), (directory / name).open("rb") as file:
+            if _is_private(directory.stat()) and _is_private(os.fstat(file.fileno())):
+                digest, code = file.read(_DIGEST_BYTES), file.read()
+                if digest == _digest(name, code):
+                    return code
     return None
 
 
@@ -224,7 +292,14 @@ def _store(name: str, code: bytes) -> None:
     """Cache code for the next process, which compiles again if no directory is writable."""
     for directory in _cache_directories():
         with suppress(OSError):
-            directory.mkdir(parents=True, exist_ok=True)
-            with replace_atomically(directory / name) as beside:
-                beside.write_bytes(code)
-            return
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_private(directory.stat()):
+                with replace_atomically(directory / name) as beside:
+                    beside.write_bytes(_digest(name, code) + code)
+                    beside.chmod(0o644)  # not writable for the group, whatever the umask
+                return
+
+
+def _digest(name: str, code: bytes) -> bytes:
+    """Hash code and the name under which it is cached, so that no file is taken for another."""
+    return hashlib.sha256(name.encode() + b"\0" + code).digest()

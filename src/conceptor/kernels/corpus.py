@@ -169,34 +169,46 @@ def fill_table(table: NDArray[np.int32], hashes: NDArray[np.uint64]) -> None:
         table[place] = word + 1
 
 
+@jit_inline
+def _shift(size: int) -> np.uint64:
+    """Return by how much a hash is shifted to a place in a table of `size`, a power of two."""
+    shift = np.uint64(64)
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
+    return shift
+
+
 @jit
 def count_pairs(
     tokens: NDArray[np.int32],
-    begin: int,
     window: int,
     weights: NDArray[np.int64],
     words: int,
     shard: int,
     shards: int,
     table: NDArray[np.uint64],
-    used: int,
     limit: int,
-) -> tuple[int, int]:
-    """Count the pairs of each token from `begin` on with the `window` tokens before it.
+    state: NDArray[np.int64],
+) -> None:
+    """Count the pairs of each token from `state[0]` on with the `window` tokens before it.
 
     A pair (i ≤ j) has the key ``i · words + j + 1``; a row of the hash table `table` is a key (0:
     free) and the sum of ``weights[distance]``. Only keys of this shard are counted, so that
     threads share the work without sharing a table. Stops before more than `limit` rows are used;
-    returns where it stopped and how many rows are used.
+    `state` gets where it stopped and how many rows are used.
     """
-    shift = np.uint64(64 - int(np.round(np.log2(table.shape[0]))))
+    shift = _shift(table.shape[0])
+    begin, used = state[0], state[1]
+    state[0] = tokens.size
     mask = np.uint64(table.shape[0] - 1)
     for t in range(begin, tokens.size):
         word = tokens[t]
         if word < 0:
             continue
         if used + window > limit:
-            return t, used
+            state[0] = t
+            break
         for distance in range(1, min(window, t) + 1):
             other = tokens[t - distance]
             if other < 0:
@@ -215,13 +227,13 @@ def count_pairs(
                 table[place, 0] = key
                 used += 1
             table[place, 1] += np.uint64(weights[distance])
-    return tokens.size, used
+    state[1] = used
 
 
 @jit
 def move_pairs(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> None:
     """Enter the pairs of a hash table into a larger, empty one."""
-    shift = np.uint64(64 - int(np.round(np.log2(target.shape[0]))))
+    shift = _shift(target.shape[0])
     mask = np.uint64(target.shape[0] - 1)
     for row in range(source.shape[0]):
         key = source[row, 0]

@@ -11,15 +11,12 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def jit(function: Function) -> Function:
-    """Compile on the first call, without the GIL, caching the machine code on disk.
+    """Compile on the first call, without the GIL.
 
-    Numba caches it beside the module, or in the user's cache if the installation is read-only.
-    If neither is writable, each process compiles again, which takes seconds.
+    Numba's own cache is not used: it unpickles whatever lies in the user's cache directory.
+    `build.Kernel` caches the machine code instead.
     """
-    try:
-        return cast("Function", numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:
-        return cast("Function", numba.njit(nogil=True)(function))
+    return cast("Function", numba.njit(nogil=True)(function))
 
 
 def jit_inline(function: Function) -> Function:

@@ -15,43 +15,90 @@ SPACE = 32
 NEWLINE = 10
 
 
+@jit_inline
+def _rotate(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@jit_inline
+def _sip_rounds(
+    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, rounds: int
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    for _ in range(rounds):
+        a, c = a + b, c + d
+        b, d = _rotate(b, 13) ^ a, _rotate(d, 16) ^ c
+        a = _rotate(a, 32) + d
+        c += b
+        d, b = _rotate(d, 21) ^ a, _rotate(b, 17) ^ c
+        c = _rotate(c, 32)
+    return a, b, c, d
+
+
 @jit
 def hash_words(
-    blob: NDArray[np.uint8], offsets: NDArray[np.int64], hashes: NDArray[np.uint64]
+    blob: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    key: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
+    more: NDArray[np.uint32],
 ) -> None:
-    """Fill `hashes` with 64-bit FNV-1a of each word, finished by a multiply-xorshift mixer.
+    """Hash each word with SipHash-2-4-128 (Aumasson & Bernstein 2012) under a key of two numbers.
 
-    Never 0, which marks a free slot in the hash set.
+    `hashes` gets its first 64 bits, but never 0, which marks a free slot in the set; `more` gets
+    32 of the others. Without the key nobody can make words that collide.
     """
     for row in range(hashes.size):
-        h = np.uint64(0xCBF29CE484222325)
-        for i in range(offsets[row], offsets[row + 1]):
-            h = (h ^ np.uint64(blob[i])) * np.uint64(0x100000001B3)
-        h ^= h >> np.uint64(33)
-        h *= np.uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> np.uint64(33)
-        h *= np.uint64(0xC4CEB9FE1A85EC53)
-        h ^= h >> np.uint64(33)
-        hashes[row] = max(h, np.uint64(1))
+        a = key[0] ^ np.uint64(0x736F6D6570736575)
+        b = key[1] ^ np.uint64(0x646F72616E646F6D) ^ np.uint64(0xEE)
+        c = key[0] ^ np.uint64(0x6C7967656E657261)
+        d = key[1] ^ np.uint64(0x7465646279746573)
+        i, end = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
+        length = end - i
+        while i + np.uint64(8) <= end:
+            block = np.uint64(0)
+            for k in range(8):
+                block |= np.uint64(blob[i + np.uint64(k)]) << np.uint64(8 * k)
+            a, b, c, d = _sip_rounds(a, b, c, d ^ block, 2)
+            a ^= block
+            i += np.uint64(8)
+        block = length << np.uint64(56)
+        for k in range(end - i):
+            block |= np.uint64(blob[i + np.uint64(k)]) << np.uint64(8 * k)
+        a, b, c, d = _sip_rounds(a, b, c, d ^ block, 2)
+        a, b, c, d = _sip_rounds(a ^ block, b, c ^ np.uint64(0xEE), d, 4)
+        hashes[row] = max(a ^ b ^ c ^ d, np.uint64(1))
+        a, b, c, d = _sip_rounds(a, b ^ np.uint64(0xDD), c, d, 4)
+        more[row] = np.uint32(a ^ b ^ c ^ d)
 
 
 @jit
 def insert_hashes(
-    table: NDArray[np.uint64], hashes: NDArray[np.uint64], is_new: NDArray[np.bool_]
+    table: NDArray[np.uint64],
+    table_more: NDArray[np.uint32],
+    hashes: NDArray[np.uint64],
+    more: NDArray[np.uint32],
+    is_new: NDArray[np.bool_],
 ) -> int:
     """Put hashes into an open-addressing table (size a power of two); mark the new ones.
 
-    Returns how many were new. The caller keeps the table from filling up.
+    The leading bits tell a hash's place, so that a table is ordered but for collisions. Returns how
+    many were new. The caller keeps the table from filling up.
     """
+    shift = np.uint64(64)
+    size = table.size
+    while size > 1:
+        size >>= 1
+        shift -= np.uint64(1)
     mask = np.uint64(table.size - 1)
     inserted = 0
     for row in range(hashes.size):
-        place = hashes[row] & mask
-        while table[place] != 0 and table[place] != hashes[row]:
+        place = hashes[row] >> shift
+        while table[place] != 0 and (table[place] != hashes[row] or table_more[place] != more[row]):
             place = (place + np.uint64(1)) & mask
         is_new[row] = table[place] == 0
         if is_new[row]:
             table[place] = hashes[row]
+            table_more[place] = more[row]
             inserted += 1
     return inserted
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from conceptor.base.threads import ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -125,7 +124,7 @@ def find_neighbours(
     pairs: list[NDArray[np.intp]] = [np.empty((0, 2), dtype=np.intp)]
     anchors: list[Float64] = [units[:0]]
     total, seen = len(units), 0
-    with threadpool_limits(1):
+    with one_blas_thread():
         for names, normed, (row, word) in ordered_map(near, chunks, processors()):
             met = np.unique(row)
             number = np.full(len(normed), -1, dtype=np.intp)

@@ -335,10 +335,10 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
             )
             encoder._reset()
-        except (TypeError, InvalidInputError) as error:
+            encoder.a_ = saved.a
+            encoder.word_weights_ = encoder._weights(encoder.probabilities_)
+        except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise encoder_file.invalid_file(path, error) from error
-        encoder.a_ = saved.a
-        encoder.word_weights_ = encoder._weights(encoder.probabilities_)
         encoder.moments_, encoder.map_ = saved.moments, saved.map
         return encoder
 

@@ -78,7 +78,15 @@ def read(path: str | os.PathLike[str]) -> SavedEncoder:
             if metadata.get("format") == _FORMAT:
                 parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 return _parse_parts(parts, metadata)
-    except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+    except (
+        SafetensorError,
+        AttributeError,
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise invalid_file(path, error) from error
     raise InvalidInputError(f"{path}: not a saved sentence encoder of this version; save it again")
 
@@ -99,6 +107,8 @@ def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str])
     if not finite or min(weight, count) < 0 or a <= 0:
         raise InvalidInputError("contains a negative or non-finite value")
     parameters = json.loads(metadata["parameters"])
+    if any(value is None for value in parameters.values()):
+        raise InvalidInputError("a parameter is null")
     frequencies: Mapping[str, float] | str = parameters.pop("frequencies", "")
     if len(counts):
         known = _unpack_words(parts["counted_words"], len(counts))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import struct
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 PARQUET = "parquet"
 FEATHER = "feather"
+# Below this size of a file nothing in it may take more than `_LARGEST_BATCH` bytes of memory.
+_SMALL_FILE = 64 << 20
+_LARGEST_BATCH = 256 << 20
 WORD_COLUMNS = ("word", "words", "token", "key", "index", "__index_level_0__")
 
 
@@ -58,10 +63,7 @@ class ArrowSource(VectorSource):
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
             self._word_column, self._vector_columns = _choose_columns(path, schema)
-            _, first = next(iter(batches(1)), (0.0, None))
-            dimension, dtype = self._shape(path, schema, first)
-        if dimension == 0:
-            raise InvalidInputError(f"{path}: the vectors have no dimension")
+            dimension, dtype = self._shape(path, schema, batches)
         super().__init__(path, dimension, dtype)
 
     def fraction_read(self) -> float | None:
@@ -72,7 +74,7 @@ class ArrowSource(VectorSource):
         self,
         path: Path,
         schema: Any,  # noqa: ANN401
-        first: Any,  # noqa: ANN401
+        batches: Batches,
     ) -> tuple[int, np.dtype[np.generic]]:
         arrow = import_pyarrow()
         kind = schema.field(self._vector_columns[0]).type
@@ -81,9 +83,10 @@ class ArrowSource(VectorSource):
         dtype = np.dtype(kind.value_type.to_pandas_dtype())
         if arrow.types.is_fixed_size_list(kind):
             return kind.list_size, dtype
+        _, first = next(iter(batches(1)), (0.0, None))
         if first is None or not first.num_rows:
             raise InvalidInputError(f"{path}: contains no vectors")
-        return len(first.column(self._vector_columns[0])[0].as_py() or ()), dtype
+        return len(first.column(self._vector_columns[0])[0].values or ()), dtype
 
     def _decode(self) -> Iterator[LocatedChunk]:
         start = 0
@@ -98,7 +101,10 @@ class ArrowSource(VectorSource):
         arrow = import_pyarrow()
         column = batch.column(self._word_column)
         check_no_nulls(column, self.path, start, "word")
-        column = column.cast(arrow.large_binary())
+        if arrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        # In two steps: a view of text is not cast to bytes at once.
+        column = column.cast(arrow.large_string()).cast(arrow.large_binary())
         _, offsets, data = column.buffers()
         bounds = np.frombuffer(offsets, dtype=np.int64)[column.offset :][: len(column) + 1]
         text = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, dtype=np.uint8)
@@ -120,12 +126,12 @@ def to_matrix(
     arrow = import_pyarrow()
     for column in columns:
         check_no_nulls(column, where, start, "vector")
-    lists = (arrow.FixedSizeListArray, arrow.ListArray, arrow.LargeListArray)
-    if not isinstance(columns[0], lists):
-        return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
     column = columns[0]
+    if arrow.types.is_floating(column.type):
+        return np.stack([column.to_numpy(zero_copy_only=False) for column in columns], axis=1)
     if not isinstance(column, arrow.FixedSizeListArray):
-        lengths = np.diff(column.offsets.to_numpy())
+        is_view = is_list_view(column.type)
+        lengths = column.sizes.to_numpy() if is_view else np.diff(column.offsets.to_numpy())
         wrong = np.flatnonzero(lengths != dimension)
         if len(wrong):
             raise InvalidInputError(
@@ -147,8 +153,13 @@ def check_no_nulls(column: Any, where: object, start: int, what: str, each: int 
         )
 
 
-def float_columns(schema: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
-    """Return the names of the list columns of floats, and of the columns of floats."""
+def is_list_view(kind: Any) -> bool:  # noqa: ANN401
+    """Return whether a type is a view of lists, which older Arrow does not know."""
+    return str(kind).startswith(("list_view<", "large_list_view<"))
+
+
+def float_columns(schema: Any) -> tuple[list[str], list[str], list[str]]:  # noqa: ANN401
+    """Return the names of the list columns of floats, of the columns of floats, and of integers."""
     types = import_pyarrow().types
     lists = [
         field.name
@@ -157,24 +168,42 @@ def float_columns(schema: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401
             types.is_fixed_size_list(field.type)
             or types.is_list(field.type)
             or types.is_large_list(field.type)
+            or is_list_view(field.type)
         )
         and types.is_floating(field.type.value_type)
     ]
-    return lists, [field.name for field in schema if types.is_floating(field.type)]
+    floats = [field.name for field in schema if types.is_floating(field.type)]
+    integers = [
+        field.name
+        for field in schema
+        if types.is_integer(field.type) or types.is_decimal(field.type)
+    ]
+    return lists, floats, integers
 
 
 def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     """Return the column of words: the only one of text, or the one with a usual name."""
-    types = import_pyarrow().types
-    text = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
-    return [name for name in WORD_COLUMNS if name in text][:1] if len(text) > 1 else text
+    text = ("string", "large_string", "string_view")
+    kinds = {field.name: getattr(field.type, "value_type", field.type) for field in schema}
+    dictionary = import_pyarrow().types.is_dictionary
+    names = [
+        field.name
+        for field in schema
+        if str(kinds[field.name] if dictionary(field.type) else field.type) in text
+    ]
+    return [name for name in WORD_COLUMNS if name in names][:1] if len(names) > 1 else names
 
 
 def _choose_columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
     """Choose the column of words and the column or columns of vectors."""
     words = word_columns(schema)
-    lists, numbers = float_columns(schema)
+    lists, numbers, integers = float_columns(schema)
     vectors = lists if lists else numbers
+    if not lists and integers:
+        raise InvalidInputError(
+            f"{path}: {integers[0]} is a column of integers, the other dimensions are floats; make "
+            "it floats if it belongs to the vectors, and leave it out if not"
+        )
     if len(words) != 1 or not vectors or len(lists) > 1 or len(set(schema.names)) != len(schema):
         raise InvalidInputError(
             f"{path}: needs one column of words and one list column (or one column per "
@@ -183,12 +212,20 @@ def _choose_columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: 
     return words[0], vectors
 
 
-def open_parquet(file: object) -> Any:  # noqa: ANN401
+def open_parquet(file: Any) -> Any:  # noqa: ANN401
     """Open a Parquet file to be read in small pieces.
 
-    Without `pre_buffer=False` Arrow reads a whole row group before it returns the first rows.
+    Without `pre_buffer=False` Arrow reads a whole row group before it returns the first rows, and
+    without a buffer a whole column of it. With one it takes the memory that a damaged page asks
+    for, so a small file is read without.
     """
-    return import_pyarrow().parquet.ParquetFile(file, buffer_size=BLOCK_BYTES, pre_buffer=False)
+    if isinstance(file, (str, os.PathLike)):
+        size = os.path.getsize(file)
+    else:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+    buffer = BLOCK_BYTES if size > _SMALL_FILE else 0
+    return import_pyarrow().parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False)
 
 
 Batches = Callable[[int], "Iterator[tuple[float, Any]]"]
@@ -202,14 +239,20 @@ def _open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
         with open_parquet(path) as table:
 
             def read_parquet(rows: int) -> Iterator[tuple[float, Any]]:
-                done = 0
+                done, total = 0, table.metadata.num_rows
                 for batch in table.iter_batches(rows):
                     batch.validate(full=True)
                     done += batch.num_rows
-                    yield done / max(table.metadata.num_rows, 1), batch
+                    yield done / max(total, 1), batch
+                if done != total:
+                    raise InvalidInputError(
+                        f"{path}: {done} of {total} rows could be read; it is damaged, or was cut "
+                        "while being read"
+                    )
 
             yield table.schema_arrow, read_parquet
         return
+    _check_batches(path)
     with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
 
         def read_feather(rows: int) -> Iterator[tuple[float, Any]]:
@@ -220,6 +263,50 @@ def _open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
                     yield (i + 1) / file.num_record_batches, batch.slice(start, rows)
 
         yield file.schema, read_feather
+
+
+def _check_batches(path: Path) -> None:
+    """Raise if a small Feather file unpacks to a large one: Arrow unpacks a batch at a time."""
+    if path.stat().st_size > _SMALL_FILE:
+        return
+    arrow = import_pyarrow()
+    with arrow.OSFile(str(path)) as raw, suppress(arrow.ArrowException, OSError, struct.error):
+        raw.seek(8)  # the magic bytes
+        for message in arrow.ipc.MessageReader.open_stream(raw):
+            size = _unpacked_size(message.metadata.to_pybytes(), memoryview(message.body or b""))
+            if size > _LARGEST_BATCH:
+                raise InvalidInputError(
+                    f"{path}: a batch of rows unpacks to {size} bytes, more than "
+                    f"{_LARGEST_BATCH} in so small a file; write it in smaller batches"
+                )
+
+
+def _unpacked_size(metadata: bytes, body: memoryview) -> int:
+    """Return how large a compressed batch becomes (Arrow's Message.fbs, a flatbuffer)."""
+
+    def number(kind: str, at: int) -> int:
+        return int(struct.unpack_from(f"<{kind}", metadata, at)[0])
+
+    def field(table: int, index: int) -> int:
+        layout = table - number("i", table)
+        place = 4 + 2 * index
+        offset = number("H", layout + place) if place < number("H", layout) else 0
+        return table + offset if offset else 0
+
+    def follow(at: int) -> int:
+        return at + number("I", at)
+
+    header = field(follow(0), 2)
+    is_batch = number("B", field(follow(0), 1) or 0) == 3
+    batch = follow(header) if header and is_batch else 0
+    if not batch or not field(batch, 3):  # no rows, or not compressed
+        return 0
+    buffers = follow(field(batch, 2))
+    size = 0
+    for i in range(number("I", buffers)):
+        offset, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * i)
+        size += struct.unpack_from("<q", body, offset)[0] if length else 0
+    return size
 
 
 class ArrowWriter:

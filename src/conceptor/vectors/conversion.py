@@ -97,7 +97,7 @@ def finish_report(
     """Sum up what was done."""
     seconds = time.perf_counter() - started
     report = Report(words=words, dimension=source.dimension, seconds=seconds)
-    report.megabytes_per_second = source.path.stat().st_size / 1e6 / seconds
+    report.megabytes_per_second = source.size / 1e6 / seconds
     report.remarks = source.findings.lines()
     if target is not None and target.has_unknown_suffix:
         report.remarks.append(

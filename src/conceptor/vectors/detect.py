@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
+from conceptor.vectors.source import LARGEST_DIMENSION
 from conceptor.vectors.streams import ByteReader, detect_compression, split_compression
+from conceptor.vectors.words_file import BOM
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,10 +47,9 @@ _FOREIGN = {
     b"PK": "a zip archive",
 }
 _HEAD_BYTES = 1 << 20
-_LONGEST_FRONT = 64  # a byte-order mark and a header
+_WHOLE_LINES = 3  # a header and two rows
 _SAMPLE_LINES = 100
 _ROWS_COMPARED = 10
-_LARGEST_DIMENSION = 1 << 20
 
 
 def open_source(path: Path) -> VectorSource:
@@ -56,9 +57,19 @@ def open_source(path: Path) -> VectorSource:
     compression = detect_compression(path)
     with ByteReader(path) as reader:
         head = reader.read(_HEAD_BYTES)
+        container = _detect_container(head, path.stat().st_size)
+        newline = b"\n"
+        while not container:
+            newline = b"\r" if b"\r" in head and b"\n" not in head else b"\n"
+            if head.count(newline) >= _WHOLE_LINES or len(head) > _WHOLE_LINES * text.LONGEST_LINE:
+                break
+            more = reader.read(max(len(head), 1))
+            if not more:
+                break
+            head += more
+        is_whole = not reader.read(1)
     if not head:
         raise InvalidInputError(f"{path}: the file is empty")
-    container = _detect_container(head, path.stat().st_size)
     if container and compression:
         raise InvalidInputError(f"{path}: {container} inside {compression}; unpack it first")
     if container == npy.FORMAT:
@@ -70,7 +81,10 @@ def open_source(path: Path) -> VectorSource:
     foreign = next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
     if foreign:
         raise InvalidInputError(f"{path}: {foreign}")
-    return _open_lines(path, head)
+    source = _open_lines(path, head.replace(newline, b"\n"), is_whole=is_whole)
+    if isinstance(source, text.TextSource):
+        source.newline = newline
+    return source
 
 
 def _detect_container(head: bytes, size: int) -> str | None:
@@ -85,25 +99,30 @@ def _detect_container(head: bytes, size: int) -> str | None:
     return None
 
 
-def _open_lines(path: Path, head: bytes) -> VectorSource:
-    content = head.removeprefix(b"\xef\xbb\xbf")
+def _open_lines(path: Path, head: bytes, *, is_whole: bool) -> VectorSource:
+    content = head.removeprefix(BOM)
     first, newline, rest = content.partition(b"\n")
-    header = _parse_header(first) if newline or len(head) < _HEAD_BYTES else None
+    header = _parse_header(first) if newline or is_whole else None
+    lines = _first_lines(content, is_whole=is_whole)
     if header:
         count, dimension = header
         second = rest.partition(b"\n")[0]
         if _is_row(second, dimension):
-            return _open_text(path, header, rest)
+            return _open_text(path, header, lines[1:])
         # A file of one-dimensional vectors may begin like a header; `1 300`, then `a 2`.
-        if 0 < dimension <= _LARGEST_DIMENSION and not (
+        if 0 < dimension <= LARGEST_DIMENSION and not (
             newline and _is_row(second, 1) and _is_row(first, 1) and not _has_control(rest)
         ):
             if not rest.strip():
                 raise InvalidInputError(
                     f"{path}: the header says {count} vectors, but nothing follows it"
                 )
-            return _open_after_header(path, header, len(head) - len(rest), rest)
-    dimension = _headerless_dimension(content)
+            # Word2vec binary, or damaged text: text has no control characters.
+            sample = rest[: 1 << 16]
+            if _has_control(sample) or not _is_mostly_numbers(sample):
+                return word2vec_binary.Word2VecBinarySource(path, header, len(head) - len(rest))
+            return _open_text(path, header, lines[1:])
+    dimension = _headerless_dimension(lines)
     if dimension == 0:
         raise InvalidInputError(
             f"{path}: not a known vector format; line 1 begins {first[:40]!r}. "
@@ -112,23 +131,13 @@ def _open_lines(path: Path, head: bytes) -> VectorSource:
     return text.TextSource(path, dimension, None)
 
 
-def _open_after_header(
-    path: Path, header: tuple[int, int], header_bytes: int, rest: bytes
-) -> VectorSource:
-    """Open word2vec binary or damaged text; text has no control characters."""
-    sample = rest[: 1 << 16]
-    if _has_control(sample) or not _is_mostly_numbers(sample):
-        return word2vec_binary.Word2VecBinarySource(path, header, header_bytes)
-    return _open_text(path, header, rest)
-
-
-def _open_text(path: Path, header: tuple[int, int], rest: bytes) -> VectorSource:
+def _open_text(path: Path, header: tuple[int, int], lines: list[bytes]) -> VectorSource:
     """Open text, unless the header's dimension is too small, which would put numbers into words.
 
     A word may end in numbers, but the first words do not all end in the same count of them.
     """
     count, dimension = header
-    found = map(_count_trailing_numbers, _first_lines(rest)[:_ROWS_COMPARED])
+    found = map(_count_trailing_numbers, lines[:_ROWS_COMPARED])
     rows = [numbers for numbers in found if numbers >= dimension]
     if len(rows) > 1 and min(rows) == max(rows) > dimension:
         raise InvalidInputError(
@@ -173,23 +182,23 @@ def _split_fields(line: bytes) -> list[bytes]:
     return [b"", *fields] if line[:1] in (b" ", b"\t") else fields
 
 
-def _headerless_dimension(content: bytes) -> int:
+def _headerless_dimension(lines: list[bytes]) -> int:
     """Return the most common count of trailing numbers among the first lines.
 
     So neither a word with blanks nor a damaged line decides for the whole file.
     """
-    counts = Counter(map(_count_trailing_numbers, _first_lines(content)))
+    counts = Counter(map(_count_trailing_numbers, lines))
     if not counts:
         return 0
     most = max(counts.values())
     return min(number for number, times in counts.items() if times == most)
 
 
-def _first_lines(content: bytes) -> list[bytes]:
+def _first_lines(content: bytes, *, is_whole: bool) -> list[bytes]:
     """Return the first lines, without empty ones and a last one that was read in part."""
     lines = content.split(b"\n", _SAMPLE_LINES)
-    is_cut = len(lines) > 1 and len(content) >= _HEAD_BYTES - _LONGEST_FRONT
-    return [line for line in lines[: -1 if is_cut else _SAMPLE_LINES] if _split_fields(line)]
+    whole = lines[:_SAMPLE_LINES] if is_whole or len(lines) > _SAMPLE_LINES else lines[:-1]
+    return [line for line in whole if _split_fields(line)]
 
 
 def _count_trailing_numbers(line: bytes) -> int:

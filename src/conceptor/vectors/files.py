@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import shutil
 import sys
 import tempfile
@@ -70,7 +71,12 @@ def _save_standard_input() -> Path:
     with tempfile.NamedTemporaryFile(prefix="conceptor-stdin-", delete=False) as file:
         path = Path(file.name)
         atexit.register(path.unlink, missing_ok=True)
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        try:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            raise InvalidInputError("standard input is closed; name a file") from None
     return path
 
 

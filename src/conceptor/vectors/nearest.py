@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.progress import silent
-from conceptor.base.threads import ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors.chunks import number_chunks, read_chunks, through
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ def search(
         return found
 
     chunks = number_chunks(read_chunks(vectors, progress, "searching"))
-    with threadpool_limits(1):
+    with one_blas_thread():
         for found in ordered_map(look, chunks, processors()):
             for one, what in found:
                 one.take(what)

@@ -1,7 +1,14 @@
-"""NumPy's `.npy` (two dimensions, floats), with a file of words beside it."""
+"""NumPy's `.npy` (two dimensions, floats), with a file of words beside it.
+
+Two files cannot be replaced at once, so the array carries a checksum of its words. A `.npy` header
+has no room for more than the shape and type, but is padded with blanks, which every reader passes
+over: the last 64 of them are the checksum's bits, a space for 0 and a tab for 1. Arrays that others
+wrote have spaces only, and no checksum.
+"""
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -10,7 +17,7 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
-from conceptor.vectors.words_file import find_words_file, read_words_for
+from conceptor.vectors.words_file import CHECKSUM_BYTES, find_words_file, read_words_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,10 +25,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.vectors.words import PackedWords
+
 FORMAT = "npy"
 MAGIC = b"\x93NUMPY"
-_HEADER_BYTES = 128
+_HEADER_BYTES = 192
+_CHECKSUM_BITS = 8 * CHECKSUM_BYTES
 _LONGEST_HEADER = 10_000  # NumPy's own limit
+_TO_BITS, _FROM_BITS = bytes.maketrans(b" \t", b"01"), bytes.maketrans(b"01", b" \t")
 _LARGEST_SIZE = np.iinfo(np.int64).max
 
 
@@ -39,16 +50,16 @@ class ArraySource(VectorSource):
         *,
         fortran: bool = False,
         tokenizer: bool = False,
+        check: bytes = b"",
     ) -> None:
         self.rows, dimension = shape
         self._start = start
         self._fortran = fortran
         self._tokenizer = tokenizer
+        self._check = check
         self._done = 0
         need = self.rows * dimension * dtype.itemsize
         held = path.stat().st_size - start
-        if dimension == 0:
-            raise InvalidInputError(f"{path}: the vectors have no dimension")
         if held < need:
             raise InvalidInputError(
                 f"{path}: {self.rows} × {dimension} {dtype} need {need} bytes after the header, "
@@ -69,8 +80,11 @@ class ArraySource(VectorSource):
         """Return how far the current pass has got."""
         return self._done / max(self.rows, 1)
 
+    def _read_words(self) -> PackedWords:
+        return read_words_for(self.path, self.rows, tokenizer=self._tokenizer, check=self._check)
+
     def _decode(self) -> Iterator[LocatedChunk]:
-        words = read_words_for(self.path, self.rows, tokenizer=self._tokenizer)
+        words = self._read_words()
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         for start in range(0, self.rows, step):
             self._done = min(start + step, self.rows)
@@ -124,6 +138,7 @@ class Header(NamedTuple):
     dtype: np.dtype[Any]
     start: int
     fortran: bool
+    check: bytes
 
 
 def read_header(file: BinaryIO, where: object) -> Header:
@@ -132,7 +147,9 @@ def read_header(file: BinaryIO, where: object) -> Header:
     head = BytesIO(file.read(_LONGEST_HEADER))
     try:
         read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
-        shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files of Python 2, which are read all the same
+            shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
         rows, columns = shape
         if dtype.kind != "f" or dtype.itemsize > 8 or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
             raise ValueError
@@ -141,7 +158,10 @@ def read_header(file: BinaryIO, where: object) -> Header:
         raise InvalidInputError(
             f"{where}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
         ) from None
-    return Header(rows, columns, dtype, head.tell(), fortran)
+    bits = head.getvalue()[: head.tell()][-_CHECKSUM_BITS - 1 : -1]
+    has_check = b"\t" in bits and not bits.strip(b" \t") and len(bits) == _CHECKSUM_BITS
+    check = int(bits.translate(_TO_BITS), 2).to_bytes(CHECKSUM_BYTES) if has_check else b""
+    return Header(rows, columns, dtype, head.tell(), fortran, check)
 
 
 def open_npy(path: Path) -> ArraySource:
@@ -149,13 +169,18 @@ def open_npy(path: Path) -> ArraySource:
     with path.open("rb") as file:
         found = read_header(file, path)
     shape = (found.rows, found.columns)
-    return ArraySource(path, shape, found.dtype, found.start, fortran=found.fortran)
+    return ArraySource(
+        path, shape, found.dtype, found.start, fortran=found.fortran, check=found.check
+    )
 
 
-def make_header(rows: int, dimension: int, dtype: np.dtype[np.generic]) -> bytes:
-    """Return a `.npy` header of fixed length, so that the count can be filled in later."""
+def make_header(
+    rows: int, dimension: int, dtype: np.dtype[np.generic], check: bytes = b""
+) -> bytes:
+    """Return a `.npy` header of fixed length, so that count and checksum can be filled in later."""
     descr = dtype.newbyteorder("<").str
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {dimension}), }}"
     room = _HEADER_BYTES - 10
-    filled = text.ljust(room - 1) + "\n"
-    return MAGIC + b"\x01\x00" + room.to_bytes(2, "little") + filled.encode()
+    bits = f"{int.from_bytes(check):0{_CHECKSUM_BITS}b}".encode().translate(_FROM_BITS)
+    filled = text.ljust(room - _CHECKSUM_BITS - 1).encode() + bits + b"\n"
+    return MAGIC + b"\x01\x00" + room.to_bytes(2, "little") + filled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 OnError = Literal["raise", "skip"]
 BLOCK_BYTES = 4 << 20  # measured: smaller blocks cost calls, larger ones cache misses
+LARGEST_DIMENSION = 1 << 20
 LARGEST = np.finfo(np.float32).max
 LARGEST_HALF = np.float32(np.finfo(np.float16).max)
 
@@ -77,9 +79,14 @@ class VectorSource(ABC):
     place = "row"
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
+        if not 0 < dimension <= LARGEST_DIMENSION:
+            raise InvalidInputError(
+                f"{path}: vectors of {dimension} numbers; expected 1 to {LARGEST_DIMENSION}"
+            )
         self.path = path
         self.dimension = dimension
         self.dtype = dtype
+        self._opened = self._states()
         self.count: int | None = None
         self.findings = Findings()
         self.on_error: OnError = "raise"
@@ -97,6 +104,24 @@ class VectorSource(ABC):
     def files(self) -> list[Path]:
         """Return the files that are read, which must not be overwritten."""
         return [self.path]
+
+    @property
+    def size(self) -> int:
+        """The bytes on disk when the file was opened."""
+        return self._opened[0][2]
+
+    def _states(self) -> list[tuple[int, int, int]]:
+        """Return what shows that a file was replaced or changed."""
+        found = [path.stat() for path in self.files()]
+        return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in found]
+
+    def _check_unchanged(self) -> None:
+        """Raise if a file has changed since it was opened; one that was deleted was read whole."""
+        with suppress(FileNotFoundError):
+            if self._states() != self._opened:
+                raise InvalidInputError(
+                    f"{self.path}: changed while it was being read; repeat the same call"
+                )
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got, if known."""
@@ -126,6 +151,7 @@ class VectorSource(ABC):
             count += len(chunk.words)
             if len(chunk.words):
                 yield chunk
+        self._check_unchanged()
         if count == 0:
             raise InvalidInputError(f"{self.path}: contains no vectors")
         self.count = count

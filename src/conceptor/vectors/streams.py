@@ -6,15 +6,17 @@ Reading detects it by the first bytes, writing chooses it by the target's name.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import check_no_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
@@ -36,12 +38,11 @@ def split_compression(path: Path) -> tuple[Path, str | None]:
 
 def check_readable_file(path: Path) -> None:
     """Raise unless `path` is a regular file, which can be read more than once."""
+    check_no_loop(path)
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidInputError(f"{path}: no such file") from None
-    except ValueError:
-        raise InvalidInputError(f"{str(path)!r}: not a file name") from None
     if stat.S_ISDIR(mode):
         raise InvalidInputError(f"{path}: is a directory; name a file inside it")
     if not stat.S_ISREG(mode):
@@ -146,11 +147,11 @@ def _open_decompressor(cleanup: ExitStack, raw: BinaryIO, compression: str | Non
     elif compression == "bzip2":
         import bz2
 
-        stream = cast("BinaryIO", bz2.BZ2File(raw))
+        stream = cast("BinaryIO", _Streams(raw, bz2.BZ2Decompressor))
     elif compression == "xz":
         import lzma
 
-        stream = cast("BinaryIO", lzma.LZMAFile(raw))  # noqa: SIM115
+        stream = cast("BinaryIO", _Streams(raw, lzma.LZMADecompressor))
     elif compression == "zstd":
         decompressor = _zstandard().ZstdDecompressor()
         stream = decompressor.stream_reader(raw, read_across_frames=True, closefd=False)
@@ -165,6 +166,37 @@ def _open_decompressor(cleanup: ExitStack, raw: BinaryIO, compression: str | Non
             )
         stream = cast("BinaryIO", archive.open(members[0]))
     return cleanup.enter_context(stream)
+
+
+class _Streams(io.RawIOBase):
+    """One or more bzip2 or xz streams, perhaps padded with zeros.
+
+    The standard library's readers take whatever follows the first stream and is damaged for the
+    end of the file.
+    """
+
+    def __init__(self, raw: BinaryIO, make_decompressor: Callable[[], Any]) -> None:
+        self._raw = raw
+        self._make = make_decompressor
+        self._decompressor = make_decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, view: Any) -> int:  # noqa: ANN401
+        while True:
+            data = b""
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data
+                while not (data := rest.lstrip(b"\0")):
+                    if not (rest := self._raw.read(_READ_AT_ONCE)):
+                        return 0
+                self._decompressor = self._make()
+            elif self._decompressor.needs_input and not (data := self._raw.read(_READ_AT_ONCE)):
+                raise EOFError("it ends within a stream")
+            if part := self._decompressor.decompress(data, len(view)):
+                view[: len(part)] = part
+                return len(part)
 
 
 def _check_zstd_complete(raw: BinaryIO) -> None:
@@ -211,7 +243,7 @@ def open_byte_writer(path: Path, compression: str | None, member: str) -> Iterat
     Fast levels, because the mantissas of vectors are noise that no level compresses.
     """
     with ExitStack() as cleanup:
-        raw = cleanup.enter_context(path.open("xb", buffering=0))
+        raw = cleanup.enter_context(path.open("wb", buffering=0))
         file = cast("BinaryIO", _FullWrites(raw))
         stream: object = file
         if compression == "gzip":

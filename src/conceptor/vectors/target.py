@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
+from conceptor.vectors import npy, safetensors
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
+from conceptor.vectors.words_file import words_path
 from conceptor.vectors.writing import output_files
 
 if TYPE_CHECKING:
@@ -70,8 +73,22 @@ def plan_target(
     chosen, compression = choose_format(path, like, format)
     for file in output_files(path, chosen):
         check_new_file(file, source.files() if source else (), force=force)
+    if chosen == npy.FORMAT:
+        _check_words_not_shared(path)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
     return Target(path, chosen, compression, dtype, has_unknown_suffix)
+
+
+def _check_words_not_shared(path: Path) -> None:
+    """Raise if writing an array's words would replace those of a safetensors file beside it."""
+    other, words, files = path.with_suffix(".safetensors"), words_path(path), []
+    with suppress(InvalidInputError, OSError):
+        files = safetensors.open_safetensors(other).files()
+    if words in files:
+        raise InvalidInputError(
+            f"{words}: holds the words of {other.name} too, which would get those of {path.name}; "
+            "write to another name"
+        )
 
 
 def check_new_file(

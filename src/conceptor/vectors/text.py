@@ -27,7 +27,7 @@ GLOVE = "glove-text"
 WORD2VEC = "word2vec-text"
 # The longest number written, "-0.0000123456789", and the separator before it.
 _NUMBER_WIDTH = 17
-_LONGEST_LINE = 64 << 20
+LONGEST_LINE = 64 << 20
 
 
 class TextSource(VectorSource):
@@ -41,6 +41,7 @@ class TextSource(VectorSource):
 
     def __init__(self, path: Path, dimension: int, header_count: int | None) -> None:
         self.header_count = header_count
+        self.newline = b"\n"  # or a carriage return, as on the first Macintosh
         self.format = GLOVE if header_count is None else WORD2VEC
         self._reader: ByteReader | None = None
         super().__init__(path, dimension, np.dtype(np.float32))
@@ -55,7 +56,7 @@ class TextSource(VectorSource):
         line = 2 if has_header else 1
         with (
             ByteReader(self.path) as self._reader,
-            closing(prefetch(_read_lines(self._reader, skip_first=has_header))) as blocks,
+            closing(prefetch(self._read_lines(self._reader))) as blocks,
             closing(ordered_map(self._parse, blocks, processors())) as parsed,
         ):
             for part in parsed:
@@ -69,6 +70,35 @@ class TextSource(VectorSource):
     def _parse(self, block: bytearray) -> _Parsed:
         return parse_block(block, self.dimension)
 
+    def _read_lines(self, reader: ByteReader) -> Iterator[bytearray]:
+        """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
+        rest = reader.read(len(BOM)).removeprefix(BOM)
+        skip_first = self.header_count is not None
+        at_end = False
+        while not at_end:
+            block = bytearray(len(rest) + BLOCK_BYTES)
+            block[: len(rest)] = rest
+            filled = len(rest) + reader.readinto(memoryview(block)[len(rest) :])
+            at_end = filled < len(block)
+            del block[filled:]
+            if self.newline != b"\n":
+                block = block.replace(self.newline, b"\n")
+            if at_end and block and not block.endswith(b"\n"):
+                block += b"\n"
+            cut = block.rfind(b"\n") + 1
+            rest = bytes(block[cut:])
+            if len(rest) > LONGEST_LINE:
+                raise InvalidInputError(
+                    f"{reader.path}, byte {reader.position - len(rest)}: "
+                    f"a line longer than {LONGEST_LINE} bytes, so this is not a vectors file"
+                )
+            del block[cut:]
+            if skip_first and block:
+                del block[: block.index(b"\n") + 1]
+                skip_first = False
+            if block:
+                yield block
+
 
 class _BadLine(NamedTuple):
     line: int
@@ -80,33 +110,6 @@ class _Parsed(NamedTuple):
     lines: NDArray[np.int64]
     line_count: int
     bad: list[_BadLine]
-
-
-def _read_lines(reader: ByteReader, *, skip_first: bool) -> Iterator[bytearray]:
-    """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
-    rest = reader.read(len(BOM)).removeprefix(BOM)
-    at_end = False
-    while not at_end:
-        block = bytearray(len(rest) + BLOCK_BYTES)
-        block[: len(rest)] = rest
-        filled = len(rest) + reader.readinto(memoryview(block)[len(rest) :])
-        at_end = filled < len(block)
-        del block[filled:]
-        if at_end and block and not block.endswith(b"\n"):
-            block += b"\n"
-        cut = block.rfind(b"\n") + 1
-        rest = bytes(block[cut:])
-        if len(rest) > _LONGEST_LINE:
-            raise InvalidInputError(
-                f"{reader.path}, byte {reader.position - len(rest)}: "
-                f"a line longer than {_LONGEST_LINE} bytes, so this is not a vectors file"
-            )
-        del block[cut:]
-        if skip_first and block:
-            del block[: block.index(b"\n") + 1]
-            skip_first = False
-        if block:
-            yield block
 
 
 def parse_block(block: bytearray, dimension: int) -> _Parsed:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -140,31 +141,47 @@ def is_utf8(word: bytes) -> bool:
 
 
 class SeenWords:
-    """The words seen so far as a set of 64-bit hashes, 11 to 21 bytes per word.
+    """The words seen so far as a set of 96-bit hashes, 16 to 32 bytes per word.
 
-    The probability that any two of n words collide is n²/2⁶⁵: 2·10⁻⁷ for three million words.
+    The key is drawn anew for each set, so no file can contain words that are made to collide. The
+    probability that any two of n words do is n²/2⁹⁷: 6·10⁻¹⁷ for three million words.
     """
 
     def __init__(self) -> None:
-        self._table = np.zeros(1 << 12, dtype=np.uint64)
+        self._key = np.frombuffer(secrets.token_bytes(16), dtype=np.uint64)
+        self._make_table(1 << 12)
+
+    def _make_table(self, size: int) -> None:
+        self._table = np.zeros(size, dtype=np.uint64)
+        self._more = np.zeros(size, dtype=np.uint32)
         self._count = 0
 
     def add(self, words: PackedWords) -> NDArray[np.bool_]:
         """Add words; return which of them are new."""
-        from conceptor.kernels import hash_words, insert_hashes
+        from conceptor.kernels import hash_words
 
         hashes = np.empty(len(words), dtype=np.uint64)
-        hash_words(words.blob, words.offsets, hashes)
+        more = np.empty(len(words), dtype=np.uint32)
+        hash_words(words.blob, words.offsets, self._key, hashes, more)
         while 4 * (self._count + len(hashes)) > 3 * len(self._table):
             self._grow()
+        return self._insert(hashes, more)
+
+    def _insert(self, hashes: NDArray[np.uint64], more: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        from conceptor.kernels import insert_hashes
+
         new = np.empty(len(hashes), dtype=np.bool_)
-        self._count += insert_hashes(self._table, hashes, new)
+        self._count += insert_hashes(self._table, self._more, hashes, more, new)
         return new
 
     def _grow(self) -> None:
-        from conceptor.kernels import insert_hashes
-
-        old, self._table = self._table, np.zeros(2 * len(self._table), dtype=np.uint64)
-        for part in np.array_split(old, max(1, len(old) >> 20)):  # no second copy of them all
-            hashes = part[part != 0]
-            insert_hashes(self._table, hashes, np.empty(len(hashes), dtype=np.bool_))
+        """Double the table; as it is ordered, it is freed from one end while the new one fills."""
+        size = len(self._table)
+        parts: list[Any] = []
+        for start in range(0, size, size // 16):
+            table, more = (each[start : start + size // 16] for each in (self._table, self._more))
+            parts.append((table[table != 0], more[table != 0]))
+        self._make_table(2 * size)
+        parts.reverse()
+        while parts:
+            self._insert(*parts.pop())

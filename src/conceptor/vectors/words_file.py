@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".words.txt", ".words", ".vocab.txt", ".vocab", ".txt")
 TOKENIZER = "tokenizer.json"
 BOM = b"\xef\xbb\xbf"
+CHECKSUM_BYTES = 8
 
 
 def words_path(array: Path) -> Path:
@@ -38,36 +40,62 @@ def find_words_file(array: Path, *, tokenizer: bool) -> Path:
     return found
 
 
-def read_words_for(array: Path, rows: int, *, tokenizer: bool = False) -> PackedWords:
+def read_words_for(
+    array: Path, rows: int, *, tokenizer: bool = False, check: bytes = b""
+) -> PackedWords:
     """Read the words that belong to an array of `rows` rows.
 
     Looks beside it for `x.words.txt`, `x.words`, `x.vocab.txt`, `x.vocab`, `x.txt` and, with
-    `tokenizer`, `tokenizer.json`.
+    `tokenizer`, `tokenizer.json`. The words must have the checksum `check`, if there is one.
     """
     found = find_words_file(array, tokenizer=tokenizer)
-    from_tokenizer = found.name == TOKENIZER
-    words = _read_tokenizer(found, rows) if from_tokenizer else _read_lines(found)
+    if found.name == TOKENIZER:
+        words = _read_tokenizer(found, rows)
+    else:
+        lines = _normal_lines(found.read_bytes())
+        words = split_lines(lines)
+        if check and checksum(hashlib.sha256(lines)) != check:
+            raise InvalidInputError(
+                f"{found}: not the words that {array.name} was written with, so the two come from "
+                "different runs; write both again (if the words were edited on purpose, save the "
+                "array again with numpy.save)"
+            )
+    check_count(words, rows, found, array)
+    return words
+
+
+def check_count(words: PackedWords, rows: int, found: Path, array: Path) -> None:
+    """Raise unless there is one word for each row."""
     if len(words) != rows:
         raise InvalidInputError(
             f"{found}: {len(words)} words for the {rows} vectors of {array.name}; "
             "the numbers must agree"
         )
-    return words
 
 
-def _read_lines(path: Path) -> PackedWords:
-    data = np.fromfile(path, dtype=np.uint8)
-    if data[:3].tobytes() == BOM:
-        data = data[3:]
+def checksum(lines: hashlib._Hash) -> bytes:
+    """Return what ties words to their array: the beginning of a hash of the lines."""
+    return lines.digest()[:CHECKSUM_BYTES]
+
+
+def _normal_lines(data: bytes) -> bytes:
+    """Return lines that each end in a newline, as this library writes them."""
+    data = data.removeprefix(BOM)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
+    if b"\r" in data and data.count(b"\r\n") == data.count(b"\n"):
+        data = data.replace(b"\r\n", b"\n")
+    return data
+
+
+def split_lines(lines: bytes) -> PackedWords:
+    """Split lines that each end in a newline."""
+    data = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(data == 10)
-    if len(data) and data[-1] != 10:
-        ends = np.append(ends, len(data))
-    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64) if len(ends) else ends
-    filled = ends > starts
-    returned = filled & (data[np.maximum(ends - 1, 0)] == 13) if len(data) else filled
-    if len(ends) and returned.all():  # written with \r\n throughout
-        ends = ends - 1
-    return PackedWords.cut(data, starts.astype(np.int64), ends.astype(np.int64))
+    starts = np.concatenate([np.zeros(1, dtype=ends.dtype), ends[:-1] + 1])[: len(ends)]
+    return PackedWords.cut(data, starts, ends)
 
 
 def _read_tokenizer(path: Path, rows: int) -> PackedWords:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import sys
 from collections import deque
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
-from conceptor.base.threads import ordered_map, processors
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.source import Chunk, check_finite
 from conceptor.vectors.streams import open_byte_writer
 from conceptor.vectors.words import PackedWords
-from conceptor.vectors.words_file import BOM, words_path
+from conceptor.vectors.words_file import BOM, checksum, words_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from conceptor.vectors.target import Target
 
 _COUNT_DIGITS = 12
+_COPIED_AT_ONCE = 1 << 20
 
 
 class Writer(Protocol):
@@ -112,21 +115,27 @@ class RowWriter:
 
 
 class ArrayWriter:
-    """`.npy` and safetensors: a matrix after a header of fixed length, words in another file."""
+    """`.npy` and safetensors: a matrix after a header of fixed length, and words as lines.
+
+    Lines go to another file; those of safetensors are moved to the end of the first.
+    """
 
     def __init__(
         self,
         stream: BinaryIO,
         words: BinaryIO,
-        header: Callable[[int], bytes],
+        file_format: str,
+        dimension: int,
         dtype: np.dtype[Any],
     ) -> None:
         self._stream = stream
         self._words = words
-        self._make_header = header
-        self._is_first = True
+        self._is_npy = file_format == npy.FORMAT
+        self._dimension = dimension
         self._dtype = dtype
-        stream.write(header(0))
+        self._hash = hashlib.sha256()
+        self._is_first = True
+        self.finish(0)
 
     def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
         """Return the words as lines and the numbers as they are stored."""
@@ -138,16 +147,24 @@ class ArrayWriter:
     def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
         """Append words and rows."""
         lines, vectors = encoded
-        if self._is_first:
+        if self._is_first and self._is_npy:
             _protect_bom(self._words, lines)
-            self._is_first = False
+        self._is_first = False
+        self._hash.update(lines)
         self._words.write(lines)
         self._stream.write(vectors.data)
 
     def finish(self, count: int) -> None:
-        """Fill in the count."""
+        """Fill in the count, and what ties the words to the matrix."""
+        shape = (count, self._dimension, self._dtype)
+        if self._is_npy:
+            header = npy.make_header(*shape, checksum(self._hash))
+        else:
+            header = safetensors.make_header(*shape, self._words.tell())
+            self._words.seek(0)
+            shutil.copyfileobj(self._words, self._stream, _COPIED_AT_ONCE)
         self._stream.seek(0)
-        self._stream.write(self._make_header(count))
+        self._stream.write(header)
 
 
 class _TargetNamingWriter:
@@ -157,7 +174,7 @@ class _TargetNamingWriter:
     reading, are left alone.
     """
 
-    def __init__(self, target: Path, opened: AbstractContextManager[Writer]) -> None:
+    def __init__(self, target: Path | str, opened: AbstractContextManager[Writer]) -> None:
         self._target = target
         self._context = opened
 
@@ -254,25 +271,29 @@ def open_writer(
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
-    if target is None:
-        yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
-        sys.stdout.buffer.flush()
-        return
-    opened = _open_file_writer(target, file_format, compression, dimension, count, dtype)
-    with _TargetNamingWriter(target, opened) as writer:
+    opened = _open_writer(target, file_format, compression, dimension, count, dtype)
+    with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
 
 @contextmanager
-def _open_file_writer(
-    target: Path,
+def _open_writer(
+    target: Path | None,
     file_format: str,
     compression: str | None,
     dimension: int,
     count: int | None,
     dtype: np.dtype[Any],
 ) -> Iterator[Writer]:
+    if target is None:
+        yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
+        sys.stdout.buffer.flush()
+        return
     with ExitStack() as stack:
+        if file_format == npy.FORMAT:
+            # Entered first, so renamed last: whatever ends the process in between, the new array's
+            # checksum tells that the words beside it are not its own.
+            beside = stack.enter_context(replace_atomically(words_path(target)))
         path = stack.enter_context(replace_atomically(target))
         if file_format in STREAMED:
             member = target.name.removesuffix(".zip")
@@ -283,19 +304,17 @@ def _open_file_writer(
             stack.callback(table.close)
             yield table
         else:
-            module = npy if file_format == npy.FORMAT else safetensors
-            beside = stack.enter_context(replace_atomically(words_path(target)))
             stream = stack.enter_context(open_byte_writer(path, None, ""))
-            words = stack.enter_context(open_byte_writer(beside, None, ""))
-            yield ArrayWriter(
-                stream, words, lambda rows: module.make_header(rows, dimension, dtype), dtype
-            )
+            if file_format == npy.FORMAT:
+                words = stack.enter_context(open_byte_writer(beside, None, ""))
+            else:
+                words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
+            yield ArrayWriter(stream, words, file_format, dimension, dtype)
 
 
 def output_files(target: Path, file_format: str) -> list[Path]:
     """Return the files that writing `target` creates."""
-    beside = [words_path(target)] if file_format in (npy.FORMAT, safetensors.FORMAT) else []
-    return [target, *beside]
+    return [target, words_path(target)] if file_format == npy.FORMAT else [target]
 
 
 def write_chunks(
@@ -326,7 +345,7 @@ def write_chunks(
         raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     written = 0
     with (
-        threadpool_limits(1),
+        one_blas_thread(),
         open_writer(
             target.path,
             target.format,

@@ -1,0 +1,192 @@
+"""Closed streams, full devices, interrupts, memory and hostile names: one line, an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from conceptor.base.errors import printable
+from conceptor.vectors import open_vectors, write_vectors
+from tests.platforms import linux_only, posix_only
+from tests.processes import call, command, conceptor, execute, start
+
+ESCAPE = "\x1b]0;owned\x07\x9b31m\u202e"
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("a 1 2\nb 3 4\nc 4 1\n")
+    return path
+
+
+def shell(arguments, redirections):
+    """Run the command under a shell that closes or redirects its streams."""
+    quoted = " ".join(f"'{part}'" for part in command(*arguments))
+    return execute(["sh", "-c", f"{quoted} {redirections}"])
+
+
+@posix_only("closes streams in a shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_no_harm_to_files(closed, source, tmp_path):
+    done = shell(["convert", source, tmp_path / "o.bin"], closed)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert open_vectors(tmp_path / "o.bin").read()[1].tolist() == [[1, 2], [3, 4], [4, 1]]
+    assert sorted(os.listdir(tmp_path)) == ["in.txt", "o.bin"]
+
+
+@posix_only("closes streams in a shell")
+def test_what_needs_a_closed_stream_fails_in_one_line(source, tmp_path):
+    done = shell(["convert", "-", tmp_path / "o.txt"], "<&-")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "conceptor: standard input is closed; name a file\n",
+    )
+    for arguments in (["convert", source, "-"], ["inspect", source, "--json"], ["--help"]):
+        for redirection in (">&-", "> /dev/full"):
+            done = shell(arguments, redirection)
+            assert done.returncode == 1, (arguments, redirection, done.stderr)
+            assert done.stderr.startswith("conceptor: ")
+            assert done.stderr.count("\n") == 1
+
+
+def test_memory_that_runs_out_is_one_line(source, tmp_path, monkeypatch):
+    from conceptor.algebra.moments import Moments
+
+    def exhausted(*_):
+        raise MemoryError("Unable to allocate 74.5 GiB")
+
+    monkeypatch.setattr(Moments, "from_vectors", exhausted)
+    done = call("postprocess", source, tmp_path / "o.txt")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "conceptor: out of memory (Unable to allocate 74.5 GiB); free some, or use less data\n",
+    )
+    assert not (tmp_path / "o.txt").exists()
+
+
+def test_a_hundred_thousand_dimensions_are_refused(tmp_path):
+    (tmp_path / "x.txt").write_text("".join(f"{w}{' 1 2' * 100_000}\n" for w in "abcd"))
+    done = call("postprocess", tmp_path / "x.txt", tmp_path / "o.txt")
+    assert done.returncode == 1
+    assert "200000 numbers need 1,280 GB" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", ["file", "column", "tensor", "words"])
+def test_names_from_files_do_not_command_the_terminal(place, tmp_path):
+    path = tmp_path / "x"
+    if place == "file":
+        path = tmp_path / f"{ESCAPE}.txt"
+        path.write_text("nothing of the kind")
+    elif place == "column":
+        arrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({ESCAPE: ["a"], "word": ["b"]}), path)
+    elif place == "tensor":
+        entry = {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 8]}
+        header = json.dumps({ESCAPE: entry}).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    else:
+        path.write_text(f"{ESCAPE} 1 nan\nb 1 2\n")
+    done = call("convert", path, tmp_path / "o.txt")
+    assert done.returncode == 2
+    assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
+    if place != "words":
+        assert r"\x1b" in done.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_words_from_files_do_not_command_the_terminal(option, tmp_path):
+    words = ["a", f"b{ESCAPE}", *(f"w{i}{ESCAPE}" for i in range(9))]
+    vectors = np.random.default_rng(0).standard_normal((11, 3))
+    write_vectors(tmp_path / "x.bin", [(words, vectors)])
+    done = call("neighbors", tmp_path / "x.bin", "a", *option)
+    assert done.returncode == 0
+    assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
+    if option:
+        found = json.loads(done.stdout)
+        near = {one["word"] for by_word in found.values() for one in by_word["a"]}
+        assert near <= set(words), "JSON gives the words as they are"
+
+
+def test_only_control_characters_are_escaped():
+    kept = "Grüße, 世界! 😀 a\u00a0b\t\n"
+    assert printable(kept) == kept
+    assert printable("\x1b[31m\x7f\r") == r"\x1b[31m\x7f\r"
+
+
+@linux_only("interrupts a process while it starts")
+def test_an_interrupt_while_modules_load_is_silent(source, tmp_path):
+    """From the moment this package's own code runs."""
+    program = (
+        "import os, signal, sys, importlib.abc\n"
+        "class Finder(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == sys.argv[-1]:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from conceptor.__main__ import main\n"
+        "name, sys.argv = sys.argv[-1], sys.argv[:-1]\n"
+        "Finder.find_spec.__globals__['sys'] = type('S', (), {'argv': [name]})\n"
+        "main()\n"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(program)
+    for module in ("typer", "rich", "conceptor.cli.app", "numpy", "conceptor.pipeline", "tempfile"):
+        done = execute([*command()[:1], script, "postprocess", source, tmp_path / "o.txt", module])
+        if done.returncode:  # some modules are loaded already
+            assert (done.returncode, done.stderr) == (130, ""), module
+        (tmp_path / "o.txt").unlink(missing_ok=True)
+
+
+@posix_only("sends signals")
+@pytest.mark.slow
+def test_an_interrupt_at_any_time_is_silent(tmp_path):
+    rows = 60_000
+    vectors = np.random.default_rng(0).standard_normal((rows, 50), dtype=np.float32)
+    write_vectors(tmp_path / "in.txt", [([f"w{i}" for i in range(rows)], vectors)])
+    for delay in np.linspace(0.25, 1.5, 20):
+        with start(
+            command("postprocess", tmp_path / "in.txt", tmp_path / "o.txt", "--force"),
+            stderr=-1,
+            text=True,
+        ) as process:
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate()
+        assert process.returncode in (0, 130)
+        assert process.returncode == 0 or not said
+        assert {name for name in os.listdir(tmp_path) if name.startswith(".")} == set()
+
+
+def test_an_input_that_vanishes_after_the_last_read_is_no_failure(tmp_path, monkeypatch):
+    from conceptor.vectors import writing
+
+    source, target = tmp_path / "in.txt", tmp_path / "o.txt"
+    source.write_text("a 1 2\nb 3 4\n")
+    publish = writing.RowWriter.finish
+
+    def vanish(self, count):
+        source.unlink()
+        publish(self, count)
+
+    monkeypatch.setattr(writing.RowWriter, "finish", vanish)
+    done = call("convert", source, target)
+    assert (done.returncode, target.exists()) == (0, True)
+
+
+@posix_only("makes symbolic links")
+def test_loops_of_links_are_one_line(source, tmp_path):
+    (tmp_path / "l.txt").symlink_to(tmp_path / "l.txt")
+    for arguments in (["convert", "l.txt", "o.txt"], ["convert", "in.txt", "l.txt", "--force"]):
+        done = conceptor(*arguments, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == "conceptor: l.txt: a loop of symbolic links; remove it\n"
