@@ -59,7 +59,7 @@ def test_what_needs_a_closed_stream_fails_in_one_line(source, tmp_path):
 def test_memory_that_runs_out_is_one_line(source, tmp_path, monkeypatch):
     from conceptor.algebra.moments import Moments
 
-    def exhausted(*_):
+    def exhausted(*_, **__):
         raise MemoryError("Unable to allocate 74.5 GiB")
 
     monkeypatch.setattr(Moments, "from_vectors", exhausted)
