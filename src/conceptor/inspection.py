@@ -12,7 +12,7 @@ import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import METHODS, Recipe, Words
+from conceptor.algebra.methods import Words, default_recipe
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
@@ -156,8 +156,7 @@ def inspect(
         Word weights; by default the same as for `postprocess`.
     """
     opened = as_vectors(vectors)
-    recipe = METHODS["cn"]
-    assert isinstance(recipe, Recipe)
+    recipe = default_recipe()
     usage = FitOptions(weights).weights_for(Words.USAGE, opened, unit=recipe.unit)
     every, mapped = Weights(), Weights(unit=recipe.unit)
     gathered = gather(read_chunks(opened, progress), [every, mapped, usage])

@@ -13,6 +13,11 @@ from conceptor.sentences.spelling import Spelling
 from tests.sentences.toy import COUNTS, WORDS
 
 
+def original(table, **options):
+    """Return an encoder of the vectors as they are."""
+    return SentenceEncoder(table, words="original", **options)
+
+
 def plain_average(table, sentence, weight):
     words, vectors = table
     rows = [words.index(token) for token in sentence if token in words]
@@ -20,7 +25,7 @@ def plain_average(table, sentence, weight):
 
 
 def test_average_is_the_mean_of_known_words(table):
-    encoder = SentenceEncoder(table, weights="average", removal="none", unknown="skip").fit(["w1"])
+    encoder = original(table, weights="average", removal=0, unknown="skip").fit(["w1"])
     sentence = ["w1", "w1", "w5", "unheard"]
     expected = plain_average(table, sentence, lambda row: 1.0)
     np.testing.assert_allclose(encoder.transform([sentence])[0], expected)
@@ -28,7 +33,7 @@ def test_average_is_the_mean_of_known_words(table):
 
 
 def test_sif_weighs_by_its_formula(table):
-    encoder = SentenceEncoder(table, removal="none", frequencies=COUNTS, a=0.01).fit(["w1"])
+    encoder = original(table, removal=0, frequencies=COUNTS, a=0.01).fit(["w1"])
     total = sum(COUNTS.values())
     sentence = ["w0", "w3", "w59"]
     expected = plain_average(
@@ -39,7 +44,7 @@ def test_sif_weighs_by_its_formula(table):
 
 def test_counts_may_know_more_words_than_the_vectors(table):
     more = COUNTS | {"elsewhere": 5000.0}
-    encoder = SentenceEncoder(table, removal="none", frequencies=more).fit(["w1"])
+    encoder = SentenceEncoder(table, removal=0, frequencies=more).fit(["w1"])
     total = sum(more.values())
     np.testing.assert_allclose(encoder.probabilities_, [COUNTS[w] / total for w in WORDS])
 
@@ -64,15 +69,14 @@ def test_ranks_are_refused_where_words_are_not_sorted_by_frequency(rng):
 
 
 def test_usif_by_its_formula(table, sentences):
-    """Ethayarajh 2018, section 3.2, spelt out."""
-    encoder = SentenceEncoder(table, weights="usif", removal="none", frequencies=COUNTS)
+    """Ethayarajh 2018, section 3.2, spelt out with the n of the author's code."""
+    encoder = original(table, weights="usif", removal=0, frequencies=COUNTS)
     encoder.fit(sentences)
     p = np.array(list(COUNTS.values())) / sum(COUNTS.values())
-    n = np.mean([len(sentence) for sentence in sentences])
-    threshold = 1 - (1 - 1 / 60) ** n
+    threshold = 1 - (1 - 1 / 60) ** 11
     alpha = np.sum(p > threshold) / 60
     a = (1 - alpha) / (alpha * 60 / 2)
-    assert usif_a(p, float(n)) == pytest.approx(a)
+    assert usif_a(p) == pytest.approx(a)
     np.testing.assert_allclose(encoder.word_weights_, a / (a / 2 + p))
     words, vectors = table
     for sentence, found in zip(sentences, encoder.transform(sentences), strict=True):
@@ -82,19 +86,9 @@ def test_usif_by_its_formula(table, sentences):
         np.testing.assert_allclose(found, expected)
 
 
-def test_usif_counts_the_words_it_averages(table):
-    """Eleven words, ten of them unknown: a sentence of one where these are skipped."""
-    sentence = ["w1", *(f"zz{i}" for i in range(10))]
-    shares = np.array(list(COUNTS.values())) / sum(COUNTS.values())
-    for unknown, length in (("skip", 1), ("spelling", 11)):
-        encoder = SentenceEncoder(table, weights="usif", unknown=unknown, frequencies=COUNTS)
-        assert encoder.fit([sentence]).a_ == usif_a(shares, length)
-    assert usif_a(shares, 1) != usif_a(shares, 11)
-
-
 @pytest.mark.parametrize("p", [np.ones(1), np.full(5, 0.2), np.array([0.999, 0.001])])
 def test_usif_survives_odd_vocabularies(p):
-    a = usif_a(p, 11.0)
+    a = usif_a(p)
     assert 0 < a < np.inf
     assert np.isfinite(a / (a / 2 + p)).all()
 
@@ -105,14 +99,71 @@ def test_sif_weights_fall_with_frequency():
 
 
 def averages(table, sentences, **options):
-    return SentenceEncoder(table, removal="none", **options).fit(sentences).transform(sentences)
+    return SentenceEncoder(table, removal=0, **options).fit(sentences).transform(sentences)
 
 
-def test_first_removal_is_uncentred_all_but_the_top(table, sentences):
+@pytest.mark.parametrize("count", [1, 4])
+def test_removal_of_directions_is_uncentred_all_but_the_top(table, sentences, count):
     plain = averages(table, sentences)
-    first = np.linalg.svd(plain, full_matrices=False)[2][0]
-    found = SentenceEncoder(table, removal="first").fit_transform(sentences)
-    np.testing.assert_allclose(found, plain - np.outer(plain @ first, first), atol=1e-10)
+    first = np.linalg.svd(plain, full_matrices=False)[2][:count]
+    found = SentenceEncoder(table, removal=count).fit_transform(sentences)
+    np.testing.assert_allclose(found, plain - plain @ first.T @ first, atol=1e-10)
+    with pytest.raises(InvalidInputError, match="directions must be between 0 and 6"):
+        SentenceEncoder(table, removal=7).fit(sentences)
+
+
+class TestLevelledWords:
+    """The square root of the negation, on vectors at length 1."""
+
+    @pytest.fixture
+    def levelled(self, table):
+        return SentenceEncoder(table, weights="average", removal=0, frequencies=COUNTS)
+
+    def test_every_word_is_its_mapped_unit_vector(self, table, levelled):
+        """Spelt out by eigenvalues, with R at mean eigenvalue 1."""
+        words, vectors = table
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        p = np.array(list(COUNTS.values())) / sum(COUNTS.values())
+        values, axes = np.linalg.eigh((unit * p[:, None]).T @ unit)
+        expected = unit @ (axes / np.sqrt(1 + values / values.mean())) @ axes.T
+        found = levelled.fit(sentences := [[word] for word in words]).transform(sentences)
+        np.testing.assert_allclose(found, expected)
+
+    def test_strong_directions_are_levelled_and_none_falls_below_a_weaker_one(
+        self, table, levelled
+    ):
+        words, vectors = table
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        p = np.array(list(COUNTS.values()))
+        found = levelled.fit(sentences := [[word] for word in words]).transform(sentences)
+        before = np.linalg.eigvalsh(Moments.from_vectors(unit, p).second_moment)
+        after = np.linalg.eigvalsh(Moments.from_vectors(found, p).second_moment)
+        np.testing.assert_allclose(after, before / (1 + before / before.mean()))
+        assert after[-1] / after[0] < before[-1] / before[0]
+
+    def test_lengths_of_the_vectors_do_not_matter(self, table, levelled, rng):
+        words, vectors = table
+        other = words, vectors * rng.uniform(0.1, 9, size=(60, 1))
+        found = levelled.fit(["w1"]).transform(["w1 w7"])
+        again = levelled.set_params(vectors=other).fit(["w1"]).transform(["w1 w7"])
+        np.testing.assert_allclose(again, found)
+
+    def test_words_without_a_count_are_mapped_but_tell_nothing(self, table, levelled, rng):
+        words, vectors = table
+        more = [*words, "uncounted"], np.vstack([vectors, rng.standard_normal((1, 6))])
+        found = levelled.fit(["w1"]).transform(["w1 w7"])
+        again = levelled.set_params(vectors=more).fit(["w1"]).transform(["w1 w7", "uncounted"])
+        np.testing.assert_allclose(again[:1], found)
+        assert again[1].any()
+
+    def test_single_precision_and_zeros_survive(self, table):
+        words, vectors = table
+        small = vectors.astype(np.float16)
+        small[3] = 0
+        encoder = SentenceEncoder((words, small), removal=0).fit(["w1"])
+        found = encoder.transform(["w3", "w4"])
+        assert not found[0].any()
+        assert np.isfinite(found[1]).all()
 
 
 def test_piecewise_removal_as_ethayarajh_writes_it(table, sentences):
@@ -195,23 +246,42 @@ class TestUnknownWords:
         mixed = [[*sentence, strange[i % 3]] for i, sentence in enumerate(sentences)]
         for weights in ("average", "sif", "usif"):
             options = {"weights": weights, "frequencies": counts}
-            spelt = SentenceEncoder(table, **options).fit(mixed)
-            known = SentenceEncoder((words + strange, more), unknown="skip", **options).fit(mixed)
+            spelt = original(table, **options).fit(mixed)
+            known = original((words + strange, more), unknown="skip", **options).fit(mixed)
             np.testing.assert_allclose(spelt.transform(mixed), known.transform(mixed), atol=1e-12)
 
     def test_sharing_one_makes_sentences_alike(self, table):
-        encoder = SentenceEncoder(table, removal="none").fit(["w1"])
+        encoder = SentenceEncoder(table, removal=0).fit(["w1"])
         with_it, also, without = encoder.transform([["w1", "zebra"], ["w2", "zebra"], ["w2", "q"]])
         assert with_it @ also > with_it @ without
+
+    def test_they_are_split_at_hyphens_and_slashes(self, table):
+        """Unless they are known as a whole."""
+        words, vectors = table
+        table = ["w1-w2", *words], np.vstack([vectors[5:6], vectors])
+        whole, apart = ["w1-w2", "w3/w4-zzz"], ["w1-w2", "w3", "w4", "zzz"]
+        for unknown in ("spelling", "split"):
+            encoder = SentenceEncoder(table, unknown=unknown, removal=0).fit(["w1"])
+            found, expected = encoder.transform([whole, apart])
+            np.testing.assert_array_equal(found, expected)
+        skipping = SentenceEncoder(table, unknown="skip", removal=0).fit(["w1"])
+        np.testing.assert_array_equal(*skipping.transform([whole, ["w1-w2"]]))
+
+    def test_function_words_and_contractions_are_not_spelt(self, table):
+        encoder = SentenceEncoder(table, removal=0).fit(["w1"])
+        said, meant = encoder.transform(["It's a w1 of w2 -- isn't it?", "isit w1 w2"])
+        assert encoder.averages([["of", "'s", "n't", "-", ""]])[1].tolist() == [False]
+        assert encoder.averages([["日本"], ["2012"], ["cat"]])[1].all()
+        assert said @ meant > 0
 
     def test_of_many_words_the_frequent_ones_are_spelt_from(self, rng, monkeypatch):
         monkeypatch.setattr("conceptor.sentences.spelling.REFERENCES", 2)
         words = ["aaab", "aaac", "aaad"]
         vectors = rng.standard_normal((3, 5))
         counts = {"aaab": 1.0, "aaac": 5.0, "aaad": 9.0}
-        encoder = SentenceEncoder(
-            (words, vectors), weights="average", removal="none", frequencies=counts
-        ).fit([["aaab"]])
+        encoder = original((words, vectors), weights="average", removal=0, frequencies=counts).fit(
+            [["aaab"]]
+        )
         expected = Spelling(words[1:], vectors[1:])(["aaae"])
         np.testing.assert_allclose(encoder.transform([["aaae"]]), expected)
 
@@ -221,6 +291,9 @@ def test_nothing_to_fit_on_and_bad_parameters_are_refused(table):
         SentenceEncoder(table).fit([])
     for wrong in (
         {"removal": "second"},
+        {"removal": -1},
+        {"removal": 1.5},
+        {"words": "pca"},
         {"weights": None},
         {"a": 0},
         {"a": np.nan},
@@ -262,7 +335,7 @@ def test_parameters_changed_after_a_fit_wait_for_the_next(table, sentences, tmp_
     encoder = SentenceEncoder(table, frequencies=COUNTS).fit(sentences)
     mixed = [["w1", "zzz"], ["w2"]]
     before = encoder.transform(mixed)
-    encoder.set_params(weights="average", unknown="skip", removal="first", aperture=3.0, a=7.0)
+    encoder.set_params(weights="average", unknown="skip", removal=1, aperture=3.0, a=7.0)
     np.testing.assert_array_equal(encoder.transform(mixed), before)
     encoder.save(tmp_path / "encoder")
     np.testing.assert_array_equal(
@@ -270,9 +343,7 @@ def test_parameters_changed_after_a_fit_wait_for_the_next(table, sentences, tmp_
     )
     encoder.partial_fit(sentences)
     np.testing.assert_allclose(encoder.transform(mixed), before)
-    anew = SentenceEncoder(
-        table, weights="average", unknown="skip", removal="first", frequencies=COUNTS
-    )
+    anew = SentenceEncoder(table, weights="average", unknown="skip", removal=1, frequencies=COUNTS)
     np.testing.assert_allclose(
         encoder.fit(sentences).transform(mixed), anew.fit(sentences).transform(mixed)
     )

@@ -491,6 +491,13 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
 
 
+def default_recipe() -> Recipe:
+    """Return `cn`."""
+    recipe = METHODS["cn"]
+    assert isinstance(recipe, Recipe)
+    return recipe
+
+
 def spectral_methods() -> list[str]:
     """Return the names of the methods that need nothing but vectors."""
     return [name for name, recipe in METHODS.items() if isinstance(recipe, Recipe)]

@@ -94,10 +94,11 @@ def compare(
     sentences: Annotated[
         str | None,
         Option(
-            help="Also compare sentence encoders on STS and SICK: comma-separated list of average, "
-            "sif, usif, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
+            help="Also compare sentence encoders on the tasks about texts (sts, sts-b, "
+            "classification, retrieval): comma-separated list of average, sif, sif-10, usif, "
+            "model2vec, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
             "conceptor-known), each fitted on the test set's own sentences and on those of the "
-            "other sets."
+            "other sets of the same task."
         ),
     ] = None,
     synonyms: opt.Synonyms = None,

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from heapq import nlargest
 from operator import add
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from conceptor.algebra.methods import METHODS, ORIGINAL, Recipe, Words
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.methods import Words, default_recipe
 from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.comparing.words import Comparison
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.evaluation.sts import SentenceSimilarity
 from conceptor.fitting import FitOptions, gather, solve
-from conceptor.sentences.encoder import SentenceEncoder
+from conceptor.sentences.encoder import SIF_A, SentenceEncoder, is_spelt, split_unknown
 from conceptor.sentences.spelling import REFERENCES, Spelling
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.table import WordVectors
@@ -30,51 +33,93 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.algebra.methods import Solution
     from conceptor.base.arrays import Float64
     from conceptor.evaluation import Battery
     from conceptor.evaluation.task import Outcome
+    from conceptor.evaluation.texts import Texts
     from conceptor.vectors.chunks import Chunks
 
 __all__ = [
     "ENCODERS",
     "REGIMES",
     "EncoderRecipe",
+    "TextTask",
     "compare_sentences",
     "sentence_tasks",
+    "usif_tokens",
     "validate_encoders",
 ]
 
 OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}
+# model2vec's defaults: how many principal components are kept, and the a of a/(a + p).
+_MODEL2VEC_DIMENSIONS, _MODEL2VEC_A = 256, 1e-4
+
+
+@runtime_checkable
+class TextTask(Protocol):
+    """A benchmark that scores vectors of texts: STS, classification, retrieval."""
+
+    @property
+    def task(self) -> str:
+        """The family."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name."""
+
+    @property
+    def texts(self) -> Texts:
+        """The texts."""
+
+    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_], /) -> Outcome:
+        """Score vectors of `texts`; `known` says which had a known word."""
 
 
 @dataclass(frozen=True)
 class EncoderRecipe:
-    """The choices of an encoder: word vectors, weights, removal, and unknown words."""
+    """The choices of an encoder: word vectors, weights, removal, unknown words, tokens."""
 
-    words: Literal["original", "cn"]
+    words: Literal["original", "cn", "pca"]
     weights: Literal["average", "sif", "usif"]
-    removal: Literal["none", "first", "piecewise", "conceptor"]
-    unknown: Literal["spelling", "skip"] = "skip"
+    removal: int | Literal["piecewise", "conceptor"]
+    unknown: Literal["spelling", "split", "skip"] = "skip"
+    tokens: Literal["sts", "usif"] = "sts"
+    a: float = SIF_A
 
     @property
     def needs_sentences(self) -> bool:
         """Whether anything is learned from sentences."""
-        return self.removal != "none" or self.weights == "usif"
+        return self.removal != 0
 
 
 ENCODERS = {
-    "average": EncoderRecipe("original", "average", "none"),
-    "sif": EncoderRecipe("original", "sif", "first"),
-    "usif": EncoderRecipe("original", "usif", "piecewise"),
-    "cn-sif": EncoderRecipe("cn", "sif", "first"),
+    "average": EncoderRecipe("original", "average", 0),
+    "sif": EncoderRecipe("original", "sif", 1),
+    # As fse (Fast Sentence Embeddings) does by default.
+    "sif-10": EncoderRecipe("original", "sif", 10),
+    "usif": EncoderRecipe("original", "usif", "piecewise", tokens="usif"),
+    "model2vec": EncoderRecipe("pca", "sif", 0, a=_MODEL2VEC_A),
+    "cn-sif": EncoderRecipe("cn", "sif", 1),
     "sif-conceptor": EncoderRecipe("original", "sif", "conceptor"),
     # Between SIF and the default encoder: each of its two additions alone.
-    "sif-spelling": EncoderRecipe("original", "sif", "first", "spelling"),
-    "conceptor-known": EncoderRecipe("cn", "sif", "conceptor"),
+    "sif-spelling": EncoderRecipe("original", "sif", 1, "spelling"),
+    "conceptor-known": EncoderRecipe("cn", "sif", "conceptor", "split"),
     "conceptor": EncoderRecipe("cn", "sif", "conceptor", "spelling"),
 }
+
+# Where uSIF's author splits: at what NLTK's word_tokenize makes tokens of their own, at
+# contractions, and at hyphens.
+_USIF_SPLIT = re.compile(
+    r"""[\s"“”‘’«»…`*?!;@#$%&()\[\]{}<>-]+|\.{2,}|[,:](?!\d)"""
+    r"""|(?<=can)(?=not\b)|(?=n't\b)|(?='(?:s|m|d|ll|re|ve)\b)"""
+)
+
+
+def usif_tokens(text: str) -> list[str]:
+    """Return the tokens of a text as in the code of uSIF's author; numbers are tokens."""
+    parts = (part.strip("';.:") for part in _USIF_SPLIT.split(text.lower()))
+    return ["not" if part == "n't" else part for part in parts if re.search("[a-z0-9]", part)]
 
 
 def validate_encoders(names: Sequence[str]) -> list[str]:
@@ -86,9 +131,9 @@ def validate_encoders(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def sentence_tasks(battery: Battery) -> list[SentenceSimilarity]:
-    """Return the sentence tasks of a battery; raise if there are none."""
-    tasks = [task for task in battery.tasks if isinstance(task, SentenceSimilarity)]
+def sentence_tasks(battery: Battery) -> list[TextTask]:
+    """Return the tasks of a battery that are about texts; raise if there are none."""
+    tasks: list[TextTask] = [task for task in battery.tasks if isinstance(task, TextTask)]
     if not tasks:
         raise InvalidInputError('no sentence tasks to compare encoders on; add tasks="sts"')
     return tasks
@@ -105,51 +150,57 @@ def compare_sentences(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Comparison:
-    """Score sentence encoders on the sentence tasks of a battery.
+    """Score sentence encoders on the tasks of a battery that are about texts.
 
     A column is called `sif (own)` if the map was fitted on the very sentences it is tested on, as
-    SIF's authors do, and `sif (other)` if it was fitted on the sentences of all other tasks,
-    without those that also occur in the test set. Encoders that learn nothing from sentences have
-    a single column without brackets. Gains are over the first encoder in the same regime.
+    SIF's authors do, and `sif (other)` if it was fitted on the sentences of all other tasks of the
+    same family, without those that also occur in the test set. Encoders that learn nothing from
+    sentences have a single column without brackets. Gains are over the first encoder in the same
+    regime.
     """
     recipes = {encoder: ENCODERS[encoder] for encoder in validate_encoders(encoders)}
     tasks = sentence_tasks(battery)
-    words, frequencies, usage_cn = _gather(vectors, tasks, options or FitOptions(), progress)
-    negated = words.with_vectors(usage_cn.map(words.vectors))
-    forms = {ORIGINAL: words, "cn": negated}
-    strange = sorted({token for task in tasks for token in task.words if token not in words})
-    tokens = sum(len(sentence) for task in tasks for sentence in task.texts.tokens)
-    possible = list(REGIMES) if len(tasks) > 1 else [OWN]
+    tokens = {
+        kind: [_tokens(task.texts, kind) for task in tasks]
+        for kind in {recipe.tokens for recipe in recipes.values()}
+    }
+    kinds = {recipe.words for recipe in recipes.values()}
+    met = {token for each in tokens.values() for texts in each for text in texts for token in text}
+    forms, frequencies = _gather(vectors, kinds, met, options or FitOptions(), progress)
+    possible = list(REGIMES) if _have_others(tasks) else [OWN]
     evaluations = {}
     firsts: dict[str | None, str] = {}
     baselines = {}
     with one_blas_thread():
         for done, (encoder, recipe) in enumerate(recipes.items()):
-            progress("encoding", done / len(recipes), done * tokens)
+            sentences = tokens[recipe.tokens]
+            count = sum(len(sentence) for task in sentences for sentence in task)
+            progress("encoding", done / len(recipes), done * count)
             form = forms[recipe.words]
-            if recipe.unknown == "spelling" and strange:
+            if recipe.unknown == "spelling":
                 # Once for all tasks, rather than in each encoder created below.
-                form = _add_spelt(form, strange, frequencies)
+                form = _add_spelt(form, sentences, frequencies)
             start = SentenceEncoder(
                 form,
+                words="original",
                 weights=recipe.weights,
                 removal=recipe.removal,
-                unknown="skip",
+                unknown="split" if recipe.unknown == "spelling" else recipe.unknown,
                 # Without frequencies, all words count as equally frequent.
                 frequencies=frequencies or "uniform",
+                a=recipe.a,
             )
             regimes: Sequence[str | None] = possible if recipe.needs_sentences else [None]
-            for regime, outcomes in zip(regimes, _score_tasks(start, tasks, regimes), strict=True):
+            scored = _score_tasks(start, tasks, sentences, regimes)
+            for regime, outcomes in zip(regimes, scored, strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
                 if not done:
                     firsts[regime] = label
                 baselines[label] = firsts.get(regime, next(iter(firsts.values())))
     notes = [f"({regime}): fitted on {REGIMES[regime]}" for regime in possible]
-    if any(recipe.words == "cn" for recipe in recipes.values()):
-        notes.append(f"word vectors of conceptor: cn, aperture {usage_cn.aperture:.4g}")
     if any(recipe.unknown == "spelling" for recipe in recipes.values()):
-        share = _unknown_share(tasks, words)
+        share = _unknown_share(tokens["sts"], next(iter(forms.values())))
         notes.append(f"{share:.1%} of the tokens have no vector: {_describe_unknown(recipes)}")
     first = next(iter(evaluations))
     return Comparison(
@@ -157,17 +208,28 @@ def compare_sentences(
     )
 
 
+def _tokens(texts: Texts, kind: str) -> list[list[str]]:
+    return texts.tokens if kind == "sts" else [usif_tokens(text) for text in texts.texts]
+
+
+def _have_others(tasks: Sequence[TextTask]) -> bool:
+    """Return whether there is another task with other texts in the family of each."""
+    sets = Counter(family for family, _ in {(task.task, id(task.texts)) for task in tasks})
+    return min(sets.values()) > 1
+
+
 def _gather(
-    vectors: object, tasks: Sequence[SentenceSimilarity], options: FitOptions, progress: Progress
-) -> tuple[WordVectors, dict[str, float], Solution]:
-    """Read the vectors once: the tasks' words, all frequencies, and the usage-weighted CN."""
+    vectors: object, kinds: Set[str], met: Set[str], options: FitOptions, progress: Progress
+) -> tuple[dict[str, WordVectors], dict[str, float]]:
+    """Read the vectors once: the tokens met, as each kind of recipe averages them; frequencies."""
     opened = as_vectors(vectors)
-    usage = options.weights_for(Words.USAGE, opened)
-    wanted = frozenset().union(*(task.words for task in tasks))
+    recipe = default_recipe()
+    usage = options.weights_for(recipe.words, opened, unit=recipe.unit)
+    every = options.weights_for(Words.ALL, opened)
     # Counts may include words without a vector; ranks are collected while reading.
     frequencies = dict(usage.counts or {})
 
-    def note_frequencies() -> Chunks:
+    def note_chunks() -> Chunks:
         for before, packed, rows in number_chunks(read_chunks(opened, progress)):
             names = list(packed)
             taken, weights = usage.shares(names, before)
@@ -179,47 +241,63 @@ def _gather(
 
     # Vectors of unknown words derive from the most frequent words; by rank, the first ones.
     first = REFERENCES if usage.counts is None else 0
+    wanted = {*met, *split_unknown(met, ())}
     if usage.counts is not None:
         known = (word for words, _ in read_chunks(opened) for word in words)
         wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
-    gathered = gather(note_frequencies(), [usage], wanted, first=first)
-    recipe = METHODS["cn"]
-    assert isinstance(recipe, Recipe)
-    return gathered.rows, frequencies, solve(recipe, gathered.moments[usage])
+    needed = [usage] * ("cn" in kinds) + [every] * ("pca" in kinds)
+    gathered = gather(note_chunks(), needed, wanted, first=first)
+    rows = gathered.rows
+    forms = dict.fromkeys(kinds, rows)
+    if "cn" in kinds:
+        map_ = solve(recipe, gathered.moments[usage]).map
+        forms["cn"] = rows.with_vectors(map_(rows.vectors))
+    if "pca" in kinds:
+        moments = gathered.moments[every]
+        axes = Spectrum.from_matrix(moments.covariance).vectors[:, :_MODEL2VEC_DIMENSIONS]
+        forms["pca"] = rows.with_vectors(AffineMap(axes, moments.mean)(rows.vectors))
+    return forms, frequencies
 
 
 def _add_spelt(
-    words: WordVectors, strange: Sequence[str], frequencies: Mapping[str, float]
+    words: WordVectors,
+    tokens: Sequence[Sequence[Sequence[str]]],
+    frequencies: Mapping[str, float],
 ) -> WordVectors:
-    """Add unknown words, with vectors from their spelling."""
+    """Add the unknown words of texts, with vectors from their spelling."""
+    met = {token for task in tokens for text in task for token in text}
+    strange = {part for part in split_unknown(met, words) if part not in words and is_spelt(part)}
+    if not strange:
+        return words
     known = np.array([frequencies.get(word, 0.0) for word in words.words])
     spelling = Spelling.from_frequent(words.words, words.vectors, known)
-    vectors = np.concatenate([words.vectors, spelling(strange)])
-    return WordVectors([*words.words, *strange], vectors)
+    vectors = np.concatenate([words.vectors, spelling(sorted(strange))])
+    return WordVectors([*words.words, *sorted(strange)], vectors)
 
 
-def _unknown_share(tasks: Sequence[SentenceSimilarity], words: WordVectors) -> float:
-    tokens = [token for task in tasks for sentence in task.texts.tokens for token in sentence]
-    return sum(token not in words for token in tokens) / max(len(tokens), 1)
+def _unknown_share(tokens: Sequence[Sequence[Sequence[str]]], words: WordVectors) -> float:
+    every = [token for task in tokens for sentence in task for token in sentence]
+    return sum(token not in words for token in every) / max(len(every), 1)
 
 
 def _describe_unknown(recipes: Mapping[str, EncoderRecipe]) -> str:
     """Describe which encoders skip unknown words and which use their spelling."""
-    skip = [name for name, recipe in recipes.items() if recipe.unknown == "skip"]
+    skip = [name for name, recipe in recipes.items() if recipe.unknown != "spelling"]
     spell = [name for name, recipe in recipes.items() if recipe.unknown == "spelling"]
     spelt = f"{', '.join(spell)} derive{'s' * (len(spell) == 1)} one from their spelling"
     return f"{spelt}; {', '.join(skip)} skip{'s' * (len(skip) == 1)} them" if skip else spelt
 
 
 def _score_tasks(
-    encoder: SentenceEncoder, tasks: Sequence[SentenceSimilarity], regimes: Sequence[str | None]
+    encoder: SentenceEncoder,
+    tasks: Sequence[TextTask],
+    tokens: Sequence[Sequence[Sequence[str]]],
+    regimes: Sequence[str | None],
 ) -> list[list[Outcome]]:
     """Score all tasks in each regime."""
-    distinct = [[tuple(sentence) for sentence in task.texts.tokens] for task in tasks]
-    if encoder.weights == "usif":
-        return [_score_refitted(encoder, tasks, distinct, regime) for regime in regimes]
+    distinct = [[tuple(sentence) for sentence in sentences] for sentences in tokens]
     # The averages do not depend on the fit: compute them once, and fit from their moments.
-    made = [encoder.averages(task.texts.tokens) for task in tasks]
+    made = [encoder.averages(sentences) for sentences in tokens]
     moments = [Moments.from_vectors(averages, known.astype(np.float64)) for averages, known in made]
     outcomes: list[list[Outcome]] = [[] for _ in regimes]
     for i, task in enumerate(tasks):
@@ -231,8 +309,8 @@ def _score_tasks(
                     add,
                     (
                         _without(seen, distinct[j], made[j], moments[j])
-                        for j in range(len(tasks))
-                        if j != i
+                        for j, other in enumerate(tasks)
+                        if other.task == task.task and other.texts is not task.texts
                     ),
                 )
             vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
@@ -252,23 +330,3 @@ def _without(
     averages, known = made
     fresh = np.array([sentence not in seen for sentence in sentences])
     return Moments.from_vectors(averages, (known & fresh).astype(np.float64))
-
-
-def _score_refitted(
-    start: SentenceEncoder,
-    tasks: Sequence[SentenceSimilarity],
-    distinct: Sequence[Sequence[tuple[str, ...]]],
-    regime: str | None,
-) -> list[Outcome]:
-    """Score with an encoder whose word weights depend on the sentences it is fitted on."""
-    outcomes = []
-    for i, task in enumerate(tasks):
-        fitted_on = distinct[i]
-        if regime == OTHER:
-            seen = set(fitted_on)
-            others = (s for j, each in enumerate(distinct) if j != i for s in each)
-            fitted_on = [sentence for sentence in others if sentence not in seen]
-        encoder = SentenceEncoder(**start.get_params(deep=False)).fit(fitted_on)
-        averages, known = encoder.averages(task.texts.tokens)
-        outcomes.append(task.score_texts(encoder.transform_averages(averages, known), known))
-    return outcomes

@@ -1,16 +1,16 @@
 """Sentence vectors from word vectors: weighted averages, minus what all sentences share.
 
-Three choices: the weight of each word (`average`, `sif`, `usif`), how out-of-vocabulary words are
-handled, and the map applied to the averages: none, removal of their first direction or of parts
-of the first five, or a sentence conceptor negation. The word vectors may be post-processed
-first; usage-weighted conceptor negation works best.
+Four choices: whether word vectors are post-processed first (`cn`), the weight of each word (`average`, `sif`, `usif`), how out-of-vocabulary words are handled, and the map applied
+to the averages: removal of their first directions or of parts of the first five, or a sentence
+conceptor negation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -44,13 +44,17 @@ SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
 # uSIF removes from each of this many directions its share of their total strength.
 _PIECES = 5
+_SEPARATORS = re.compile("[-/]")
+# The spelling of a shorter word says nothing; in English, it is a function word.
+_SHORTEST_SPELT = 3
 
 
 class _Choices(NamedTuple):
     """The parameters at the time of fitting; later changes apply from the next fit."""
 
+    words: str
     weights: str
-    removal: str
+    removal: int | str
     unknown: str
     aperture: float | Literal["auto"]
     a: float
@@ -62,18 +66,24 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     vectors : WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
-        The word vectors, post-processed or not.
+        The word vectors; not post-processed, unless `words` is "original".
+    words : {"cn", "original"}, default="cn"
+        What is averaged: vectors at length 1, mapped by the square root of usage-weighted
+        conceptor negation (aperture 1 at mean eigenvalue 1); or the vectors as they are.
     weights : {"average", "sif", "usif"}, default="sif"
         Word weights: all equal; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
-        mean sentence length, after each dimension is normalised over the words of a sentence, as
-        uSIF's author does.
-    removal : {"none", "first", "piecewise", "conceptor"}, default="conceptor"
-        The map applied to the averages: none; removal of the first direction of their second
-        moment (Arora et al. 2017), or from each of the first five its share of their total
-        strength (Ethayarajh 2018); or ``(I − C) x`` with the conceptor of the sentences.
-    unknown : {"spelling", "skip"}, default="spelling"
-        How out-of-vocabulary words are handled: they get a vector based on their spelling
-        (`conceptor.sentences.spelling`), or are skipped, as SIF's authors do.
+        frequencies, after each dimension is normalised over the words of a sentence, as uSIF's
+        author does.
+    removal : int or {"piecewise", "conceptor"}, default="conceptor"
+        The map applied to the averages: removal of this many leading directions of their second
+        moment (1 in Arora et al. 2017, 0 for none), or from each of the first five its share of
+        their total strength (Ethayarajh 2018); or ``(I − C) x`` with the conceptor of the
+        sentences.
+    unknown : {"spelling", "split", "skip"}, default="spelling"
+        How out-of-vocabulary words are handled. They are skipped, as SIF's authors do; or split at
+        hyphens and slashes, and parts that are still unknown are skipped; or these get a vector
+        based on their spelling (`conceptor.sentences.spelling`) if they have three letters or
+        digits, or are not ASCII.
     frequencies : str, path or mapping, default="zipf"
         Word frequencies: `zipf` if `vectors` are sorted by frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; as in `conceptor.weights.parse_weights`. Words without a
@@ -102,8 +112,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     known word if unknown ones are skipped, becomes 0. Fitted on a handful of sentences, a
     conceptor removes those sentences themselves; give it hundreds.
 
-    `fit` reads any iterable once and keeps n × n numbers; only uSIF, which needs the mean sentence
-    length first, keeps all tokens until then. Changes to parameters take effect at the next fit.
+    `fit` reads any iterable once and keeps n × n numbers. Changes to parameters take effect at the
+    next fit.
 
     References
     ----------
@@ -119,14 +129,16 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self,
         vectors: object,
         *,
+        words: Literal["cn", "original"] = "cn",
         weights: Literal["average", "sif", "usif"] = "sif",
-        removal: Literal["none", "first", "piecewise", "conceptor"] = "conceptor",
-        unknown: Literal["spelling", "skip"] = "spelling",
+        removal: int | Literal["piecewise", "conceptor"] = "conceptor",
+        unknown: Literal["spelling", "split", "skip"] = "spelling",
         frequencies: str | os.PathLike[str] | Mapping[str, float] = "zipf",
         aperture: float | Literal["auto"] = "auto",
         a: float = SIF_A,
     ) -> None:
         self.vectors = vectors
+        self.words = words
         self.weights = weights
         self.removal = removal
         self.unknown = unknown
@@ -137,9 +149,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
         """Fit to sentences, given as texts or lists of tokens, in one streaming pass."""
         self._reset()
-        if self._choices.weights == "usif":
-            sentences = _tokenize(sentences)
-            self._set_weights(sentences)
         stream = iter(_refuse_string(sentences))
         chunks = iter(lambda: list(islice(stream, _BATCH)), [])
         return self.fit_moments(_sum_moments(_moments(*self.averages(chunk)) for chunk in chunks))
@@ -152,7 +161,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return self.transform_averages(averages, known)
 
     def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
-        """Fit to more sentences; with uSIF the first call fixes the word weights."""
+        """Fit to more sentences."""
         more = _moments(*self.averages(sentences))
         return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
 
@@ -168,10 +177,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         """Return the weighted averages before the map, and which sentences had a known word."""
         if not hasattr(self, "_choices"):
             self._reset()
-        tokens = _tokenize(sentences)
-        if not hasattr(self, "word_weights_"):
-            self._set_weights(tokens)
-        return self._averages(tokens)
+        return self._averages(_tokenize(sentences))
 
     def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
         """Return one vector per sentence."""
@@ -203,17 +209,26 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     def _reset(self) -> None:
         self._choices = _Choices(
+            self._check_choice("words", "cn", "original"),
             self._check_choice("weights", "average", "sif", "usif"),
-            self._check_choice("removal", "none", "first", "piecewise", "conceptor"),
-            self._check_choice("unknown", "spelling", "skip"),
+            self._check_removal(),
+            self._check_choice("unknown", "spelling", "split", "skip"),
             self._check_number("aperture") if self.aperture != "auto" else "auto",
             self._check_number("a"),
         )
-        for name in ("moments_", "map_", "word_weights_", "_spelling"):
+        for name in ("moments_", "map_", "_spelling"):
             self.__dict__.pop(name, None)
-        self._words: WordVectors = as_word_vectors(self.vectors)
-        self._frequencies = Frequencies(self._words.words, self.frequencies)
+        table = as_word_vectors(self.vectors)
+        self._frequencies = Frequencies(table.words, self.frequencies)
+        self._words: WordVectors = table
+        if self._choices.words == "cn":
+            moments = Moments.from_vectors(table.vectors, self._frequencies.usage, unit=True)
+            self._words = table.with_vectors(default_recipe().solve(moments).map(table.vectors))
         self.probabilities_ = self._frequencies.of_words
+        self.a_ = self._choices.a
+        if self._choices.weights == "usif":
+            self.a_ = usif_a(self._frequencies.of_all)
+        self.word_weights_ = self._weights(self.probabilities_)
 
     def _check_choice(self, name: str, *known: str) -> str:
         value: str = getattr(self, name)
@@ -223,6 +238,11 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             )
         return value
 
+    def _check_removal(self) -> int | str:
+        if isinstance(self.removal, Integral) and self.removal >= 0:
+            return int(self.removal)
+        return self._check_choice("removal", "piecewise", "conceptor", "a number of directions")
+
     def _check_number(self, name: str) -> float:
         """Return a parameter as a float, which can be saved."""
         value: Any = getattr(self, name)
@@ -230,17 +250,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         if not number > 0 and not (number == 0 and name == "aperture"):
             raise InvalidInputError(f"SentenceEncoder: {name} is {value!r}; it must be positive")
         return number
-
-    def _set_weights(self, tokens: Sequence[Sequence[str]]) -> None:
-        self.a_ = self._choices.a
-        if self._choices.weights == "usif":
-            skip = self._choices.unknown == "skip"
-            lengths = [
-                sum(not skip or token in self._words for token in sentence) for sentence in tokens
-            ]
-            mean_length = float(np.mean(lengths)) if lengths else 0.0
-            self.a_ = usif_a(self._frequencies.of_all, max(mean_length, 1.0))
-        self.word_weights_ = self._weights(self.probabilities_)
 
     def _weights(self, probabilities: Float64) -> Float64:
         if self._choices.weights == "average":
@@ -252,11 +261,18 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         """Return weighted averages of the tokens, as one sparse product over distinct words."""
         every = [token for sentence in tokens for token in sentence]
         rows = self._words.rows(every)
+        if self._choices.unknown != "skip":
+            unknown = {every[place] for place in np.flatnonzero(rows < 0).tolist()}
+            if any(map(_SEPARATORS.search, unknown)):
+                tokens = [split_unknown(sentence, self._words) for sentence in tokens]
+                every = [token for sentence in tokens for token in sentence]
+                rows = self._words.rows(every)
         strange: dict[str, int] = {}
         if self._choices.unknown == "spelling":
             for place in np.flatnonzero(rows < 0).tolist():
-                number = strange.setdefault(every[place], len(strange))
-                rows[place] = len(self._words) + number
+                if is_spelt(every[place]):
+                    number = strange.setdefault(every[place], len(strange))
+                    rows[place] = len(self._words) + number
         starts = np.cumsum([0, *(len(sentence) for sentence in tokens)])
         found = rows >= 0
         distinct, columns = np.unique(rows[found], return_inverse=True)
@@ -294,11 +310,11 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             "removal": self._choices.removal,
             "sentences": self.moments_.count,
         }
-        if self._choices.removal == "none" or not self.moments_.weight:
+        if self._choices.removal == 0 or not self.moments_.weight:
             return AffineMap(np.eye(n), provenance=provenance)
         spectrum = Spectrum.from_matrix(self.moments_.second_moment)
-        if self._choices.removal == "first":
-            gate = drop_leading(spectrum.values, 1)
+        if isinstance(self._choices.removal, int):
+            gate = drop_leading(spectrum.values, self._choices.removal)
         elif self._choices.removal == "piecewise":
             gate = drop_shares(spectrum.values, _PIECES)
         else:
@@ -311,7 +327,10 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return AffineMap(spectrum.matrix(gate), provenance=provenance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save words, vectors, frequencies and map as safetensors; whole or not at all."""
+        """Save words, vectors, frequencies and map as safetensors; whole or not at all.
+
+        The vectors are saved as they are averaged, so a loaded encoder's `words` are "original".
+        """
         check_is_fitted(self)
         encoder_file.write(
             path,
@@ -319,8 +338,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 self._words.words,
                 self._words.vectors,
                 self._frequencies.counts or self._frequencies.name,
-                self._choices._asdict(),
-                self.a_,
+                self._choices._replace(words="original")._asdict(),
                 self.moments_,
                 self.map_,
             ),
@@ -335,12 +353,25 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
                 (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
             )
             encoder._reset()
-            encoder.a_ = saved.a
-            encoder.word_weights_ = encoder._weights(encoder.probabilities_)
         except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise encoder_file.invalid_file(path, error) from error
         encoder.moments_, encoder.map_ = saved.moments, saved.map
         return encoder
+
+
+def split_unknown(tokens: Iterable[str], known: Container[str]) -> list[str]:
+    """Return the tokens, with unknown ones split at hyphens and slashes."""
+    return [
+        part
+        for token in tokens
+        for part in ([token] if token in known else _SEPARATORS.split(token))
+        if part or not token
+    ]
+
+
+def is_spelt(word: str) -> bool:
+    """Return whether an unknown word gets a vector from its spelling: not *of*, *'s* or *n't*."""
+    return not word.isascii() or sum(map(str.isalnum, word)) >= _SHORTEST_SPELT
 
 
 def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:

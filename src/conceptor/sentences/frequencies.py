@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Frequencies", "sif_weights", "usif_a", "usif_weights"]
 
+_USIF_LENGTH = 11
+
 
 class Frequencies:
     """Shares of running text, for words with and without a vector.
@@ -35,6 +37,8 @@ class Frequencies:
         `zipf`, `uniform` or `counts`.
     of_words, of_all : ndarray
         The shares of `words`, and of all words in the source.
+    usage : ndarray
+        The shares of `words`, 0 for those without a count.
     counts : dict
         The counts in the source, including words without a vector; empty for ranks.
     """
@@ -66,6 +70,8 @@ class Frequencies:
         self._total, self._rarest = float(every.sum()), float(every.min())
         self.of_all: Float64 = every / self._total
         self.of_words = self.of(words) if self.counts else self.of_all
+        counted = np.array([not self.counts or word in self.counts for word in words])
+        self.usage: Float64 = np.where(counted, self.of_words, 0.0)
 
     def of(self, words: Iterable[str]) -> Float64:
         """Return the shares of any words; a word without a count gets that of the rarest one."""
@@ -83,14 +89,15 @@ def usif_weights(probabilities: Float64, a: float) -> Float64:
     return a / (a / 2 + probabilities)
 
 
-def usif_a(probabilities: Float64, words_in_a_sentence: float) -> float:
+def usif_a(probabilities: Float64) -> float:
     """Return the constant a of uSIF's ``a / (a/2 + p)``, derived as in Ethayarajh (2018).
 
     With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
-    walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``.
+    walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``. As in
+    the author's code, n is 11, the mean length of the sentences of STS.
     """
     count = len(probabilities)
-    threshold = -np.expm1(words_in_a_sentence * np.log1p(-1 / count)) if count > 1 else 1.0
+    threshold = -np.expm1(_USIF_LENGTH * np.log1p(-1 / count)) if count > 1 else 1.0
     # At least one word on either side of the threshold, so that a is neither ∞ nor 0.
     above = min(max(int((probabilities > threshold).sum()), 1), max(count - 1, 1))
     alpha = above / (count if count > 1 else 2)

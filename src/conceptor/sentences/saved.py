@@ -19,20 +19,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_FORMAT = "conceptor.SentenceEncoder/2"
+_FORMAT = "conceptor.SentenceEncoder/3"
 
 
 class SavedEncoder(NamedTuple):
     """A fitted encoder: its words, their frequencies, its parameters, and what it learned.
 
-    `frequencies` are counts, or `uniform` or `zipf`; `a` is the constant of the word weights.
+    `frequencies` are counts, or `uniform` or `zipf`.
     """
 
     words: Sequence[str]
     vectors: NDArray[Any]
     frequencies: Mapping[str, float] | str
     parameters: dict[str, Any]
-    a: float
     moments: Moments
     map: AffineMap
 
@@ -58,7 +57,7 @@ def write(path: str | os.PathLike[str], saved: SavedEncoder) -> None:
         "matrix": np.ascontiguousarray(saved.map.matrix),
         "mean": moments.mean,
         "scatter": np.ascontiguousarray(moments.scatter),
-        "totals": np.array([moments.weight, moments.count, moments.squared_weight, saved.a]),
+        "totals": np.array([moments.weight, moments.count, moments.squared_weight]),
     }
     with replace_atomically(path) as beside:
         beside.write_bytes(save(parts, metadata=metadata))
@@ -99,12 +98,12 @@ def invalid_file(path: str | os.PathLike[str], why: Exception) -> InvalidInputEr
 def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SavedEncoder:
     vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
     mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
-    weight, count, squared_weight, a = totals.tolist()
+    weight, count, squared_weight = totals.tolist()
     n = vectors.shape[1]
     if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
         raise InvalidInputError(f"its parts do not match vectors of length {n}")
     finite = all(np.isfinite(each).all() for each in (mean, scatter, counts, totals))
-    if not finite or min(weight, count) < 0 or a <= 0:
+    if not finite or min(weight, count) < 0:
         raise InvalidInputError("contains a negative or non-finite value")
     parameters = json.loads(metadata["parameters"])
     if any(value is None for value in parameters.values()):
@@ -120,7 +119,6 @@ def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str])
         vectors,
         frequencies,
         parameters,
-        a,
         Moments(weight, mean, scatter, int(count), squared_weight),
         AffineMap(matrix, provenance=json.loads(metadata["provenance"])),
     )
