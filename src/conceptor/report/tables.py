@@ -79,8 +79,10 @@ def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[
 
 def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
     """Return the table of sentence encoders; column names say what each was fitted on."""
-    title = "Sentence vectors on STS and SICK (Pearson × 100)"
-    return [replace(each, title=title) for each in comparison_tables(comparison, by_task=by_task)]
+    return [
+        replace(each, title=f"Sentence encoders: {each.title}")
+        for each in comparison_tables(comparison, by_task=by_task)
+    ]
 
 
 def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:

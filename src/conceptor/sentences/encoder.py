@@ -1,8 +1,9 @@
 """Sentence vectors from word vectors: weighted averages, minus what all sentences share.
 
-Four choices: whether word vectors are post-processed first (`cn`), the weight of each word (`average`, `sif`, `usif`), how out-of-vocabulary words are handled, and the map applied
-to the averages: removal of their first directions or of parts of the first five, or a sentence
-conceptor negation.
+Four choices: whether word vectors are post-processed first (`cn`), the weight of each word
+(`average`, `sif`, `usif`), how out-of-vocabulary words are handled, and the map applied to the
+averages: removal of their first directions or of parts of the first five, or a sentence conceptor
+negation.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.gates import drop_leading, drop_shares, negated_conceptor
+from conceptor.algebra.methods import default_recipe
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
