@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ _ARGUMENT = re.compile(
     r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
-
-# How `printable` writes characters below 256; JSON has another way.
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 __all__ = [
     "check_json_output",
@@ -90,7 +87,7 @@ def to_json(found: object) -> str:
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
-    return _ESCAPE.sub(r"\\u00\1", printable(text)) + "\n"
+    return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
 
 
 def write_output(text: str, output: Path | None) -> None:
