@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 
 
 def main() -> None:
     """Import and run it; a Ctrl-C meanwhile ends it quietly."""
     _open_closed_streams()
     # An exception in the midst of an import may end up anywhere; there is nothing to tidy up yet.
-    interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    here = threading.current_thread() is threading.main_thread()
+    interrupts = here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         if interrupts:
             signal.signal(signal.SIGINT, lambda *_: os._exit(130))

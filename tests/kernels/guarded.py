@@ -116,7 +116,7 @@ def main(seed: int, inputs: int) -> None:
                 continue
         # So many words that the tables of words and of pairs have to grow.
         text = " ".join(
-            rng.choice(["the", "cat's", "é", f"w{i}", "-", "\n"]) for i in range(60_000)
+            rng.choice(["cat's", "é", f"w{i}", f"{i}", "-", "\n"]) for i in range(60_000)
         )
         cooccurrence([text, text.upper()], window=8, min_count=1, unit="document")
     print(*sorted(_calls))

@@ -14,6 +14,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fuzz_vectors.py"
 def fuzz():
     if not SCRIPT.exists():
         pytest.skip("the fuzzer is not part of the source distribution")
+    pytest.importorskip("resource")
+    pytest.importorskip("pyarrow")
     spec = importlib.util.spec_from_file_location("fuzz_vectors", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

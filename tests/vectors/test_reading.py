@@ -505,6 +505,14 @@ def test_shapes_of_thousands_of_digits_are_refused_without_a_remark(tmp_path):
         assert len(str(caught.value)) < 600
 
 
+def test_arrays_that_python_2_saved_are_read_without_a_remark(tmp_path):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1L, 2L), }\n"
+    raw = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    (tmp_path / "x.npy").write_bytes(raw + np.array([1, 2], "<f4").tobytes())
+    (tmp_path / "x.words.txt").write_text("a\n")
+    assert open_vectors(tmp_path / "x.npy").read()[1].tolist() == [[1, 2]]
+
+
 @posix_only("makes symbolic links")
 def test_loops_of_links_are_refused(tmp_path):
     (tmp_path / "x.txt").symlink_to(tmp_path / "y.txt")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 # What moves a cursor, changes colours or reverses text, but for tabs and line ends.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
     """Escape control characters: names and words from files must not command a terminal."""
-    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class ConceptorError(Exception):

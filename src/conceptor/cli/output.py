@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ _ARGUMENT = re.compile(
     r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
-
-# How `printable` writes characters below 256; JSON has another way.
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def check_outputs(
@@ -82,7 +79,7 @@ def write_json(found: object, output: Path | None = None) -> None:
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
-    write_output(_ESCAPE.sub(r"\\u00\1", printable(text)) + "\n", output)
+    write_output(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", output)
 
 
 def write_output(text: str, output: Path | None) -> None:

@@ -64,9 +64,9 @@ class ByteReader:
         self.position = 0
         self._cleanup = ExitStack()
         self._raw = self._cleanup.enter_context(path.open("rb", buffering=0))
-        self._size = os.fstat(self._raw.fileno()).st_size
-        self._compression = detect_compression(path)
         try:
+            self._size = os.fstat(self._raw.fileno()).st_size
+            self._compression = detect_compression(path)
             with self._report_damage():
                 raw = cast("BinaryIO", self._raw)
                 self._stream = _open_decompressor(self._cleanup, raw, self._compression)

@@ -1,0 +1,111 @@
+"""Whatever fails once, the target is absent or whole, nothing else stays, and one line says why."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from conceptor.vectors import open_vectors, write_vectors
+from tests.faults import KINDS, faults_in
+from tests.kills import run as run_kills
+from tests.platforms import posix_only
+from tests.processes import call
+
+WORDS = [f"w{i}" for i in range(300)]
+VECTORS = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+OLD = (WORDS[:9], VECTORS[:9])
+NAMES = ["o.bin", "o.txt", "o.txt.gz", "o.txt.zip", "o.npy", "o.safetensors"]
+# Of a kind with more calls than this, only so many fail in the quick tests, evenly spread.
+FEW = 6
+
+
+def read(path):
+    words, vectors = open_vectors(path).read()
+    return words, vectors.tobytes()
+
+
+@pytest.fixture
+def source(tmp_path):
+    write_vectors(tmp_path / "in.txt", [(WORDS, VECTORS)])
+    return tmp_path / "in.txt"
+
+
+@pytest.mark.parametrize("name", ["o.bin", "o.npy", "o.safetensors"])
+def test_much_fails_once(name, source, tmp_path):
+    fail_once(name, source, tmp_path, older=True, most=FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("older", [False, True], ids=["new", "replaced"])
+def test_everything_fails_once(name, older, source, tmp_path):
+    fail_once(name, source, tmp_path, older=older, most=10**6)
+
+
+def fail_once(name, source, tmp_path, *, older, most):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder / name
+    arguments = ("postprocess", source, target, "--aperture", "2", "--force")
+
+    def begin():
+        for file in folder.iterdir():
+            file.unlink()
+        if older:
+            write_vectors(target, [OLD], count=9)
+        return set(os.listdir(folder))
+
+    begin()
+    with faults_in(tmp_path) as faults:
+        assert call(*arguments).returncode == 0
+    new, files = read(target), set(os.listdir(folder))
+    assert all(faults.counts[kind] for kind in KINDS), faults.counts
+    outcomes = {"old": 0, "new": 0, "refused": 0}
+    for kind, errors in KINDS.items():
+        total = faults.counts[kind]
+        numbers = np.linspace(1, total, min(total, most)).round().astype(int)
+        for number in numbers.tolist():
+            for error in errors:
+                before = begin()
+                old = read(target) if older else None
+                with faults_in(tmp_path) as injected:
+                    injected.fail_at(kind, number, error)
+                    done = call(*arguments)
+                where = f"{kind} {number} of {total}: {done.stderr}"
+                assert done.returncode in (0, 1, 2, 130), where
+                assert "Traceback" not in done.stderr, where
+                if done.returncode in (1, 2):
+                    assert done.stderr.count("\n") == 1, where
+                    assert done.stderr.startswith("conceptor: "), where
+                left = set(os.listdir(folder))
+                assert left <= before | files, where
+                outcomes[check(target, old, new, where)] += 1
+                if done.returncode == 0:
+                    assert read(target) == new, where
+    assert outcomes["old"] > 10
+    # An array without its words, or with other words, is possible between the two renames.
+    assert outcomes["refused"] == 0 or name == "o.npy"
+
+
+def check(target, old, new, where):
+    """Return whether the old file or the new one is there; raise for anything else."""
+    if not target.exists():
+        assert old is None, where
+        return "old"
+    try:
+        found = read(target)
+    except ValueError as error:
+        assert "not the words that" in str(error) or "its words are missing" in str(error), where  # noqa: PT017
+        return "refused"
+    assert found in (old, new), where
+    return "new" if found == new else "old"
+
+
+@posix_only("sends signals")
+@pytest.mark.slow
+def test_kills_while_writing_leave_the_old_file_or_the_new_one(tmp_path):
+    outcomes = run_kills(25, tmp_path)
+    assert outcomes["while writing"] >= 8, "most of them should come while it is written"
+    assert outcomes["old"] + outcomes["new"] + outcomes["refused"] == 25
