@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib import pyplot
 
 from conceptor import AllButTheTop, ConceptorNegation
@@ -20,11 +19,10 @@ def main(target: str) -> None:
     """Fit three post-processors and draw what each keeps of which direction."""
     _, X = demo_vectors()
     common = X[:50_000]
-    usage = 1 / (np.arange(len(X)) + 2.7)
     estimators = {
         "ABTT, d = 2": AllButTheTop(2).fit(common),
-        "CN, α = 2": ConceptorNegation(2.0).fit(common),
-        "CN, α = 2, weighted by usage": ConceptorNegation(2.0).fit(X, sample_weight=usage),
+        "CN, as in the paper": ConceptorNegation(2.0, power=1, unit=False).fit(common),
+        "CN, the default here": ConceptorNegation(weights="zipf").fit(X),
     }
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
     plot_spectrum(estimators, left).set_title("what the vectors share", loc="left", fontsize=10)
