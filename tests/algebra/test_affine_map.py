@@ -76,6 +76,12 @@ def test_lengths_beyond_the_range_of_squares(scale) -> None:
     assert np.allclose(found, [[0.6, 0.8], [0.0, 0.0]])
 
 
+def test_lengths_beyond_single_precision() -> None:
+    rows = np.array([[3e38, 3e38], [1e-45, 0.0], [3.0, 4.0]], dtype=np.float32)
+    found = AffineMap(np.eye(2), unit=True)(rows)
+    assert np.allclose(found, [[0.5**0.5, 0.5**0.5], [1.0, 0.0], [0.6, 0.8]])
+
+
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [(np.diag([1.0, 0.0, 2.0]), "drops 1 of 3"), (np.ones((3, 2)), "from 3 to 2")],

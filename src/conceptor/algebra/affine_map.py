@@ -94,7 +94,7 @@ class AffineMap:
     @cached_property
     def _is_identity(self) -> bool:
         shift = self.offset.any() or self.bias.any()
-        return not shift and np.array_equal(self.matrix, np.eye(self.n_in))
+        return not (shift or self.unit) and np.array_equal(self.matrix, np.eye(self.n_in))
 
     @property
     def n_in(self) -> int:
@@ -145,7 +145,7 @@ class AffineMap:
         for part in parts:
             block = scratch[: part.stop - part.start]
             if self.unit:
-                lengths = row_lengths(vectors[part]).astype(dtype)
+                lengths = row_lengths(vectors[part])
                 np.divide(vectors[part], lengths[:, np.newaxis], out=block, casting="same_kind")
                 block -= offset
             else:

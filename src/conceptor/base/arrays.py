@@ -23,8 +23,8 @@ _BLOCK_BYTES = 8 << 20
 _SQUARES = 4
 # With fewer rows, the n x n work after each block would cost more than the block's own product.
 _BLOCK_ROWS = 1024
-# Squares of lengths between this and its inverse have lost nothing.
-_SMALL_SQUARE = 1e-280
+# By the bytes of a number: squares of lengths between this and its inverse have lost nothing.
+_SMALL_SQUARES = {4: 1e-25, 8: 1e-280}
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
@@ -73,21 +73,24 @@ def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
-def row_lengths(X: Array) -> Float64:
+def row_lengths(X: Array) -> Array:
     """Return the length of each row, and 1 for a row of zeros, so that rows can be divided by it.
 
-    Rows whose squares leave the range of floating point are scaled first.
+    In the type that vectors are processed in; rows whose squares leave its range are scaled first.
     """
+    rows = X.astype(result_dtype(X.dtype), copy=False)
+    small = _SMALL_SQUARES[rows.dtype.itemsize]
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-        lengths: Float64 = np.sqrt(squares)
-        extreme = ~((squares > _SMALL_SQUARE) & (squares < 1 / _SMALL_SQUARE))
+        squares = np.einsum("ij,ij->i", rows, rows)
+        lengths: Array = np.sqrt(squares)
+        extreme = ~((squares > small) & (squares < 1 / small))
         if extreme.any():
-            rows = X[extreme].astype(np.float64)
-            largest = np.abs(rows).max(axis=1)
+            some = rows[extreme].astype(np.float64)
+            largest = np.abs(some).max(axis=1)
             scale = np.where(largest > 0, largest, 1.0)
-            rows /= scale[:, np.newaxis]
-            lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            some /= scale[:, np.newaxis]
+            lengths = lengths.astype(np.float64)  # a length may be beyond single precision
+            lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", some, some))
             lengths[lengths == 0] = 1.0
     return lengths
 
