@@ -5,12 +5,13 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
+from importlib import resources
 
 import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, InvalidInputError
-from conceptor.inspection import inspect, isoscore, partition_ratio
+from conceptor.inspection import expected_gains, inspect, isoscore, partition_ratio
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors import table as rows
 from conceptor.weights import rank_weights
@@ -280,3 +281,14 @@ def test_what_is_not_a_number_is_null_in_json():
     found = inspect((["one"], np.ones((1, 4))))
     assert np.isnan(found.before.isoscore)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["before"]["isoscore"] is None
+
+
+def test_expected_gains_are_those_of_the_sets_most_alike():
+    text = resources.files("conceptor").joinpath("measured_gains.json").read_text(encoding="utf-8")
+    measured = json.loads(text)
+    assert len(measured) >= 3
+    for each in measured:
+        spans = expected_gains(each["participation"])
+        assert spans.keys() == each["gains"].keys()
+        assert all(low <= each["gains"][family] <= high for family, (low, high) in spans.items())
+    assert expected_gains(0.0) == {}
