@@ -38,8 +38,9 @@ def test_much_fails_once(name, source, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("older", [False, True], ids=["new", "replaced"])
+@pytest.mark.parametrize(
+    ("name", "older"), [*((name, True) for name in NAMES), ("o.bin", False), ("o.npy", False)]
+)
 def test_everything_fails_once(name, older, source, tmp_path):
     fail_once(name, source, tmp_path, older=older, most=10**6)
 
@@ -106,6 +107,6 @@ def check(target, old, new, where):
 @posix_only("sends signals")
 @pytest.mark.slow
 def test_kills_while_writing_leave_the_old_file_or_the_new_one(tmp_path):
-    outcomes = run_kills(25, tmp_path)
-    assert outcomes["while writing"] >= 8, "most of them should come while it is written"
-    assert outcomes["old"] + outcomes["new"] + outcomes["refused"] == 25
+    outcomes = run_kills(10, tmp_path)
+    assert outcomes["while writing"] >= 2, "a good part must come while it is written"
+    assert outcomes["old"] + outcomes["new"] + outcomes["refused"] == 10

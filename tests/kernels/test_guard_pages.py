@@ -19,7 +19,7 @@ LOOPS = {
 
 @linux_only("protects pages of memory")
 def test_no_loop_leaves_its_arrays():
-    done = execute([sys.executable, "-m", "tests.kernels.guarded", 1, 150], cwd=ROOT)
+    done = execute([sys.executable, "-m", "tests.kernels.guarded", 1, 80], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == LOOPS, "every loop was called"
 
