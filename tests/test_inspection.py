@@ -82,7 +82,7 @@ def test_measures_before_and_after_are_their_definitions(many):
         assert side.eigenvalues == pytest.approx(shares[:5])
         expected = [abs(np.corrcoef(Y @ directions[:, -1 - i], logs)[0, 1]) for i in range(5)]
         assert [abs(r) for r in side.frequency] == pytest.approx(expected)
-        values = running_text(unit(Y) if side is found.before else Y)
+        values = running_text(Y)
         assert side.participation == pytest.approx(values.sum() ** 2 / (values @ values) / 7)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, reduce
-from operator import matmul
+from operator import add, matmul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.methods import Recipe, Solution, Words, parse_methods
+from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
@@ -59,6 +61,12 @@ __all__ = [
     "gather",
     "solve",
 ]
+
+
+# Above this participation ratio running text shares little that could be taken out.
+EVEN_ENOUGH = 0.5
+# So many vectors at the start of a file tell: most of running text, where it is sorted.
+_ENOUGH_TO_DOUBT = 20_000
 
 
 def first_words(vectors: object) -> list[str]:
@@ -132,6 +140,42 @@ def solve(recipe: Recipe, moments: Moments) -> Solution:
     """
     with one_blas_thread():
         return recipe.solve(moments)
+
+
+def find_doubt(solution: Solution, participation: float) -> str:
+    """Return why a negation by usage should make nothing better; an empty string if it may.
+
+    `participation` is that of running text as it is, before any vector is brought to length 1:
+    where frequent words are short already, as in models made for averages, little is shared.
+    """
+    if solution.aperture is None or solution.recipe.words is not Words.USAGE:
+        return ""
+    if not solution.spectrum.values.any():
+        return "all vectors are zero"
+    if solution.spectrum.rank == 1:
+        return "all vectors are multiples of a single vector"
+    if participation < EVEN_ENOUGH or solution.moments.count <= solution.moments.dimension:
+        return ""
+    return (
+        "running text already spreads evenly over the directions (participation "
+        f"{participation:.2f}, where {EVEN_ENOUGH} is even enough)"
+    )
+
+
+def participation_of_first(vectors: object, weights: Weights) -> float:
+    """Return the participation ratio of running text, as far as the first vectors tell."""
+    raw, seen = replace(weights, unit=False), 0
+    found: list[Moments] = []
+    for before, words, rows in number_chunks(read_chunks(vectors)):
+        moments = raw.moments(list(words), rows, before)
+        if moments is not None:
+            found.append(moments)
+        seen += len(words)
+        if seen >= _ENOUGH_TO_DOUBT:
+            break
+    if not found:
+        return 0.0
+    return isotropy(Spectrum.from_matrix(reduce(add, found).second_moment).values)
 
 
 @dataclass(frozen=True, eq=False)

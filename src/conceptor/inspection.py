@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, gather
+from conceptor.fitting import FitOptions, find_doubt, gather
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
 from conceptor.weights import Weights
 
@@ -158,15 +158,15 @@ def inspect(
     opened = as_vectors(vectors)
     recipe = default_recipe()
     usage = FitOptions(weights).weights_for(Words.USAGE, opened, unit=recipe.unit)
-    every, mapped = Weights(), Weights(unit=recipe.unit)
-    gathered = gather(read_chunks(opened, progress), [every, mapped, usage])
+    every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
+    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain])
     types = gathered.moments[every]
     # An eigendecomposition of this size is not faster on several processors.
     with one_blas_thread():
         solution = recipe.solve(gathered.moments[usage])
         values, gate = solution.spectrum.values, solution.gate
         views = (
-            _View(types, np.eye(types.dimension), values),
+            _View(types, np.eye(types.dimension), _spectrum(gathered.moments[plain])),
             _View(gathered.moments[mapped], solution.map.matrix, gate**2 * values),
         )
     for before, words, rows in number_chunks(read_chunks(opened)):
@@ -189,6 +189,10 @@ def inspect(
         spectrum=values,
         gate=gate,
     )
+
+
+def _spectrum(moments: Moments) -> Float64:
+    return Spectrum.from_matrix(moments.second_moment).values
 
 
 class _View:
@@ -275,8 +279,8 @@ def _advice(before: Side, solution: Solution, usage: Weights) -> str:
             f"Too few vectors to judge: {n} dimensions need more than {n} vectors, and there are "
             f"{count}."
         )
-    if solution.doubt:
-        return f"This will not help: {solution.doubt}."
+    if doubt := find_doubt(solution, before.participation):
+        return f"This will not help: {doubt}."
     if usage.caution and usage.kind != "counts":
         return (
             f"Find word frequencies first: {usage.caution}. They are needed to tell whether "

@@ -6,11 +6,18 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
+from conceptor.algebra.methods import LexiconRecipe, Recipe, Words, parse_method
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
-from conceptor.fitting import FitOptions, fit_methods, gather, solve
+from conceptor.fitting import (
+    FitOptions,
+    find_doubt,
+    fit_methods,
+    gather,
+    participation_of_first,
+    solve,
+)
 from conceptor.vectors.chunks import KeptChunks, read_chunks
 from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.files import open_vectors
@@ -87,9 +94,10 @@ def postprocess(
     found = fit_methods(kept, {name: chain}, options, progress=progress)
     fitted = found.methods[name]
     doubts = []
-    if fitted.solution is not None and fitted.solution.doubt:
-        reason = fitted.solution.doubt
-        doubts = [f"{opened.path}: {name} should not help: {reason}; compare measures it"]
+    if fitted.solution is not None and fitted.solution.recipe.words is Words.USAGE:
+        even = participation_of_first(kept, found.weights[name])
+        if reason := find_doubt(fitted.solution, even):
+            doubts = [f"{opened.path}: {name} should not help: {reason}; compare measures it"]
     if caution is not None:
         for doubt in doubts:
             caution(doubt)

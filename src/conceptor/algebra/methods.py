@@ -23,7 +23,7 @@ import numpy as np
 from conceptor import __version__
 from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import isotropy, scale_free_aperture
+from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
@@ -49,8 +49,6 @@ __all__ = [
 
 # The vectors as they came.
 ORIGINAL = "original"
-# Above this participation ratio of R, vectors share little that could be taken out.
-_EVEN_ENOUGH = 0.5
 
 
 class Words(StrEnum):
@@ -351,23 +349,6 @@ class Solution:
         if self.aperture is None:
             raise InvalidInputError(f"{self.recipe.name} negates no conceptor")
         return Conceptor.from_spectrum(self.spectrum, self.aperture)
-
-    @property
-    def doubt(self) -> str:
-        """Why a negation should make nothing better; an empty string if it may."""
-        even = isotropy(self.spectrum.values)
-        if self.aperture is None or self.recipe.words is not Words.USAGE:
-            return ""
-        if not even:
-            return "all vectors are zero"
-        if self.spectrum.rank == 1:
-            return "all vectors are multiples of a single vector"
-        if even < _EVEN_ENOUGH or self.moments.count <= self.moments.dimension:
-            return ""
-        return (
-            "the vectors already spread evenly over their directions (participation "
-            f"{even:.2f}, where {_EVEN_ENOUGH} is even enough)"
-        )
 
     @property
     def variance_removed(self) -> float | None:

@@ -2,8 +2,8 @@
 
     from conceptor.distributed import moments, transform
 
-    m = moments("shards/*.parquet", column="embedding")
-    cn = ConceptorNegation(aperture=2.0).fit_moments(m)
+    m = moments("shards/*.parquet", column="embedding", unit=True)
+    cn = ConceptorNegation().fit_moments(m)
     transform(cn.map_, "shards/*.parquet", "better/", column="embedding")
 
 Tasks run on the current `distributed.Client`, or on threads of this process if there is none.

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from conceptor.distributed.cluster import Reporter
 
 
-def sum_array(array: DaskArray, weights: object, progress: Progress) -> PartialSum:
+def sum_array(
+    array: DaskArray, weights: object, progress: Progress, *, unit: bool = False
+) -> PartialSum:
     """Add up the moments of a Dask array's blocks."""
     if array.ndim != 2:
         raise InvalidInputError(
@@ -45,7 +47,7 @@ def sum_array(array: DaskArray, weights: object, progress: Progress) -> PartialS
         raise InvalidInputError(
             f"weights {weights!r} do not apply to a Dask array; use 'uniform', 'zipf' or an array"
         )
-    weighting = RowWeights.parse(weights if isinstance(weights, str) else "uniform")
+    weighting = RowWeights.parse(weights if isinstance(weights, str) else "uniform", unit=unit)
     blocks = array.to_delayed().ravel()
     each: Sequence[Any] = [None] * len(blocks)
     if not isinstance(weights, str):

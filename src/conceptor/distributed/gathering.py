@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,13 +35,14 @@ class RowWeights:
     column: str | None = None
 
     @classmethod
-    def parse(cls, weights: object, vocabulary: object = None) -> RowWeights:
+    def parse(cls, weights: object, vocabulary: object = None, *, unit: bool = False) -> RowWeights:
         """Parse the `weights` and `vocabulary` arguments."""
-        if isinstance(weights, Weights):
-            return cls(weights)
+        column = None
         if isinstance(weights, str) and weights.startswith(COLUMN):
-            return cls(parse_weights("uniform", vocabulary), weights.removeprefix(COLUMN))
-        return cls(parse_weights(weights, vocabulary))  # type: ignore[arg-type]
+            weights, column = "uniform", weights.removeprefix(COLUMN)
+        if not isinstance(weights, Weights):
+            weights = parse_weights(weights, vocabulary)  # type: ignore[arg-type]
+        return cls(replace(weights, unit=True) if unit else weights, column)
 
     @property
     def by_rank(self) -> bool:

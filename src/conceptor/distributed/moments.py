@@ -41,6 +41,7 @@ def moments(
     vocabulary: object = None,
     column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    unit: bool = False,
     progress: Progress = silent,
 ) -> Moments:
     """Compute moments on a cluster; equal to `Moments.from_vectors` up to rounding.
@@ -65,13 +66,15 @@ def moments(
         one column per dimension.
     storage_options
         Passed to fsspec.
+    unit
+        Bring every vector to length 1 first, as `cn` does.
     progress
         Called as the work proceeds.
     """
     if isinstance(source, DaskArray):
-        return require_moments(sum_array(source, weights, progress))
+        return require_moments(sum_array(source, weights, progress, unit=unit))
     shards = find_shards(source, column, storage_options)
-    weighting = RowWeights.parse(weights, vocabulary)
+    weighting = RowWeights.parse(weights, vocabulary, unit=unit)
     layouts = survey(shards, count=weighting.by_rank)
     return require_moments(gather(shards, layouts, weighting, progress))
 
