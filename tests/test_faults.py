@@ -14,7 +14,8 @@ from tests.platforms import posix_only
 from tests.processes import call
 
 WORDS = [f"w{i}" for i in range(300)]
-VECTORS = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+# They share a direction, so that there is no doubt about it and one line is one failure.
+VECTORS = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32) + 3
 OLD = (WORDS[:9], VECTORS[:9])
 NAMES = ["o.bin", "o.txt", "o.txt.gz", "o.txt.zip", "o.npy", "o.safetensors"]
 # Of a kind with more calls than this, only so many fail in the quick tests, evenly spread.

@@ -151,7 +151,7 @@ def test_an_interrupt_while_modules_load_is_silent(source, tmp_path):
 @pytest.mark.slow
 def test_an_interrupt_at_any_time_is_silent(tmp_path):
     rows = 60_000
-    vectors = np.random.default_rng(0).standard_normal((rows, 50), dtype=np.float32)
+    vectors = np.random.default_rng(0).standard_normal((rows, 50), dtype=np.float32) + 1
     write_vectors(tmp_path / "in.txt", [([f"w{i}" for i in range(rows)], vectors)])
     # Before this package's code runs, an interrupt is Python's to report.
     program = "from conceptor.__main__ import main; print('ready', flush=True); main()"
