@@ -182,11 +182,12 @@ def compare(
         out.write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
-        notes = [*comparison.notes, *comparison.summary]
+        notes, closing = list(comparison.notes), list(comparison.summary)
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
-        out.show_tables(tables, [title, *notes], as_markdown, output)
+            closing += by_sentence.summary
+        out.show_tables(tables, [title, *notes], as_markdown, output, "\n".join(closing))
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -148,7 +148,7 @@ class SeenWords:
     """
 
     def __init__(self) -> None:
-        self._key = np.frombuffer(secrets.token_bytes(16), dtype=np.uint64)
+        self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
         self._make_table(1 << 12)
 
     def _make_table(self, size: int) -> None:
