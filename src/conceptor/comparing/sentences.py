@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from heapq import nlargest
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from conceptor.base.threads import one_blas_thread
 from conceptor.comparing.words import Comparison
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
+from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.sentences.encoder import SIF_A, SentenceEncoder, is_spelt, split_unknown
 from conceptor.sentences.spelling import REFERENCES, Spelling
@@ -43,7 +44,6 @@ __all__ = [
     "ENCODERS",
     "REGIMES",
     "EncoderRecipe",
-    "TextTask",
     "compare_sentences",
     "sentence_tasks",
     "usif_tokens",
@@ -54,26 +54,6 @@ OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}
 # model2vec's defaults: how many principal components are kept, and the a of a/(a + p).
 _MODEL2VEC_DIMENSIONS, _MODEL2VEC_A = 256, 1e-4
-
-
-@runtime_checkable
-class TextTask(Protocol):
-    """A benchmark that scores vectors of texts: STS, classification, retrieval."""
-
-    @property
-    def task(self) -> str:
-        """The family."""
-
-    @property
-    def dataset(self) -> str:
-        """The dataset's name."""
-
-    @property
-    def texts(self) -> Texts:
-        """The texts."""
-
-    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_], /) -> Outcome:
-        """Score vectors of `texts`; `known` says which had a known word."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Missing, Outcome
-from conceptor.evaluation.texts import Texts
+from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.texts import Texts, TextTask
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.table import WordVectors
 
 __all__ = ["FILES", "TextClassification", "read_classification"]
 
@@ -42,7 +41,7 @@ _STRENGTHS = (0.01, 0.1, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class TextClassification:
+class TextClassification(TextTask):
     """Accuracy of logistic regression on the standardised averages of word vectors.
 
     `part` says which file each text is from. Texts of one file are tested in ten folds, and C is
@@ -61,15 +60,6 @@ class TextClassification:
     def texts(self) -> Texts:
         """The texts, split into tokens."""
         return Texts(self.sentences)
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every token of the texts."""
-        return self.texts.words
-
-    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Score the vectors; a text without a known word is a row of zeros."""
-        return self.score_texts(*self.texts.averages(vectors))
 
     def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Missing, Outcome
-from conceptor.evaluation.texts import Texts
+from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.texts import Texts, TextTask
 
 if TYPE_CHECKING:
     import os
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.table import WordVectors
 
 __all__ = ["FILES", "Collection", "Retrieval", "average_precision", "ndcg", "read_retrieval"]
 
@@ -54,7 +53,7 @@ class Collection:
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieval:
+class Retrieval(TextTask):
     """nDCG@10 or mean average precision over the queries of a collection."""
 
     dataset: str
@@ -66,15 +65,6 @@ class Retrieval:
     def texts(self) -> Texts:
         """The documents, then the queries."""
         return self.collection.texts
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every token of documents and queries."""
-        return self.texts.words
-
-    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Score the vectors; a query or document without a known word is near nothing."""
-        return self.score_texts(*self.texts.averages(vectors))
 
     def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""

@@ -14,15 +14,14 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import PearsonCorrelation
-from conceptor.evaluation.task import Missing, Outcome
-from conceptor.evaluation.texts import Texts
+from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.texts import Texts, TextTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.table import WordVectors
 
 __all__ = [
     "BENCHMARK_FILES",
@@ -74,7 +73,7 @@ class SentencePair(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceSimilarity:
+class SentenceSimilarity(TextTask):
     """Pearson's r between human scores and cosines of averaged word vectors.
 
     A sentence is the plain average of the vectors of its known tokens; if a sentence has none,
@@ -96,15 +95,6 @@ class SentenceSimilarity:
     def texts(self) -> Texts:
         """Every sentence: all left ones, then all right ones."""
         return Texts([pair.left for pair in self.pairs] + [pair.right for pair in self.pairs])
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every token of the sentences."""
-        return self.texts.words
-
-    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Score the vectors; tokens are already lower case, so `missing` has no effect."""
-        return self.score_texts(*self.texts.averages(vectors))
 
     def score_texts(self, sentences: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""

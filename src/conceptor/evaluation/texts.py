@@ -1,7 +1,8 @@
-"""Texts as averages of word vectors."""
+"""Texts as averages of word vectors, and benchmarks about them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,17 @@ import numpy as np
 from scipy import sparse
 
 from conceptor.base.tokens import tokenize
+from conceptor.evaluation.task import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from conceptor.evaluation.task import Outcome
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Texts"]
+__all__ = ["TextTask", "Texts"]
 
 
 class Texts:
@@ -56,3 +59,28 @@ class Texts:
         lengths = np.asarray(counts.sum(axis=1)).ravel()
         sums = counts @ vectors.vectors[rows[known]].astype(np.float64)
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
+
+
+class TextTask(ABC):
+    """A benchmark that scores vectors of texts: STS, classification, retrieval."""
+
+    task: str
+    dataset: str
+
+    @property
+    @abstractmethod
+    def texts(self) -> Texts:
+        """The texts, split into tokens."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every token of the texts."""
+        return self.texts.words
+
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
+        """Score averages of words; tokens are in lower case, so `missing` has no effect."""
+        return self.score_texts(*self.texts.averages(vectors))
+
+    @abstractmethod
+    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_], /) -> Outcome:
+        """Score vectors of `texts`, however they were made; `known`: which had a known word."""
