@@ -30,11 +30,11 @@ from conceptor.vectors.chunks import (
     through,
     vectors_name,
 )
-from conceptor.weights import SAMPLE, choose_weights, common_content_words, sif_factors
+from conceptor.weights import RARE, SAMPLE, choose_weights, common_content_words, sif_factors
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator, Sequence, Set
+    from collections.abc import Collection, Sequence, Set
 
     from numpy.typing import NDArray
 
@@ -390,7 +390,7 @@ def fit_methods(
                 if last.swaps:
                     step = swapped(step, before)
             elif last.name == "sif":
-                step = RowFactors(sif_factors(shares()))
+                step = RowFactors(sif_factors(frequent_words()))
             else:
                 from conceptor.lexicon.files import Lexicon
 
@@ -412,18 +412,24 @@ def fit_methods(
         moments = gather(after(before).chunks(), [content]).moments[content]
         return Swapped(others, solve(others.recipe, moments), known)
 
-    def shares() -> Iterator[tuple[str, float]]:
-        """Yield the words that have one with their share of running text."""
+    def frequent_words() -> dict[str, float]:
+        """Return the share of running text of every word that is not too rare to matter."""
         usage = weights_for(Words.USAGE, unit=False)
-        found = [
-            (words if taken is None else [words[i] for i in taken], weights)
-            for before, words, _ in number_chunks(read_chunks(opened))
-            for taken, weights in [usage.shares(list(words), before)]
-            if weights is not None
-        ]
-        total = sum(float(weights.sum()) for _, weights in found)
-        for some, weights in found:
-            yield from zip(some, (weights / total).tolist(), strict=True)
+        found: dict[str, float] = {}
+        total = 0.0
+        for before, packed, _ in number_chunks(read_chunks(opened)):
+            words = list(packed)
+            taken, weights = usage.shares(words, before)
+            if weights is None:
+                raise InvalidInputError(
+                    f"sif needs to know how often words are used, and they count equally here "
+                    f"({usage.caution or usage.description})"
+                )
+            total += float(weights.sum())
+            # The share can only fall as the total grows, so what is rare by now stays so.
+            for i in np.flatnonzero(weights > RARE * total).tolist():
+                found.setdefault(words[i if taken is None else taken[i]], float(weights[i]))
+        return {word: weight / total for word, weight in found.items()}
 
     def after(before: tuple[Step, ...]) -> Vectors:
         return MappedVectors(opened, Fitted("", before).transforms) if before else opened

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
-_SIF_A = 1e-3
+# The a of SIF's weights a/(a + p), and the share below which they make no difference.
+SIF_A = 1e-3
+RARE = SIF_A / 1000
 # The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 # How many words of a sorted file count as common if the paper's list is not found.
@@ -68,13 +70,12 @@ def rank_weights(before: int, count: int) -> NDArray[np.float64]:
     return 1.0 / (before + np.arange(count, dtype=np.float64) + MANDELBROT_SHIFT)
 
 
-def sif_factors(shares: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return ``a / (a + p)`` of words by their share p of running text, a = 10⁻³.
+def sif_factors(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return ``a / (a + p)`` of words by their share p of running text (Arora, Liang & Ma 2017).
 
-    Of words so rare that it is above 0.999 nothing is kept. Arora, Liang & Ma (2017).
+    Words rarer than `RARE`, of which it is above 0.999, are left out.
     """
-    known = {word: share for word, share in shares if share > _SIF_A / 1000}
-    return {word: _SIF_A / (_SIF_A + share) for word, share in known.items()}
+    return {word: SIF_A / (SIF_A + share) for word, share in shares.items() if share > RARE}
 
 
 class Share(NamedTuple):

@@ -7,9 +7,10 @@ from sklearn.exceptions import NotFittedError
 from conceptor import InvalidInputError, Moments, Spectrum
 from conceptor.algebra.aperture import leading_aperture
 from conceptor.algebra.gates import negated_conceptor
-from conceptor.sentences.encoder import SIF_A, SentenceEncoder
+from conceptor.sentences.encoder import SentenceEncoder
 from conceptor.sentences.frequencies import sif_weights, usif_a
 from conceptor.sentences.spelling import Spelling
+from conceptor.weights import SIF_A
 from tests.sentences.toy import COUNTS, WORDS
 
 

@@ -24,10 +24,11 @@ from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions, gather, solve
-from conceptor.sentences.encoder import SIF_A, SentenceEncoder, is_spelt, split_unknown
+from conceptor.sentences.encoder import SentenceEncoder, is_spelt, split_unknown
 from conceptor.sentences.spelling import REFERENCES, Spelling
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.table import WordVectors
+from conceptor.weights import SIF_A
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set

@@ -31,6 +31,7 @@ from conceptor.sentences import saved as encoder_file
 from conceptor.sentences.frequencies import Frequencies, sif_weights, usif_a, usif_weights
 from conceptor.sentences.spelling import Spelling
 from conceptor.vectors.table import as_word_vectors
+from conceptor.weights import SIF_A
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.table import WordVectors
 
 _BATCH = 10_000
-SIF_A = 1e-3
 _KEPT_OF_THE_FIRST = 0.2
 # uSIF removes from each of this many directions its share of their total strength.
 _PIECES = 5
