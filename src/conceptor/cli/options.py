@@ -168,6 +168,25 @@ Tasks = Annotated[
         "next three what is at hand]"
     ),
 ]
+Pairs = Annotated[
+    list[Path] | None,
+    Option(
+        help="Your own word pairs, in any language: a file of 'word, word, score' lines, separated "
+        "by tabs (or by commas in .csv files); repeatable. Only these are run unless --tasks names "
+        "others."
+    ),
+]
+SentencePairs = Annotated[
+    list[Path] | None,
+    Option(
+        "--sentences-pairs",
+        help="Your own sentence pairs: 'sentence, sentence, score', as in --pairs.",
+    ),
+]
+Resamples = Annotated[
+    int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
+]
+Seed = Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")]
 Missing = Annotated[
     str,
     Option(
