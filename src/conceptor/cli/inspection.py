@@ -112,7 +112,11 @@ def neighbors(
     ],
     words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
     methods: Annotated[
-        str, Option(help="As in [b]compare[/b], comma-separated; a column for each.")
+        str,
+        Option(
+            autocompletion=opt.complete_method,
+            help="As in [b]compare[/b], comma-separated; a column for each.",
+        ),
     ] = "original,cn",
     number: Annotated[
         int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
