@@ -273,6 +273,7 @@ def reproduce(
     from conceptor.base.progress import on_terminal
     from conceptor.comparing.dialogue import FewWordsWarning
     from conceptor.comparing.paper import reproduce as run
+    from conceptor.comparing.paper_files import file_note
     from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
@@ -293,11 +294,17 @@ def reproduce(
         )
     if figure is not None:
         draw_gates(found, figure)
+    other_files = [
+        note
+        for name, source in sources.items()
+        if (note := file_note(name, source.count or 0, source.dimension, found.cells))
+    ]
     if as_json:
-        out.write_json(found.to_dict(), output)
+        out.write_json(found.to_dict() | {"other_files": other_files}, output)
     else:
         tables = reproduction_tables(found)
-        out.show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))
+        notes = [*found.notes, *other_files]
+        out.show_tables(tables, notes, as_markdown, output, after=gates_text(found))
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
