@@ -70,7 +70,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         try:
-            app()
+            app(prog_name="conceptor")  # also as python -m conceptor
         finally:
             _flush_output()
     except (ConceptorError, OSError, MemoryError) as error:
