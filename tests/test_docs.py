@@ -73,7 +73,10 @@ def test_most_blocks_are_run() -> None:
 def test_links_lead_somewhere(page) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     local = [link for link in links if not link.startswith(("http", "mailto"))]
-    assert [link for link in local if not (page.parent / link).exists()] == []
+    # Pages that are made while the site is built; the strict build checks links to them.
+    made = ("reference/", "notebooks/", "project/")
+    kept = [link for link in local if page == README or not link.startswith(made)]
+    assert [link for link in kept if not (page.parent / link).exists()] == []
 
 
 def test_the_two_commands_are_there() -> None:

@@ -239,7 +239,8 @@ def _choose_examples(rows: WordVectors, battery: Battery, number: int) -> list[s
     if len(pool) < number:
         pool = [word for word in rows.words if word.isalpha()]
     # The first few words of a pool are often function words; they make poor examples.
-    ends = np.geomspace(min(100, len(pool)), len(pool), number).tolist() if pool else []
+    start = min(100, len(pool) // 10 + 1)
+    ends = np.geomspace(start, len(pool), number).tolist() if pool else []
     return list(dict.fromkeys(pool[int(end) - 1] for end in ends))
 
 
