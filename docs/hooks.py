@@ -69,10 +69,10 @@ def command_line() -> str:
     from conceptor.cli.manual import describe_commands
 
     parts = [
-        "# Command line\n\nMade from the program itself; `conceptor man` prints the same as a manual "
-        "page, and `conceptor --install-completion` teaches your shell the commands, options, "
-        "methods and tasks.\n\nExit codes: 0 done, 1 the work failed, 2 the call or the input is "
-        "wrong. `--debug` before the command shows tracebacks.\n"
+        "# Command line\n\nMade from the program itself; `conceptor man` prints the same as a "
+        "manual page, and `conceptor --install-completion` teaches your shell the commands, "
+        "options, methods and tasks.\n\nExit codes: 0 done, 1 the work failed, 2 the "
+        "call or the input is wrong. `--debug` before the command shows tracebacks.\n"
     ]
     for command in describe_commands():
         parts.append(f"## {command.name}\n\n```\n{command.usage}\n```\n")
@@ -139,7 +139,8 @@ def schemas() -> str:
     parts = [
         "# JSON\n\nThe forms of what `--json` prints, as JSON Schema. Keys may be added in any "
         "version; a key is removed or changes its meaning only as the deprecation policy "
-        "([Contributing](../project/contributing.md)) says. Numbers that are not finite are `null`.\n"
+        "([Contributing](../project/contributing.md)) says. Numbers that are not finite are "
+        "`null`.\n"
     ]
     for path in sorted((DOCS / "schemas").glob("*.json")):
         text = path.read_text(encoding="utf-8")
