@@ -50,7 +50,16 @@ def battery():
     return Battery([WordSimilarity("pairs", pairs, rng.normal(size=400))])
 
 
-@pytest.mark.parametrize("method", [*METHODS, "cn+counterfit", "abtt:n_directions=1+cn"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *METHODS,
+        "cn+counterfit",
+        "abtt:n_directions=1+cn",
+        "cn:n_components=7+counterfit",
+        "hsr:n_components=7",
+    ],
+)
 def test_compare_measures_what_postprocess_writes(method, file, options, battery, tmp_path):
     if method == "sif" and file.stem == "alphabetical":  # says nothing of frequency: both refuse
         for call in (

@@ -62,7 +62,7 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     method
-        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe.
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe.
     options : FitOptions, optional
         What words weigh, which take part in the fit, and the lexicon; by default as the method
         asks (`conceptor.weights.choose_weights`).
@@ -107,7 +107,7 @@ def postprocess(
     )
     if save_map is not None:
         fitted.map.save(save_map)
-    report = finish_report(opened, started, words, goal)
+    report = finish_report(opened, started, words, goal, fitted.n_out)
     report.method = name
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
     if name in found.weights:

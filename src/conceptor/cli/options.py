@@ -81,6 +81,15 @@ Directions = Annotated[
         "\\[default: abtt dimension/100, at least 2; pvn 11]"
     ),
 ]
+Dimensions = Annotated[
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="Keep the N leading directions of what the method leaves: shorter vectors.  "
+        "\\[default: all; ppa half of them]",
+    ),
+]
 Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
 Ridge = Annotated[float | None, Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
