@@ -33,6 +33,8 @@ class DtypeChoice(StrEnum):
 
     float32 = "float32"
     float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
 
 
 In = Annotated[str, Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
@@ -136,7 +138,13 @@ Memory = Annotated[
 Format = Annotated[
     str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-Dtype = Annotated[DtypeChoice, Option(help="Number type of OUT.")]
+Dtype = Annotated[
+    DtypeChoice,
+    Option(
+        help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
+        "only. int8 and binary (one bit per number) have a scale for each row."
+    ),
+]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,
