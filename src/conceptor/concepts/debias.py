@@ -111,7 +111,7 @@ def debias(
     dtype: str = "float32",
     force: bool = False,
     progress: Progress = silent,
-) -> Report:
+) -> tuple[Solved, Report]:
     """Write a file's vectors to another as an expression over concepts leaves them.
 
     Parameters are those of `solve_expression` and of `conceptor.postprocess`.
@@ -141,7 +141,7 @@ def debias(
     report.method, report.quota = wanted.text, 1 - solved.conceptor.quota
     report.aperture = None if aperture == "auto" else float(aperture)
     report.remarks += [f"{opened.path}: {remark}" for remark in solved.remarks]
-    return report
+    return solved, report
 
 
 def _as_expression(

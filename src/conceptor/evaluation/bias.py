@@ -171,8 +171,8 @@ def load_association_tests(data: str | os.PathLike[str] | None = None) -> list[A
     entries = json.loads(registry.fetch(WEAT_FILE, data).read_text(encoding="utf-8"))
     for number, entry in enumerate(entries, start=1):
         lists = {key: _listed(part) for key, part in entry.items() if "words" in part}
-        # People are known by what is said of them, things by what they are.
-        what = "attribute" if "names" in entry["first_target"]["name"] else "target"
+        # Tests of the same targets are told apart by their number, as in the paper.
+        what = "attribute" if entry["first_target"]["name"] == "Male names" else "target"
         left, right = (entry[f"{which}_{what}"]["name"] for which in ("first", "second"))
         tests.append(
             AssociationTest(
