@@ -12,6 +12,7 @@ COMMANDS = {
     "compare": "evaluation",
     "neighbors": "inspection",
     "debias": "concepts",
+    "align": "concepts",
     "fit": "files",
     "apply": "files",
     "convert": "files",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
@@ -133,6 +134,87 @@ def debias(
         write_json(found)
 
 
+@app.command()
+def align(
+    source: Annotated[str, Argument(metavar="A", help="Vectors file of one language.")],
+    target: Annotated[str, Argument(metavar="B", help="Vectors file of the other language.")],
+    dictionary: Annotated[
+        Path,
+        Argument(metavar="DICTIONARY", help="File with a word of A and its translation per line."),
+    ],
+    out_dir: Annotated[
+        Path, Option("--out-dir", metavar="DIR", help="Directory for both files, aligned.")
+    ],
+    method: Annotated[
+        str, Option(metavar="NAME", help="Post-processing of both sides; [b]original[/b] for none.")
+    ] = "cn",
+    shared: Annotated[
+        float | None,
+        Option(
+            min=0.0,
+            metavar="STRENGTH",
+            help="Also keep only what both languages have in common, the AND of their conceptors; "
+            "the smaller, the less is kept. It rarely helps.",
+        ),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Another dictionary: how many of its words find a translation."
+        ),
+    ] = None,
+    among: Annotated[
+        int, Option(min=1, metavar="N", help="For --test, look among the first N words.")
+    ] = 200_000,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    as_json: opt.SummaryJson = False,
+) -> None:
+    """Bring the vectors of two languages into one space.
+
+    Each side is post-processed; then A is turned so that words come near their translations.
+
+    [bold]Example[/bold]
+
+      conceptor align en.vec fr.vec en-fr.tsv --out-dir aligned/ --test more-en-fr.tsv
+    """
+    from conceptor.base.progress import on_terminal
+    from conceptor.concepts.align import align_files, read_dictionary
+
+    questions = None if test is None else read_dictionary(test)
+    opened = [open_source(each, on_error) for each in (source, target)]
+    with on_terminal() as progress:
+        found, reports = align_files(
+            *opened,
+            dictionary,
+            out_dir,
+            method=method,
+            shared=shared,
+            force=force,
+            progress=progress,
+        )
+    warn([*found.remarks, *(remark for each in reports for remark in each.remarks)])
+    result: dict[str, Any] = {
+        "pairs": found.pairs,
+        "listed": found.listed,
+        "files": [str(out_dir / each.path.name) for each in opened],
+    }
+    if not as_json:
+        typer.echo(
+            f"{' and '.join(result['files'])}: {found.pairs:,} of {found.listed:,} pairs used",
+            err=True,
+        )
+    if questions is not None:
+        from conceptor.comparing.translations import measure_alignment
+
+        with on_terminal() as progress:
+            result["test"] = measure_alignment(*opened, found, questions, among, progress)
+        if not as_json:
+            _show_translations(result["test"])
+    if as_json:
+        write_json(result)
+
+
 def _read_concept(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not value:
@@ -171,3 +253,19 @@ def _show_bias(found: BiasComparison, method: str) -> None:
     console = safe_console()
     console.print(table)
     console.print("Bias: 0 is none; p by permutation, in both directions. Quality: × 100.")
+
+
+def _show_translations(found: dict[str, Any]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for title in ("", "P@1", "P@10", "MRR"):
+        table.add_column(title, justify="right" if title else "left")
+    for name in ("cosine", "csls"):
+        table.add_row(name, *(f"{found[name][metric]:.1f}" for metric in ("P@1", "P@10", "MRR")))
+    console = safe_console()
+    console.print(table)
+    console.print(
+        f"{found['used']:,} of {found['total']:,} words have vectors on both sides; × 100."
+    )
