@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from conceptor.sentences import SentenceEncoder
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
 _HOMES = {

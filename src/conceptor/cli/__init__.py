@@ -23,6 +23,8 @@ COMMANDS = {
     "counterfit": "training",
     "methods": "inspection",
     "data": "data",
+    "doctor": "system",
+    "man": "system",
 }
 
 __all__ = ["main"]
