@@ -11,6 +11,8 @@ COMMANDS = {
     "inspect": "inspection",
     "compare": "evaluation",
     "neighbors": "inspection",
+    "debias": "concepts",
+    "align": "concepts",
     "fit": "files",
     "apply": "files",
     "convert": "files",

@@ -72,10 +72,11 @@ def resolve_method(
     weights: str | None,
     aperture: str | None,
     purpose: str | None = None,
+    dimensions: int | None = None,
     **numbers: float | None,
 ) -> str | Recipe | LexiconRecipe:
     """Return the method with its parameters; raise for parameters of another method."""
-    from conceptor.algebra.methods import Recipe, Words, parse_method
+    from conceptor.algebra.methods import Recipe, Words, parse_method, with_dimensions
 
     if paper and (method is not None or aperture is not None or weights is not None):
         raise InvalidInputError(
@@ -85,6 +86,8 @@ def resolve_method(
     if purpose is not None and (paper or method is not None):
         raise InvalidInputError("--for already sets the method; remove --method and --paper")
     name = _PAPER if paper else method or _PURPOSES[purpose or "words"]
+    if dimensions is not None:
+        name = with_dimensions(name, dimensions)
     chain = parse_method(name)
     usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
     if weights is not None and not usage:

@@ -36,6 +36,8 @@ class DtypeChoice(StrEnum):
 
     float32 = "float32"
     float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -104,6 +106,15 @@ Directions = Annotated[
         "\\[default: abtt dimension/100, at least 2; pvn 11]"
     ),
 ]
+Dimensions = Annotated[
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="Keep the N leading directions of what the method leaves: shorter vectors.  "
+        "\\[default: all; ppa half of them]",
+    ),
+]
 Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
 Ridge = Annotated[float | None, Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
@@ -150,7 +161,13 @@ Memory = Annotated[
 Format = Annotated[
     str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-Dtype = Annotated[DtypeChoice, Option(help="Number type of OUT.")]
+Dtype = Annotated[
+    DtypeChoice,
+    Option(
+        help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
+        "only. int8 and binary (one bit per number) have a scale for each row."
+    ),
+]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,
