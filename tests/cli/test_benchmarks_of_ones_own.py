@@ -174,7 +174,7 @@ def test_thin_results_are_in_brackets_and_out_of_the_mean(world) -> None:
 
 def test_two_files_are_compared_on_the_items_that_both_cover(world, vectors) -> None:
     found = json.loads(world("evaluate", "a.txt", "b.txt", "--pairs", "own.tsv", "--json").stdout)
-    assert "gains" not in found[0]
+    assert found[0]["gains"] == {}
     gain = found[1]["gains"]["pairs"]
     assert found[1]["against"] == "a.txt"
     # The same with the pairs that both cover, and nothing else.
