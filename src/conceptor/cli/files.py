@@ -51,10 +51,10 @@ def postprocess(
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
-    .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
-    recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
-    directory or a quoted pattern) are written to a directory; repeat an interrupted run to
-    continue it.
+    .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
+    .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
+    OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
+    directory; repeat an interrupted run to continue it.
 
     [bold]Examples[/bold]
 
@@ -219,6 +219,10 @@ def convert(
     [bold]Example[/bold]
 
       conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+
+      conceptor convert glove.txt glove-int8.safetensors --dtype int8
+
+      conceptor convert glove.txt tensors.tsv
     """
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
