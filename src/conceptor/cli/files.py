@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from conceptor.base.errors import printable
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
@@ -17,6 +17,9 @@ from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_opt
 
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
+
+# A folder for the Hugging Face hub, which is no format of a file.
+_HUB = "hub"
 
 
 @app.command()
@@ -70,6 +73,8 @@ def postprocess(
 
       conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
 
+      conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
+
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
@@ -110,14 +115,32 @@ def postprocess(
     from conceptor.pipeline import postprocess as run
 
     lists = [*(synonyms or ()), *(antonyms or ())]
+    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
+    if format == _HUB:
+        from conceptor.integrations.hub import save_folder
+
+        if save_map is not None:
+            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+        with on_terminal() as progress:
+            report = save_folder(
+                open_source(source, on_error, replace_spaces),
+                target,
+                chosen,
+                options,
+                dtype=dtype.value,
+                force=force,
+                progress=progress,
+                caution=lambda doubt: warn([doubt]),
+            )
+        _print_report(report, as_json=as_json)
+        return
     check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
-    lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
             open_source(source, on_error, replace_spaces),
             target,
             chosen,
-            FitOptions(weights, vocabulary, lexicon, function_words),
+            options,
             memory=budget,
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
