@@ -82,7 +82,10 @@ def evaluate(
         "", by_name, resamples=resamples, seed=seed, baseline=evaluations[0].vectors
     )
     if as_json:
-        found = [each.to_dict() | comparison.gains_of(name) for name, each in by_name.items()]
+        found = [
+            each.to_dict() | {"against": comparison.baseline, "gains": comparison.gains_of(name)}
+            for name, each in by_name.items()
+        ]
         out.write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
         out.write_output(csv_text(by_name), output)
