@@ -115,9 +115,7 @@ def compare(
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
     as_csv: opt.Csv = False,
-    as_html: Annotated[
-        bool, Option("--html", help="Print a self-contained web page with charts.")
-    ] = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
@@ -137,6 +135,7 @@ def compare(
     from conceptor.comparing.words import compare as run
     from conceptor.evaluation import Missing
     from conceptor.fitting import FitOptions
+    from conceptor.report.neighbours import neighbours_before_and_after
     from conceptor.report.page import page
     from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
 
@@ -179,7 +178,8 @@ def compare(
         more = by_sentence.evaluations if by_sentence else {}
         out.write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
-        out.write_output(page(comparison, by_sentence, by_task=by_task), output)
+        near = neighbours_before_and_after(source, chains, options)
+        out.write_output(page(comparison, by_sentence, neighbours=near, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes, closing = list(comparison.notes), list(comparison.summary)
@@ -213,6 +213,7 @@ def reproduce(
     offline: opt.Offline = False,
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Run the paper's protocol and compare its published scores with the measured ones.
@@ -220,7 +221,7 @@ def reproduce(
     Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
     glove.840B.300d.txt[/b]
     """
-    out.check_one_format(as_json, as_markdown)
+    out.check_one_format(as_json, as_markdown, as_html)
     out.check_outputs([output], [word2vec, glove], figure)
     given = {"word2vec": word2vec, "glove": glove}
     sources = {name: open_source(path) for name, path in given.items() if path is not None}
@@ -230,6 +231,7 @@ def reproduce(
     from conceptor.comparing.dialogue import FewWordsWarning
     from conceptor.comparing.paper import reproduce as run
     from conceptor.dialogue import TrackerOptions
+    from conceptor.report.page import reproduction_page
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
     battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
@@ -251,6 +253,8 @@ def reproduce(
         draw_gates(found, figure)
     if as_json:
         out.write_json(found.to_dict(), output)
+    elif as_html:
+        out.write_output(reproduction_page(found), output)
     else:
         tables = reproduction_tables(found)
         out.show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))

@@ -13,6 +13,9 @@ from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
 from conceptor.cli.output import warn
 
+# What the demo vectors are called where they come from, for the command that the page shows.
+DEMO_FILE = "glove.6B.50d.txt"
+
 
 @app.command()
 def explore(
@@ -73,9 +76,10 @@ def explore(
             for path in (vectors, better) if better else (vectors,):
                 source = open_or_demo(path, on_error)
                 name = path.name if path else DEMO
-                tables.append(Table.open(source, name, str(path or "demo"), progress))
+                tables.append(Table.open(source, name, str(path or DEMO_FILE), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
-            session = Session(tables[0], *tables[1:], methods=chosen, options=options, progress=progress)
+            other = tables[1] if better else None
+            session = Session(tables[0], other, chosen, options, progress)
         token = None if server.is_loopback(host) else server.new_token()
         application = server.create_app(session, host=host, token=token)
         address = _address(host, listening.getsockname()[1], token)

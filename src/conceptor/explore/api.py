@@ -67,7 +67,9 @@ class Parameter:
         if schema["type"] in ("integer", "number"):
             pattern = _INTEGER if schema["type"] == "integer" else _NUMBER
             if not pattern.fullmatch(text):
-                raise InvalidInputError(f"{self.name} must be a {schema['type']}, not {text[:50]!r}")
+                raise InvalidInputError(
+                    f"{self.name} must be a {schema['type']}, not {text[:50]!r}"
+                )
             value = int(text) if schema["type"] == "integer" else float(text)
             low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
             if not low <= value <= high:

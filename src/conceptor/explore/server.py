@@ -37,8 +37,9 @@ __all__ = ["create_app", "is_loopback", "open_socket", "require_extra", "serve"]
 
 _COOKIE = "conceptor-token"
 _PAGE = resources.files("conceptor.explore").joinpath("page")
-_SCRIPTS = (
-    "main.js", "api.js", "state.js", "panels.js", "words.js", "concepts.js", "plane.js", "snapshot.js",
+_FILES = (
+    "main.js", "api.js", "state.js", "panels.js", "words.js", "concepts.js", "plane.js",
+    "snapshot.js", "frame.js", "page.css", "icon.svg",
 )  # fmt: skip
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -51,7 +52,12 @@ _FRAME_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'self' 'unsafe-eval'; "
     "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; frame-ancestors 'self'"
 )
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
+_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+}
 
 
 def require_extra() -> None:
@@ -101,14 +107,18 @@ def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None =
                 solution.map.save(path)
                 return path.read_bytes()
 
-        return await _respond(run_in_threadpool(work), "application/octet-stream", "map.safetensors")
+        return await _respond(
+            run_in_threadpool(work), "application/octet-stream", "map.safetensors"
+        )
 
     async def page(request: Request) -> Response:
         return Response(_PAGE.joinpath("index.html").read_bytes(), media_type="text/html")
 
     async def frame(request: Request) -> Response:
         content = _PAGE.joinpath("frame.html").read_bytes()
-        return Response(content, media_type="text/html", headers={"Content-Security-Policy": _FRAME_POLICY})
+        return Response(
+            content, media_type="text/html", headers={"Content-Security-Policy": _FRAME_POLICY}
+        )
 
     async def description(request: Request) -> Response:
         return Response(json.dumps(openapi()), media_type="application/json")
@@ -136,7 +146,7 @@ def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None =
 def _static_files() -> dict[str, Any]:
     import plotly
 
-    files = {name: _PAGE.joinpath(name) for name in (*_SCRIPTS, "page.css", "frame.js", "icon.svg")}
+    files: dict[str, Any] = {name: _PAGE.joinpath(name) for name in _FILES}
     files["style.css"] = resources.files("conceptor.report").joinpath("style.css")
     files["plotly.min.js"] = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
     return files
@@ -192,7 +202,9 @@ class _Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -24,6 +24,7 @@ from conceptor.explore import answers, projection
 from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.report.charts import gate_chart, spectrum_chart
+from conceptor.report.neighbours import EXAMPLES
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import rank_weights
 
@@ -51,8 +52,9 @@ APERTURE_SPAN = 30.0
 _SAMPLED = 64
 PAPER_APERTURE = 2.0
 _MOST_DIRECTIONS = 20
-# Words of the map besides the query's neighbours, of the ends of directions, of concepts.
-MAP_WORDS = 2000
+# The map shows words spread evenly over log rank, so that common and rare ones can be told apart.
+MAP_WORDS, _MAP_REACH = 1800, 100_000
+# First words among which the ends of directions, and the words of concepts, are looked for.
 _ENDS_AMONG = 20_000
 _EVIDENCE_AMONG = 50_000
 LEADING = 10
@@ -60,7 +62,6 @@ _END_WORDS = 8
 _EVIDENCE_WORDS = 40
 # The aperture of conceptors made of a few words at length 1.
 CONCEPT_APERTURE = 3.0
-_EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _QUICK = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 _PREPARED = 3
 _PLANES = 6
@@ -133,7 +134,7 @@ class Session:
         weights = ["auto", "zipf", "uniform"]
         if importlib.util.find_spec("wordfreq"):
             weights.append("wordfreq:en")
-        known = [word for word in _EXAMPLES if word in self.table.vectors]
+        known = [word for word in EXAMPLES if word in self.table.vectors]
         words = self.table.words
         return answers.About(
             vectors=self.table.name,
@@ -167,13 +168,17 @@ class Session:
             raise InvalidInputError(f"unknown weights {settings.weights!r}; choose from {known}")
         base = self._base(settings)
         parameters = _parameters(settings, self._range(base))
-        return solve(base.recipe.with_parameters(**parameters), base.moments) if parameters else base
+        return (
+            solve(base.recipe.with_parameters(**parameters), base.moments) if parameters else base
+        )
 
     def _base(self, settings: Settings) -> Solution:
         """Return the method's solution with its own parameters."""
 
         def fit() -> Solution:
-            return solve(self._recipes[settings.method], self._moments_under(self._weights(settings)))
+            return solve(
+                self._recipes[settings.method], self._moments_under(self._weights(settings))
+            )
 
         return self._once("base", (settings.method, settings.weights), fit, 32)
 
@@ -243,9 +248,7 @@ class Session:
         key = (settings.method, settings.weights)
         return self._lengths.view(self._once("reach", key, prepare, _PREPARED), solution)
 
-    def _once(
-        self, kind: str, key: Hashable, make: Callable[[], Made], most: int
-    ) -> Made:
+    def _once(self, kind: str, key: Hashable, make: Callable[[], Made], most: int) -> Made:
         """Return what was made before for this key, or make it, once; keep the last few."""
         with self._lock:
             kept = self._kept.setdefault(kind, OrderedDict())
@@ -273,7 +276,10 @@ class Session:
             slider = None
         else:
             weights = self._weights(settings)
-            notes = [f"fitted on {weights.description}", *([weights.caution] if weights.caution else [])]
+            notes = [
+                f"fitted on {weights.description}",
+                *([weights.caution] if weights.caution else []),
+            ]
             after, gate = self._text_spectrum(solution), solution.gate
             slider = self._slider(settings, solution)
         shares = [values / (values.sum() or 1.0) for values in (before, after)]
@@ -290,7 +296,7 @@ class Session:
             scores=self._scores(solution),
             charts=charts,
             command=self._command(settings, solution),
-            notes=notes,
+            notes=[note for note in notes if note],
         )
 
     def _text_spectrum(self, solution: Solution | None) -> Float64:
@@ -319,7 +325,9 @@ class Session:
     @cached_property
     def _benchmarks(self) -> list[tuple[WordSimilarity, WordVectors, WordVectors | None]]:
         """The quick benchmarks, and their words' rows in each table."""
-        paths, _ = datasets.gather([FILES[name] for name in _QUICK], self.options.data, offline=True)
+        paths, _ = datasets.gather(
+            [FILES[name] for name in _QUICK], self.options.data, offline=True
+        )
         found = []
         for name, title in _QUICK.items():
             if FILES[name] in paths:
@@ -338,7 +346,11 @@ class Session:
                 after = task.score(other or table)
             found.append(
                 answers.Score(
-                    task.dataset, _finite(before.score), _finite(after.score), after.used, after.total
+                    task.dataset,
+                    _finite(before.score),
+                    _finite(after.score),
+                    after.used,
+                    after.total,
                 )
             )
         return found
@@ -362,7 +374,7 @@ class Session:
     def neighbours(
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> answers.Neighbours:
-        """Return the nearest words to some words, before and after, without what others are like."""
+        """Return the words nearest to some, before and after, but not like others."""
         solution = self.solution(settings)
         views = (View.plain(self.table), self._view(settings, solution))
         queries = [self._query(view, like, without, n) for view in views]
@@ -379,9 +391,7 @@ class Session:
             prior=self.about.sorted,
         )
 
-    def _query(
-        self, view: View, like: Sequence[str], without: Sequence[str], n: int
-    ) -> Query:
+    def _query(self, view: View, like: Sequence[str], without: Sequence[str], n: int) -> Query:
         """Return the mean direction of some words, behind the negated conceptor of others."""
         liked, avoided = view.table.find(like), view.table.find(without)
         exclude = None
@@ -401,12 +411,13 @@ class Session:
         near = self.neighbours(settings, like, without, 10) if like else None
         words = [each.word for each in (*near.before, *near.after)] if near else []
         queried = list(dict.fromkeys([*like, *without]))
-        first = [word for word in self.table.words[:MAP_WORDS] if word in view.table.vectors]
-        shown = [*first, *dict.fromkeys(word for word in (*words, *queried) if word not in set(first))]
-        shown = [w for w in shown if w in self.table.vectors and w in view.table.vectors]
-        sides = [
-            each.rows(each.table.vectors.rows(shown)) for each in (plain, view)
-        ]
+        known = view.table.vectors
+        first = [word for word in self._map_words if word in known]
+        more = dict.fromkeys(words + queried).keys() - set(first)
+        shown = first + sorted(
+            word for word in more if word in known and word in self.table.vectors
+        )
+        sides = [each.rows(each.table.vectors.rows(shown)) for each in (plain, view)]
         planes = self._planes(sides, len(first), how, (settings, tuple(shown[len(first) :])))
         ranks = self.table.vectors.rows(shown)
         place = {word: i for i, word in enumerate(shown)}
@@ -422,6 +433,13 @@ class Session:
             frequency_before=projection.explained(planes[0][: len(first)], logs),
             frequency_after=projection.explained(planes[1][: len(first)], logs),
         )
+
+    @cached_property
+    def _map_words(self) -> list[str]:
+        last = min(_MAP_REACH, len(self.table))
+        rows = np.unique(np.geomspace(1, last, 3 * MAP_WORDS).astype(np.intp)) - 1
+        most = np.linspace(0, len(rows) - 1, min(MAP_WORDS, len(rows))).astype(np.intp)
+        return [self.table.words[row] for row in rows[most]]
 
     def _planes(
         self, sides: list[Float64], fitted_on: int, how: str, key: Hashable
@@ -504,10 +522,7 @@ class Session:
             quotas=[conceptors[name].quota for name in names],
             similarity=[[conceptors[a].similarity(conceptors[b]) for b in names] for a in names],
             order=[
-                [a, b]
-                for a in names
-                for b in names
-                if a != b and conceptors[a] <= conceptors[b]
+                [a, b] for a in names for b in names if a != b and conceptors[a] <= conceptors[b]
             ],
             expression=wanted.text,
             words=[
@@ -560,7 +575,7 @@ def _parameters(settings: Settings, reach: answers.Slider | None) -> dict[str, f
 
 
 def _eigenvalues(matrix: Float64) -> Float64:
-    return np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0))
 
 
 def _unit(rows: Float64) -> Float64:

@@ -79,7 +79,7 @@ class Reach:
             coordinates = (rows - offset if offset.any() else rows) @ rotation
             np.square(coordinates, out=coordinates)
             np.matmul(coordinates, basis32, out=self._energies[part])
-            return part.stop
+            return int(part.stop)
 
         with one_blas_thread():
             for done in ordered_map(fill, _blocks(len(table)), processors()):
@@ -87,7 +87,7 @@ class Reach:
 
     def inverse_lengths(self, gate: Float64) -> NDArray[np.float32]:
         """Return ``1 / |y|`` of every row; 0 where y is 0."""
-        squares = self._energies @ (self._basis.T @ gate**2).astype(np.float32)
+        squares: NDArray[np.float32] = self._energies @ (self._basis.T @ gate**2).astype("f4")
         found = np.zeros_like(squares)
         np.divide(1.0, np.sqrt(np.maximum(squares, 0)), out=found, where=squares > 0)
         return found
@@ -112,7 +112,7 @@ class View:
     @classmethod
     def plain(cls, table: Table) -> View:
         """Return the table as it is."""
-        return cls(table, None, 1 / table.lengths)
+        return cls(table, None, np.float32(1) / table.lengths)
 
     @property
     def unit(self) -> bool:
@@ -163,7 +163,7 @@ class Query:
         """
         if self.exclude is None:
             return self.vector[:, np.newaxis]
-        s, V = self._excluded
+        _, V = self._excluded
         return np.column_stack([self.negate(self.negate(self.vector)), V])
 
     @property

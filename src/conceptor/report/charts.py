@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["gain_chart", "gate_chart", "spectrum_chart", "ticks"]
 
 _WIDTH, _HEIGHT = 420, 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 10, 24, 40
+_STYLES = 6  # colours and dashes of style.css
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 10, 24, 40
 
 
 def spectrum_chart(shares: Mapping[str, Float64]) -> str:
@@ -66,9 +67,10 @@ def _line_chart(
 
     shapes = []
     for mark, text in marks.items():
+        at = y(mark)
         shapes.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(mark)}" y2="{y(mark)}"/>'
-            f'<text class="faint" x="{_LEFT - 6}" y="{y(mark) + 4}" text-anchor="end">{text}</text>'
+            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at}" y2="{at}"/>'
+            f'<text class="faint" x="{_LEFT - 6}" y="{at + 4}" text-anchor="end">{text}</text>'
         )
     for position in sorted({1, *(int(tick) for tick in ticks(1, count) if tick >= 1), count}):
         if position in (1, count) or count - position > count / 12:
@@ -77,14 +79,15 @@ def _line_chart(
                 f'text-anchor="middle">{position}</text>'
             )
     for number, (name, values) in enumerate(series.items()):
+        style = f"series s{number % _STYLES}"
         points = " ".join(
             f"{x(place)},{y(scale(float(value)))}" for place, value in enumerate(values, start=1)
         )
-        shapes.append(f'<polyline class="series s{number}" points="{points}"/>')
+        shapes.append(f'<polyline class="{style}" points="{points}"/>')
         if len(series) > 1:
             at = _LEFT + 8 + 90 * number
             shapes.append(
-                f'<line class="series s{number}" x1="{at}" x2="{at + 22}" y1="10" y2="10"/>'
+                f'<line class="{style}" x1="{at}" x2="{at + 22}" y1="10" y2="10"/>'
                 f'<text x="{at + 28}" y="14">{escape(name)}</text>'
             )
     shapes.append(

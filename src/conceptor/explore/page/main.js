@@ -79,8 +79,10 @@ const askNeighbours = oneAtATime(async () => {
     return;
   }
   try {
+    const query = withWords(settings(state));
+    query.set("n", "12");
     /** @type {import("./api.js").Neighbours | undefined} */
-    const found = await ask("neighbours", withWords(settings(state)));
+    const found = await ask("neighbours", query);
     if (!found) { return; }
     showNear(byId("before"), found.before);
     showNear(byId("after"), found.after);
@@ -170,9 +172,12 @@ function showSlider() {
   byId("knob-value").textContent = shown;
   knob.setAttribute("aria-valuetext", shown);
   const range = slider;
-  byId("marks").replaceChildren(...Object.entries(slider.marks).map(([name, value]) => {
-    const text = `${name} ${isAperture ? value.toPrecision(3) : value}`;
-    const button = make("button", { type: "button" }, text);
+  // The smaller mark's label ends at its tick and the larger one's begins there: they never meet.
+  const marks = Object.entries(slider.marks).sort((a, b) => a[1] - b[1]);
+  byId("marks").replaceChildren(...marks.map(([name, value], i) => {
+    const text = `${name} ${isAperture ? Number(value.toPrecision(3)) : value}`;
+    const kind = marks.length === 1 ? "" : i === 0 ? "ends" : "begins";
+    const button = make("button", { type: "button", class: kind }, text);
     button.style.left = `${100 * position(range, value) / Number(knob.max)}%`;
     button.addEventListener("click", () => setKnob(value));
     return button;
@@ -304,9 +309,7 @@ byId("export-snapshot").addEventListener("click", async () => {
   save("conceptor-snapshot.html", await snapshot(title), "text/html");
 });
 byId("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
+  document.documentElement.dataset.theme = plane.isDark() ? "light" : "dark";
   drawMap(0);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawMap(0));

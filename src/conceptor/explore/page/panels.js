@@ -73,7 +73,7 @@ export function showDirections(found) {
     bar.style.width = `${Math.round(60 * Math.min(1, each.kept))}px`;
     return make("tr", {}, make("th", { scope: "row" }, String(each.number)),
       make("td", {}, `${(100 * each.share).toFixed(1)}%`),
-      make("td", { class: "word" }, bar, each.kept.toFixed(2)),
+      make("td", { class: "kept" }, bar, each.kept.toFixed(2)),
       make("td", {}, each.frequency === null ? "unknown" : each.frequency.toFixed(2).replace("-", "−")),
       make("td", { class: "ends" }, ...each.high.map(wordButton)),
       make("td", { class: "ends" }, ...each.low.map(wordButton)));

@@ -23,6 +23,11 @@ export function listen(choose) {
   frame.contentWindow?.postMessage({ type: "hello" }, "*");
 }
 
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
 /** A colour of the style sheet, as it is now. @param {string} name */
 function colour(name) {
   const probe = document.createElement("span");
@@ -45,7 +50,7 @@ export async function draw(points, state, duration) {
     type: "draw", words: points.words, ranks: points.ranks, clusters: points.clusters,
     at: state.side === "before" ? points.before : points.after, query: points.query, neighbours: points.neighbours,
     colour: state.colour, duration: still ? 0 : duration,
-    theme: { ink: colour("--ink"), faint: colour("--faint"), grid: colour("--grid"), accent: colour("--accent"), loss: colour("--loss") },
+    theme: { scheme: isDark() ? "dark" : "light", ink: colour("--ink"), faint: colour("--faint"), grid: colour("--grid"), accent: colour("--accent"), loss: colour("--loss") },
   }, "*");
 }
 
