@@ -138,13 +138,24 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.map_.n_out
+
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
+        """Return the names of the input's features, or new ones where `n_components` are kept."""
+        check_is_fitted(self)
+        same = getattr(self, "n_components", None) is None and self.map_.n_in == self.map_.n_out
+        mixin = OneToOneFeatureMixin if same else ClassNamePrefixFeaturesOutMixin
+        return cast("Array", mixin.get_feature_names_out(self, input_features))
+
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags carry no types
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
+class ConceptorNegation(SpectralPostprocessor):
     """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
 
     ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
@@ -164,6 +175,9 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         Whether each row counts once, as in the paper, or by its share of running text: "zipf"
         gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. Where counts
         are known, pass them as `sample_weight` instead.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     Attributes
     ----------
@@ -198,11 +212,13 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         power: float = 0.5,
         unit: bool = True,
         weights: Literal["uniform", "zipf"] = "uniform",
+        n_components: int | None = None,
     ) -> None:
         self.aperture = aperture
         self.power = power
         self.unit = unit
         self.weights = weights
+        self.n_components = n_components
 
     @property
     def recipe(self) -> Recipe:
@@ -240,7 +256,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         return super().partial_fit(X, y, sample_weight)
 
 
-class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
+class HalfSiblingRegression(SpectralPostprocessor):
     """Half-sibling regression by ridge: take out what function words predict (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
@@ -264,9 +280,10 @@ class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
         self.ridge = ridge
 
 
-class _LeadingDirections(OneToOneFeatureMixin, SpectralPostprocessor):
-    def __init__(self, n_directions: int | None = None) -> None:
+class _LeadingDirections(SpectralPostprocessor):
+    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
         self.n_directions = n_directions
+        self.n_components = n_components
 
 
 class AllButTheTop(_LeadingDirections):
@@ -279,6 +296,10 @@ class AllButTheTop(_LeadingDirections):
     n_directions : int, optional
         d, how many directions to drop. By default the authors' rule of thumb, one for every
         hundred dimensions, and at least two, as they drop from GloVe.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension. With `n_directions=0`
+        this is PCA.
 
     References
     ----------
@@ -298,6 +319,9 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     ----------
     n_directions : int, optional
         d, how many directions to level; by default eleven, as in the authors' script.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     References
     ----------
@@ -308,7 +332,7 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     _method = "pvn"
 
 
-class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
+class EigenvalueWeighting(SpectralPostprocessor):
     """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
 
     On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
@@ -318,6 +342,9 @@ class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
     ----------
     power : float, default=0.5
         p, the weighting exponent; 0, 0.25 and 0.5 are the usual choices.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     Notes
     -----
@@ -332,15 +359,22 @@ class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
 
     _method = "ew"
 
-    def __init__(self, power: float = 0.5) -> None:
+    def __init__(self, power: float = 0.5, n_components: int | None = None) -> None:
         self.power = power
+        self.n_components = n_components
 
 
-class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
+class Whitening(SpectralPostprocessor):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 
     The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
     word frequencies as `sample_weight` this is Zipfian whitening (Yokoi et al. 2024).
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     References
     ----------
@@ -349,8 +383,11 @@ class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
 
     _method = "whitening"
 
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
 
-class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
+
+class PPA(_LeadingDirections):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
     The steps share their eigenvectors, so they are one map, known after one pass: drop the mean
@@ -371,11 +408,3 @@ class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
     """
 
     _method = "ppa"
-
-    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
-        self.n_directions = n_directions
-        self.n_components = n_components
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.map_.n_out

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import Recipe, Solution, Words, parse_methods
+from conceptor.algebra.methods import (
+    Recipe,
+    Solution,
+    Words,
+    leading_directions,
+    parse_methods,
+)
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
@@ -252,7 +258,8 @@ class Fitted:
     @property
     def n_out(self) -> int | None:
         """The dimension of the result; None where it is the input's."""
-        sizes = [step.map.n_out for step in self.steps if isinstance(step, Solution)]
+        maps = [getattr(step, "others", step) for step in self.steps]
+        sizes = [each.map.n_out for each in maps if isinstance(each, Solution)]
         return sizes[-1] if sizes else None
 
     @property
@@ -386,9 +393,8 @@ def fit_methods(
             before = steps_of(tuple(beginning))
             step: Step
             if isinstance(last, Recipe):
-                step = solve(last, moments_after(before, last))
-                if last.swaps:
-                    step = swapped(step, before)
+                moments = moments_after(before, last)
+                step = swapped(last, moments, before) if last.swaps else solve(last, moments)
             elif last.name == "sif":
                 step = RowFactors(sif_factors(frequent_words()))
             else:
@@ -405,12 +411,21 @@ def fit_methods(
         chosen = weights_for(recipe.words, recipe.unit)
         return gather(after(before).chunks(), [chosen]).moments[chosen]
 
-    def swapped(others: Solution, before: tuple[Step, ...]) -> Swapped:
-        known = weights_for(others.recipe.words, others.recipe.unit).vocabulary or frozenset()
+    def swapped(recipe: Recipe, moments: Moments, before: tuple[Step, ...]) -> Swapped:
+        known = weights_for(recipe.words, recipe.unit).vocabulary or frozenset()
         every = (word for words, _ in read_chunks(opened) for word in words)
         content = common_content_words(every, known, chosen_options.data)
-        moments = gather(after(before).chunks(), [content]).moments[content]
-        return Swapped(others, solve(others.recipe, moments), known)
+        whole = replace(recipe, n_components=None)
+        own = solve(whole, gather(after(before).chunks(), [content]).moments[content])
+        pair = Swapped(solve(whole, moments), own, known)
+        if recipe.n_components is None:
+            return pair
+        # Both maps must lead to the same coordinates: the leading ones of what both leave.
+        common = weights_for(Words.TYPES, unit=False)
+        left = gather(after((*before, pair)).chunks(), [common]).moments[common]
+        keep = solve(leading_directions(recipe.n_components), left).map
+        others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
+        return Swapped(others, own, known)
 
     def frequent_words() -> dict[str, float]:
         """Return the share of running text of every word that is not too rare to matter."""

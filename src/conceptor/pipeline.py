@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
+    from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
     Method = str | Recipe | LexiconRecipe
@@ -62,7 +63,7 @@ def postprocess(
     target
         The file to write, by name in any format; `-` for text on standard output.
     method
-        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe.
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe.
     options : FitOptions, optional
         What words weigh, which take part in the fit, and the lexicon; by default as the method
         asks (`conceptor.weights.choose_weights`).
@@ -84,10 +85,7 @@ def postprocess(
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
-        check_new_file(save_map, opened.files(), force=force)
-        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
-        if Path(save_map).resolve() in outputs:
-            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+        check_map_target(save_map, opened, goal, force=force)
         if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
     kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
@@ -103,11 +101,11 @@ def postprocess(
             caution(doubt)
         doubts = []
     words = write_chunks(
-        _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+        last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
     )
     if save_map is not None:
         fitted.map.save(save_map)
-    report = finish_report(opened, started, words, goal)
+    report = finish_report(opened, started, words, goal, fitted.n_out)
     report.method = name
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
     if name in found.weights:
@@ -148,7 +146,18 @@ def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:
     return method, chain
 
 
-def _last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+def check_map_target(
+    save_map: str | os.PathLike[str], source: VectorSource, goal: Target, *, force: bool
+) -> None:
+    """Raise if the map cannot be saved there, beside the vectors that are written to `goal`."""
+    check_new_file(save_map, source.files(), force=force)
+    outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+    if Path(save_map).resolve() in outputs:
+        raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+
+
+def last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+    """Yield the chunks for the last time, as they are written."""
     words = 0
     for chunk in kept.last_chunks():
         words += len(chunk.words)

@@ -26,6 +26,7 @@ def postprocess(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -67,6 +68,8 @@ def postprocess(
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
 
+      conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
+
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
@@ -80,6 +83,7 @@ def postprocess(
         weights,
         aperture,
         purpose,
+        dimensions,
         n_directions=directions,
         power=power,
         ridge=ridge,
@@ -132,6 +136,7 @@ def fit(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -154,7 +159,14 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     chosen = resolve_method(
-        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
+        method,
+        paper,
+        weights,
+        aperture,
+        dimensions=dimensions,
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
     )
     check_outputs([target], [weights, vocabulary, function_words])
     opened = open_source(source, on_error)

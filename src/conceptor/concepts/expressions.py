@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from conceptor.algebra.conceptors import Conceptor
 
@@ -68,14 +68,18 @@ class Expression:
         """The names in it, each once, in order."""
         return tuple(dict.fromkeys(step for step in self._steps if step not in _BINDING))
 
+    def check(self, known: Collection[str]) -> None:
+        """Raise for a name that is not among the known ones."""
+        for name in self.names:
+            if name not in known:
+                raise InvalidInputError(
+                    f"the expression {self.text!r} names {name}, which is not defined; defined "
+                    f"are: {', '.join(known) or 'none'}"
+                )
+
     def __call__(self, conceptors: Mapping[str, Conceptor]) -> Conceptor:
         """Return its value; raise for a name that no conceptor has."""
-        for name in self.names:
-            if name not in conceptors:
-                raise InvalidInputError(
-                    f"the expression names {name}, which is not defined; defined are: "
-                    f"{', '.join(conceptors) or 'none'}"
-                )
+        self.check(conceptors)
         stack: list[Conceptor] = []
         for step in self._steps:
             if step not in _BINDING:

@@ -72,7 +72,7 @@ def comparison_html(
     return "\n".join(part for part in parts if part)
 
 
-def reproduction_page(found: Reproduction) -> str:
+def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
     """Return the paper's tables in the paper's layout, next to what was measured."""
     measured = [cell for cell in found.cells if not math.isnan(cell.measured)]
     near = sum(abs(cell.difference) <= 1 for cell in measured)
@@ -95,7 +95,7 @@ def reproduction_page(found: Reproduction) -> str:
             )
     methods = dict.fromkeys(cell.method for cell in found.cells)
     parts.append(_glossary(methods))
-    parts.append(_list_of("How it was measured", found.notes))
+    parts.append(_list_of("How it was measured", [*found.notes, *remarks]))
     missing = (f"{name}: {why}" for name, why in found.missing.items())
     parts.append(_list_of("Not found", missing))
     title = "conceptor reproduce: Conceptor Negation (Liu, Ungar & Sedoc 2019)"
