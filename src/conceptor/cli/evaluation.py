@@ -160,7 +160,6 @@ def compare(
     from conceptor.comparing.words import compare as run
     from conceptor.evaluation import Missing
     from conceptor.fitting import FitOptions
-    from conceptor.report.neighbours import neighbours_before_and_after
     from conceptor.report.page import page
     from conceptor.report.tables import (
         comparison_tables,
@@ -200,7 +199,7 @@ def compare(
             options,
             missing=policy,
             # A table for people, which takes a search of its own.
-            examples=0 if as_csv or as_html else examples,
+            examples=0 if as_csv else examples,
             progress=progress,
             **both,
         )
@@ -219,8 +218,7 @@ def compare(
         more = by_sentence.evaluations if by_sentence else {}
         out.write_output(csv_text({**comparison.evaluations, **more}), output)
     elif as_html:
-        near = neighbours_before_and_after(source, chains, options)
-        out.write_output(page(comparison, by_sentence, neighbours=near, by_task=by_task), output)
+        out.write_output(page(comparison, by_sentence, by_task=by_task), output)
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes, closing = list(comparison.notes), list(comparison.summary)

@@ -65,6 +65,7 @@ class Figures:
             battery,
             session.options,
             name=session.table.name,
+            examples=10,
             progress=self._report,
         )
         if session.other is not None:

@@ -202,51 +202,54 @@ class _Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = _with_policy(message["headers"])
             await send(message)
 
-        refused = self._refusal(scope, headers)
-        if refused is not None:
-            await refused(scope, receive, guarded)
-            return
-        await self._app(scope, receive, guarded)
+        answer = self._refuse(scope["method"], headers) or self._ask_for_token(scope, headers)
+        await (answer or self._app)(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
+    def _refuse(self, method: str, headers: dict[str, list[str]]) -> ASGIApp | None:
+        """Return what is said to requests that this page does not make."""
+        from starlette.responses import PlainTextResponse
+
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return PlainTextResponse("This host name is not served here.", 421)
+        origins = headers.get("origin", []) if method not in ("GET", "HEAD") else []
+        if any(origin != f"http://{hosts[0]}" for origin in origins):
+            return PlainTextResponse("Requests from other sites are refused.", 403)
+        if headers.get("content-length", ["0"]) != ["0"] or "transfer-encoding" in headers:
+            return PlainTextResponse("Requests have no body here.", 413, {"Connection": "close"})
+        return None
+
+    def _ask_for_token(self, scope: Scope, headers: dict[str, list[str]]) -> ASGIApp | None:
+        """Return what is said to those who do not know the token; keep it for those who do."""
         from starlette.responses import PlainTextResponse, RedirectResponse
 
-        host = headers.get("host", "")
-        if not self._is_ours(host):
-            return PlainTextResponse("This host name is not served here.", 421)
-        origin = headers.get("origin")
-        if scope["method"] not in ("GET", "HEAD") and origin not in (None, "null"):
-            if urlsplit(origin).netloc != host:
-                return PlainTextResponse("Requests from other sites are refused.", 403)
-        elif scope["method"] not in ("GET", "HEAD") and origin == "null":
-            return PlainTextResponse("Requests from other sites are refused.", 403)
-        if headers.get("content-length", "0") not in ("", "0") or "transfer-encoding" in headers:
-            return PlainTextResponse("Requests have no body here.", 413, {"Connection": "close"})
-        if self._token is None or scope["path"].startswith("/static/") or scope["path"] == "/frame":
-            return None
+        path = scope["path"]
+        if self._token is None or path.startswith("/static/") or path == "/frame":
+            return None  # none of the vectors is in there
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = query.pop("token", [""])[0]
-        if scope["path"] == "/" and hmac.compare_digest(given.encode(), self._token.encode()):
+        if path == "/" and self._is_token(query.pop("token", [""])[0]):
             # Out of the address, so that it is not shared by accident.
-            rest = urlencode(query, doseq=True)
-            response = RedirectResponse(f"/?{rest}" if rest else "/", 303)
+            response = RedirectResponse(f"/?{urlencode(query, doseq=True)}", 303)
             response.set_cookie(_COOKIE, self._token, httponly=True, samesite="lax")
             return response
-        cookies = headers.get("cookie", "").split("; ")
-        shown = headers.get("authorization", "").removeprefix("Bearer ")
-        known = [shown, *(c.partition("=")[2] for c in cookies if c.startswith(f"{_COOKIE}="))]
-        if any(hmac.compare_digest(each.encode(), self._token.encode()) for each in known):
+        cookies = [one for line in headers.get("cookie", []) for one in line.split("; ")]
+        known = [one.partition("=")[2] for one in cookies if one.startswith(f"{_COOKIE}=")]
+        known += [line.removeprefix("Bearer ") for line in headers.get("authorization", [])]
+        if any(map(self._is_token, known)):
             return None
         return PlainTextResponse("Open the address with its token, as the terminal shows it.", 401)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), (self._token or "").encode())
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -255,7 +258,7 @@ class _Guard:
             return False
         with suppress(ValueError):
             # An address, unlike a name, cannot be pointed elsewhere.
-            return self._others or ipaddress.ip_address(name).is_loopback
+            return ipaddress.ip_address(name).is_loopback or self._others
         return name in self._hosts
 
 

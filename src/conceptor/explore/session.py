@@ -24,7 +24,6 @@ from conceptor.explore import answers, projection
 from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.report.charts import gate_chart, spectrum_chart
-from conceptor.report.neighbours import EXAMPLES
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import rank_weights
 
@@ -62,6 +61,7 @@ _END_WORDS = 8
 _EVIDENCE_WORDS = 40
 # The aperture of conceptors made of a few words at length 1.
 CONCEPT_APERTURE = 3.0
+_EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _QUICK = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 _PREPARED = 3
 _PLANES = 6
@@ -134,7 +134,7 @@ class Session:
         weights = ["auto", "zipf", "uniform"]
         if importlib.util.find_spec("wordfreq"):
             weights.append("wordfreq:en")
-        known = [word for word in EXAMPLES if word in self.table.vectors]
+        known = [word for word in _EXAMPLES if word in self.table.vectors]
         words = self.table.words
         return answers.About(
             vectors=self.table.name,

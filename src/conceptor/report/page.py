@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from conceptor.algebra.methods import METHODS, ORIGINAL
+from conceptor.base.numbers import format_signed
 from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
 from conceptor.report.paper import TITLES as PAPER_TITLES
 from conceptor.report.paper import layout_tables
@@ -16,7 +17,7 @@ from conceptor.report.tables import (
     TITLES,
     Table,
     comparison_tables,
-    format_signed,
+    coverage_note,
     sentence_tables,
 )
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from conceptor.comparing.words import Comparison
     from conceptor.neighbours import Neighbour
 
-    # By method, then by word.
-    NearWords = Mapping[str, Mapping[str, Sequence[Neighbour]]]
-
 __all__ = ["comparison_html", "main_method", "page", "reproduction_page", "verdict"]
 
 # What a family is called in a sentence.
@@ -38,23 +36,15 @@ _UNITS = "points × 100"
 
 
 def page(
-    comparison: Comparison,
-    sentences: Comparison | None = None,
-    *,
-    neighbours: NearWords | None = None,
-    by_task: bool = False,
+    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
 ) -> str:
-    """Return a complete HTML document, with sentence encoders and neighbours if given."""
-    body = comparison_html(comparison, sentences, neighbours=neighbours, by_task=by_task)
+    """Return a complete HTML document, including sentence encoders if they were compared."""
+    body = comparison_html(comparison, sentences, by_task=by_task)
     return _document(f"conceptor compare: {comparison.vectors}", body)
 
 
 def comparison_html(
-    comparison: Comparison,
-    sentences: Comparison | None = None,
-    *,
-    neighbours: NearWords | None = None,
-    by_task: bool = False,
+    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
 ) -> str:
     """Return what stands below the title: also shown by `explore`."""
     parts = [_paragraph(line, "verdict") for line in verdict(comparison)]
@@ -62,10 +52,11 @@ def comparison_html(
     if sentences is not None:
         parts += _sections(sentences, sentence_tables(sentences, by_task=by_task))
     parts += _directions(comparison)
-    if neighbours:
-        parts.append(_neighbours(neighbours))
+    if len(comparison.examples) == 2:
+        parts.append(_neighbours(comparison.examples))
     parts.append(_glossary(comparison.methods))
-    notes = [*comparison.notes, *(sentences.notes if sentences is not None else ())]
+    notes = [*comparison.notes, *coverage_note(comparison.evaluations.values())]
+    notes += sentences.notes if sentences is not None else ()
     parts.append(_list_of("How it was fitted", notes))
     missing = (f"{name}: {why}" for name, why in comparison.missing.items())
     parts.append(_list_of("Not found", missing))
@@ -200,7 +191,7 @@ def _directions(comparison: Comparison) -> list[str]:
     ]
 
 
-def _neighbours(found: NearWords) -> str:
+def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
     """Return the neighbours of some words before and after, with what is new or gone marked."""
     before, after = (found[name] for name in found)
     names = [escape(name) for name in found]

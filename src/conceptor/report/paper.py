@@ -52,21 +52,18 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
             lines = []
             for dataset in dict.fromkeys(cell.dataset for cell in cells):
                 row = [by_place.get((dataset, method)) for method in methods]
-                figures = [Cell(*each) for one in row for each in (_published(one), _measured(one))]
+                figures = [
+                    cell
+                    for one in row
+                    for cell in (
+                        Cell("" if one is None else format_number(one.paper), faint=True),
+                        Cell("" if one is None else format_number(one.measured)),
+                    )
+                ]
                 lines.append(Line(dataset, figures))
             columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
             tables.setdefault(name, []).append(Table(vectors, columns, lines))
     return tables
-
-
-def _published(cell: PaperCell | None) -> tuple[str, bool, bool]:
-    return ("" if cell is None else f"{cell.paper:.2f}"), False, True
-
-
-def _measured(cell: PaperCell | None) -> tuple[str, bool, bool]:
-    if cell is None:
-        return "", False, False
-    return ("—" if math.isnan(cell.measured) else f"{cell.measured:.2f}"), False, False
 
 
 def _table(title: str, cells: Sequence[PaperCell]) -> Table:
