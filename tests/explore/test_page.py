@@ -95,9 +95,12 @@ def test_dragging_the_aperture_moves_everything(page):
     assert "aperture" not in query(page)
 
 
+@pytest.mark.slow
 def test_methods_and_weights_are_switched(page):
     page.select_option("#method", "abtt")
-    page.wait_for_function("() => document.getElementById('knob-name').textContent === 'Directions'")
+    page.wait_for_function(
+        "() => document.getElementById('knob-name').textContent === 'Directions'"
+    )
     page.select_option("#method", "whitening")
     page.wait_for_selector("#slider", state="hidden")
     page.select_option("#method", "cn")
@@ -143,6 +146,7 @@ def test_words_are_text_whatever_they_contain(page):
     page.wait_for_selector("#after li")
 
 
+@pytest.mark.slow
 def test_the_map_is_drawn_and_redrawn(page):
     count = drawn(page)
     page.check("input[name=side][value=before]", force=True)
@@ -161,6 +165,7 @@ def test_the_map_is_drawn_and_redrawn(page):
     drawn(page, count)
 
 
+@pytest.mark.slow
 def test_directions_concepts_and_their_words(page):
     page.click("#tab-directions")
     page.wait_for_selector("#directions tbody tr")
@@ -209,6 +214,7 @@ def test_an_address_that_is_shared_shows_the_same(page, browser, address):
     other.close()
 
 
+@pytest.mark.slow
 def test_map_command_and_snapshot_are_exported(page, session, browser, tmp_path):
     drawn(page)
     page.click("#export summary")
@@ -233,6 +239,7 @@ def test_map_command_and_snapshot_are_exported(page, session, browser, tmp_path)
     still.close()
 
 
+@pytest.mark.slow
 def test_nothing_hinders_those_who_cannot_see_well_or_use_a_mouse(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe").Axe()
     options = {"iframes": False, "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]}
@@ -245,6 +252,7 @@ def test_nothing_hinders_those_who_cannot_see_well_or_use_a_mouse(page):
             assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
+@pytest.mark.slow
 def test_it_fits_a_phone(page):
     page.set_viewport_size({"width": 360, "height": 740})
     for tab in ("map", "directions", "concepts", "figures"):

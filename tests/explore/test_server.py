@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import jsonschema
@@ -41,11 +44,11 @@ def get(address: str, path: str, headers: dict[str, str] | None = None, method: 
 
 
 @pytest.mark.parametrize("path", QUESTIONS)
-def test_answers_are_as_described(address, path):
+def test_answers_are_as_described(address, session, path):
     status, headers, body = get(address, path)
     assert status == 200, body
     assert headers["content-type"] == "application/json"
-    description = openapi()
+    description = openapi(session.about)
     responses = description["paths"][path.partition("?")[0]]["get"]["responses"]
     schema = responses["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(json.loads(body), schema | {"components": description["components"]})
@@ -192,3 +195,23 @@ def test_loopback_and_ports():
             open_socket("127.0.0.1", port)
     with pytest.raises(InvalidInputError, match=r"192\.0\.2\.1:0"):
         open_socket("192.0.2.1", 0)
+
+
+@pytest.mark.slow
+def test_no_question_however_odd_breaks_the_server(address):
+    """Schemathesis asks what the description allows and forbids; answers must be as described."""
+    program = Path(sys.executable).with_name("schemathesis")
+    if not program.exists():
+        pytest.skip("schemathesis is not installed")
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance"
+    options = ["--checks", f"{checks},response_schema_conformance", "--max-examples", "15"]
+    # Beginning a comparison takes minutes of work each time.
+    options += ["--exclude-method", "POST", "--phases", "examples,coverage,fuzzing"]
+    done = subprocess.run(
+        [program, "run", f"{address}/openapi.json", *options, "--generation-database", "none"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -273,8 +273,13 @@ ENDPOINTS = (
 )
 
 
-def openapi() -> dict[str, Any]:
-    """Return the OpenAPI description of all endpoints."""
+def openapi(about: answers.About) -> dict[str, Any]:
+    """Return the OpenAPI description of all endpoints, for these vectors."""
+    known = {
+        "method": [each.name for each in about.methods],
+        "weights": about.weights,
+        "projection": about.projections,
+    }
     schemas: dict[str, Any] = {}
     problem = {
         "description": "What is wrong with the question",
@@ -291,7 +296,8 @@ def openapi() -> dict[str, Any]:
                     "in": "query",
                     "required": parameter.required,
                     "description": parameter.description,
-                    "schema": parameter.schema,
+                    "schema": parameter.schema
+                    | ({"enum": known[parameter.name]} if parameter.name in known else {}),
                 }
                 for parameter in each.parameters
             ],

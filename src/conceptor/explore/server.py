@@ -121,7 +121,7 @@ def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None =
         )
 
     async def description(request: Request) -> Response:
-        return Response(json.dumps(openapi()), media_type="application/json")
+        return Response(json.dumps(openapi(session.about)), media_type="application/json")
 
     by_path: dict[str, list[Endpoint]] = {}
     for each in ENDPOINTS:

@@ -15,7 +15,15 @@ import numpy as np
 from conceptor import __version__
 from conceptor.algebra.aperture import isotropy, scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.methods import METHODS, ORIGINAL, Recipe, Words
+from conceptor.algebra.methods import (
+    METHODS,
+    ORIGINAL,
+    DropLeading,
+    LevelLeading,
+    Negation,
+    Recipe,
+    Words,
+)
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.data import registry as datasets
@@ -548,10 +556,12 @@ def _recipe(name: str) -> Recipe:
 
 def _control(recipe: Recipe) -> str:
     """Return the parameter of a method that a slider moves, or `none`."""
-    parameters = recipe.parameters
-    if "aperture" in parameters:
-        return "aperture"
-    return "directions" if set(parameters) == {"n_directions", "unit"} else "none"
+    match recipe.gate:
+        case Negation():
+            return "aperture"
+        case DropLeading() | LevelLeading():
+            return "directions"
+    return "none"
 
 
 def _chosen(solution: Solution) -> int:
