@@ -211,17 +211,24 @@ def test_the_page_is_complete_in_itself(comparison):
     html = page(comparison)
     assert "toys &amp; &lt;more&gt;" in html
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
-    drawings = re.findall(r"<svg.*?</svg>", html)
-    assert len(drawings) == 2
-    for drawing in drawings:
+    *forests, spectrum, gates = re.findall(r"<svg.*?</svg>", html)
+    assert len(forests) == 2
+    for drawing in forests:
         shapes = ElementTree.fromstring(drawing)
         assert len(shapes.findall("circle")) == len(ALL) - 1
+    lines = {
+        name: ElementTree.fromstring(s).findall("polyline")
+        for name, s in (("spectrum", spectrum), ("gates", gates))
+    }
+    assert len(lines["spectrum"]) == 2
+    shrinking = [s for s in comparison.solutions.values() if s.gate.max() <= 1]
+    assert len(lines["gates"]) == len(shrinking) > 2
 
 
 def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
     encoders = dataclasses.replace(comparison, vectors="encoders", notes=["(own): a note"])
     html = page(comparison, encoders)
-    assert html.count("<svg") == 2 * page(comparison).count("<svg")
+    assert html.count('class="forest"') == 2 * page(comparison).count('class="forest"')
     assert "Sentence encoders: " in html
     assert html.index("(own): a note") > html.index("Sentence encoders: ")
 

@@ -141,9 +141,7 @@ def compare(
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
     as_csv: opt.Csv = False,
-    as_html: Annotated[
-        bool, Option("--html", help="Print a self-contained web page with charts.")
-    ] = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
@@ -204,7 +202,7 @@ def compare(
             options,
             missing=policy,
             # A table for people, which takes a search of its own.
-            examples=0 if as_csv or as_html else examples,
+            examples=0 if as_csv else examples,
             progress=progress,
             **both,
         )
@@ -260,6 +258,7 @@ def reproduce(
     offline: opt.Offline = False,
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Run the paper's protocol and compare its published scores with the measured ones.
@@ -267,7 +266,7 @@ def reproduce(
     Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
     glove.840B.300d.txt[/b]
     """
-    out.check_one_format(as_json, as_markdown)
+    out.check_one_format(as_json, as_markdown, as_html)
     out.check_outputs([output], [word2vec, glove], figure)
     given = {"word2vec": word2vec, "glove": glove}
     sources = {name: open_source(path) for name, path in given.items() if path is not None}
@@ -278,6 +277,7 @@ def reproduce(
     from conceptor.comparing.paper import reproduce as run
     from conceptor.comparing.paper_files import file_note
     from conceptor.dialogue import TrackerOptions
+    from conceptor.report.page import reproduction_page
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
     battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
@@ -304,6 +304,8 @@ def reproduce(
     ]
     if as_json:
         out.write_json(found.to_dict() | {"other_files": other_files}, output)
+    elif as_html:
+        out.write_output(reproduction_page(found, other_files), output)
     else:
         tables = reproduction_tables(found)
         notes = [*found.notes, *other_files]

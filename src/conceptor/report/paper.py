@@ -36,6 +36,36 @@ def reproduction_tables(found: Reproduction) -> list[Table]:
     ]
 
 
+def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
+    """Return the tables as the paper lays them out: a row for each dataset, methods in columns.
+
+    By the paper's table, for each set of vectors; each method has its published figure and ours.
+    """
+    tables: dict[str, list[Table]] = {}
+    for name in TITLES:
+        for vectors in found.comparisons:
+            cells = [c for c in found.cells if (c.table, c.vectors) == (name, vectors)]
+            if not cells:
+                continue
+            methods = list(dict.fromkeys(cell.method for cell in cells))
+            by_place = {(cell.dataset, cell.method): cell for cell in cells}
+            lines = []
+            for dataset in dict.fromkeys(cell.dataset for cell in cells):
+                row = [by_place.get((dataset, method)) for method in methods]
+                figures = [
+                    cell
+                    for one in row
+                    for cell in (
+                        Cell("" if one is None else format_number(one.paper), faint=True),
+                        Cell("" if one is None else format_number(one.measured)),
+                    )
+                ]
+                lines.append(Line(dataset, figures))
+            columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
+            tables.setdefault(name, []).append(Table(vectors, columns, lines))
+    return tables
+
+
 def _table(title: str, cells: Sequence[PaperCell]) -> Table:
     lines = []
     previous = None
