@@ -56,7 +56,9 @@ class TrackerOptions:
     batch, batches : int
         Turns per batch, and batches per epoch.
     rate : float
-        Learning rate of Adam (0.001).
+        Learning rate of Adam at the start (0.001).
+    decay : bool
+        Let the rate fall to zero in a straight line over `epochs` (False).
     """
 
     update: Update = Update.CONSTRAINED
@@ -67,6 +69,7 @@ class TrackerOptions:
     batch: int = 256
     batches: int = 64
     rate: float = 3e-3
+    decay: bool = True
 
     def __post_init__(self) -> None:
         for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():
