@@ -65,8 +65,8 @@ so does STS 2012 through it ([evaluation.md](evaluation.md)).
 """
 
 TABLE_2 = """SimLex-999 on Google News and on GloVe 6B 50d beside the paper's figures, which for
-GloVe are of larger vectors: there rows compare, not cells; also printed by `python benchmarks/table2.py
-[VECTORS]`. Lexicon, differences, costs elsewhere: lexicon.md.
+GloVe are of larger vectors: there rows compare, not cells; also printed by `python
+benchmarks/table2.py [VECTORS]`. Lexicon, differences, costs elsewhere: lexicon.md.
 """
 
 DIALOGUE = """WOZ 2.0; also printed by `python benchmarks/dialogue.py markdown STUDY`, from the runs

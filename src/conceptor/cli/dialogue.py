@@ -46,10 +46,10 @@ def dialogue(
     ] = "food,price range,area",
     epochs: Annotated[
         int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
-    ] = 60,
+    ] = 25,
     patience: Annotated[
         int, Option(min=1, help="Epochs without a better accuracy before training stops.")
-    ] = 20,
+    ] = 10,
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
     rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.006,
     decay: Annotated[

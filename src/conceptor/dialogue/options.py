@@ -64,11 +64,11 @@ class TrackerOptions:
     update: Update = Update.CONSTRAINED
     confirm: Confirm = Confirm.WORKING
     start: Initialization = Initialization.SCALED
-    epochs: int = 60
-    patience: int = 20
+    epochs: int = 25
+    patience: int = 10
     batch: int = 256
     batches: int = 64
-    rate: float = 3e-3
+    rate: float = 6e-3
     decay: bool = True
 
     def __post_init__(self) -> None:
