@@ -257,6 +257,9 @@ ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead o
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
+Html = Annotated[
+    bool, Option("--html", help="Print a self-contained web page with charts and neighbours.")
+]
 Output = Annotated[
     Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]
