@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor import Conceptor, InvalidInputError, most_similar
-from conceptor.concepts.query import Criterion, Query, conceptor_of_examples, rank_words
-from conceptor.vectors import WordVectors
+from conceptor.concepts.query import Criterion, Query, rank_words
+from conceptor.vectors import WordVectors, write_vectors
+from tests.processes import conceptor
 from tests.strategies import seeds
 
 WORDS = [f"w{i:03d}" for i in range(300)]
@@ -30,15 +33,17 @@ def test_scores_are_the_formula(seed, strength, margin):
     like, without, within = (rng.standard_normal((k, 6)) for k in (3, 4, 2))
     X = unit(rng.standard_normal((50, 6)))
     found = Criterion.from_vectors(like, [without], [within], strength=strength, margin=margin)
-    W, U, F = (
-        np.linalg.inv(R + np.eye(6)) @ R
-        for R in (unit(rows).T @ unit(rows) / len(rows) for rows in (like, without, within))
-    )
+
+    def nearness(rows, x):
+        R = unit(rows).T @ unit(rows) / len(rows)
+        C = np.linalg.inv(R + np.eye(6)) @ R
+        return np.linalg.norm(C @ x) / np.sqrt(np.trace(C @ R @ C))
+
     mean = unit(like).mean(axis=0)
     expected = [
         x @ mean / np.linalg.norm(mean)
-        - strength * max(0, x @ U @ x - margin * (x @ W @ x))
-        - strength * max(0, margin * (x @ W @ x) - x @ F @ x)
+        - strength * max(0, nearness(without, x) - margin * nearness(like, x))
+        - strength * max(0, margin * nearness(like, x) - nearness(within, x))
         for x in X
     ]
     np.testing.assert_allclose(found.scores(3 * X), expected, atol=1e-9)
@@ -66,11 +71,12 @@ def test_without_exclusions_it_is_the_nearest_words(table):
 def test_several_lists_are_joined_by_or(table):
     rows = table.vectors
     criterion = Query("w000", without=[["w001", "w002"], ["w003"]], within="w004").criterion(table)
-    joined = conceptor_of_examples(rows[[1, 2]]) | conceptor_of_examples(rows[[3]])
-    np.testing.assert_allclose(criterion.unwanted.matrix, joined.matrix, atol=1e-9)
-    np.testing.assert_allclose(
-        criterion.field.matrix, Conceptor.from_vectors(unit(rows[[4]]), 1).matrix, atol=1e-7
+    one, other, field = (
+        Conceptor.from_vectors(unit(rows[some].astype(float)), 1) for some in ([1, 2], [3], [4])
     )
+    np.testing.assert_allclose(criterion.unwanted.conceptor.matrix, (one | other).matrix, atol=1e-6)
+    np.testing.assert_allclose(criterion.field.conceptor.matrix, field.matrix, atol=1e-6)
+    assert criterion.field.nearness(unit(rows[[4]])) == pytest.approx(1, abs=1e-5)
     loose = Query("w000", without=["w001", ["w003"], "w002"])
     assert loose.without == (("w001", "w002"), ("w003",))
 
@@ -125,3 +131,25 @@ def test_words_that_are_not_there_and_vectors_that_cancel(table):
         rank_words(table, Query("w001"), n=0)
     with pytest.raises(InvalidInputError, match="cancel each other out"):
         Query(["a", "b"]).rank((["a", "b"], np.array([[1.0, 0], [-1, 0]])))
+
+
+def test_the_command(table, tmp_path):
+    write_vectors(tmp_path / "v.bin", [(table.words, table.vectors)])
+    run = conceptor(
+        "neighbors", "v.bin", "w003", "w100", "--without", "w007,w200", "--without", "w011",
+        "--within", "w050", "--methods", "original,cn", "-n", 4, "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    query = Query(["w003", "w100"], [["w007", "w200"], ["w011"]], ["w050"])
+    expected = rank_words(tmp_path / "v.bin", query, ["original", "cn"], n=4)
+    title = "w003 w100 without w007, w200 without w011 within w050"
+    assert {
+        method: [one["word"] for one in found[title]]
+        for method, found in json.loads(run.stdout).items()
+    } == {method: [one.word for one in found] for method, found in expected.items()}
+    together = conceptor("neighbors", "v.bin", "w003", "w100", "--together", cwd=tmp_path)
+    assert "w003 w100" in together.stdout
+    for wrong in ("w007,zebra", ",", "w003"):
+        refused = conceptor("neighbors", "v.bin", "w003", "--without", wrong, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1

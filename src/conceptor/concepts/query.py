@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
 
-__all__ = ["Criterion", "Query", "conceptor_of_examples", "rank_words"]
+__all__ = ["Criterion", "Query", "Region", "rank_words", "unit_rows"]
 
 # Found by benchmarks/exclusions.py on categories of words.
 STRENGTH = 5.0
-MARGIN = 0.6
+MARGIN = 0.8
 
 
 @dataclass(frozen=True, init=False)
@@ -55,12 +55,12 @@ class Query:
     within : words or lists of words, optional
         Examples of the field in which to look; several lists are joined by OR as well.
     aperture : float or "auto"
-        Of the conceptors of the examples, at length 1; see `conceptor_of_examples`.
+        Of the conceptors of the examples, at length 1; see `Region.from_vectors`.
     strength : float
         How far down unwanted words go; 0 leaves them where they are.
     margin : float
-        From 0 to 1: a word goes down when its evidence for what is not wanted is more than this
-        share of that for what is. Less excludes more.
+        A word goes down when it is nearer to what is not wanted than this share of its nearness
+        to what is. Less excludes more.
 
     Examples
     --------
@@ -182,22 +182,61 @@ def rank_words(
 
 
 @dataclass(frozen=True, eq=False)
+class Region:
+    """Where examples lie: their conceptor, and how much of themselves it keeps.
+
+    Attributes
+    ----------
+    conceptor : Conceptor
+    own : float
+        The root mean square of ``|C x|`` over the examples, at length 1.
+    """
+
+    conceptor: Conceptor
+    own: float
+
+    @classmethod
+    def from_vectors(cls, groups: Sequence[npt.ArrayLike], aperture: Aperture = "auto") -> Region:
+        """Return the region of some groups of examples, joined by OR.
+
+        `auto` is α = 1: with vectors of length 1 the eigenvalues add up to 1, so a direction that
+        holds half of the examples' energy is a third in, however many examples there are.
+        """
+        rows = [unit_rows(group) for group in groups]
+        alpha = 1.0 if aperture == "auto" else aperture
+        conceptor = reduce(or_, (Conceptor.from_vectors(each, alpha) for each in rows))
+        kept = np.concatenate(rows) @ (conceptor.vectors * conceptor.singular_values)
+        return cls(conceptor, float(np.sqrt((kept**2).sum(axis=1).mean())))
+
+    @cached_property
+    def _factor(self) -> Float64:
+        shares = self.conceptor.singular_values
+        used = shares > 1e-9  # few examples have few directions
+        return np.asarray(self.conceptor.vectors[:, used] * (shares[used] / (self.own or 1.0)))
+
+    def nearness(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return ``|C x|`` of rows of length 1, as a share of what the examples have."""
+        kept = rows @ self._factor.astype(rows.dtype)
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", kept, kept)))
+
+
+@dataclass(frozen=True, eq=False)
 class Criterion:
     """What a query looks for, in the space of some vectors.
 
     The score of a vector x of length 1 is its cosine with the mean of the wanted examples, less
 
-    ``strength · max(0, xᵀUx − margin · xᵀWx)`` and ``strength · max(0, margin · xᵀWx − xᵀFx)``
+    ``strength · max(0, u(x) − margin · w(x))`` and ``strength · max(0, margin · w(x) − f(x))``
 
-    with the conceptors W of what is wanted, U of what is unwanted, and F of the field. So what
-    gives too much evidence of the one, or too little of the other, goes down, and nothing else
+    with its nearness w to what is wanted, u to what is not, and f to the field (see `Region`). So
+    what is too near to the one, or not near enough to the other, goes down, and nothing else
     moves: subtracting the unwanted mean would also lift whatever lies opposite to it.
     """
 
     direction: Float64
-    wanted: Conceptor
-    unwanted: Conceptor | None = None
-    field: Conceptor | None = None
+    wanted: Region
+    unwanted: Region | None = None
+    field: Region | None = None
     strength: float = STRENGTH
     margin: float = MARGIN
 
@@ -213,19 +252,16 @@ class Criterion:
         margin: float = MARGIN,
     ) -> Criterion:
         """Return the criterion of examples: one array of what is wanted, several of the others."""
-        examples = _unit(like)
-        mean = examples.mean(axis=0)
+        mean = unit_rows(like).mean(axis=0)
         length = float(np.linalg.norm(mean))
         if not length > 0:
             raise InvalidInputError("the vectors of what is looked for cancel each other out")
-        joined = [
-            reduce(or_, (conceptor_of_examples(group, aperture) for group in groups))
-            if len(groups)
-            else None
+        unwanted, field = (
+            Region.from_vectors(groups, aperture) if len(groups) else None
             for groups in (without, within)
-        ]
-        wanted = conceptor_of_examples(examples, aperture)
-        return cls(mean / length, wanted, *joined, strength, margin)
+        )
+        wanted = Region.from_vectors([like], aperture)
+        return cls(mean / length, wanted, unwanted, field, strength, margin)
 
     @property
     def selective(self) -> bool:
@@ -234,44 +270,27 @@ class Criterion:
 
     def penalty(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return what is taken off the cosine of each row; rows have length 1."""
-        bar = self.margin * _evidence(self.wanted, rows)
+        bar = self.wanted.nearness(rows) * rows.dtype.type(self.margin)
         lost = np.zeros_like(bar)
         if self.unwanted is not None:
-            lost += np.maximum(_evidence(self.unwanted, rows) - bar, 0)
+            lost += np.maximum(self.unwanted.nearness(rows) - bar, 0)
         if self.field is not None:
-            lost += np.maximum(bar - _evidence(self.field, rows), 0)
-        return lost * rows.dtype.type(self.strength)
+            lost += np.maximum(bar - self.field.nearness(rows), 0)
+        return np.asarray(lost * rows.dtype.type(self.strength))
 
     def scores(self, X: npt.ArrayLike) -> Float64:
         """Return the score of each row of `X`; a row of zeros has −∞."""
         vectors = as_matrix(X)
         scores = np.empty(len(vectors))
         for part in block_slices(*vectors.shape):
-            rows = _unit(vectors[part])
+            rows = unit_rows(vectors[part])
             scores[part] = rows @ self.direction - self.penalty(rows)
             scores[part][~rows.any(axis=1)] = -np.inf
         return scores
 
 
-def conceptor_of_examples(X: npt.ArrayLike, aperture: Aperture = "auto") -> Conceptor:
-    """Return the conceptor of some vectors, brought to length 1.
-
-    `auto` is α = 1: α² tr R is 1 then, so that a direction which holds half of the examples'
-    energy is a third in, however many examples there are.
-    """
-    return Conceptor.from_vectors(_unit(X), 1.0 if aperture == "auto" else aperture)
-
-
-def _evidence(conceptor: Conceptor, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return xᵀCx of each row, at the price of the directions that C has."""
-    shares = conceptor.singular_values
-    used = shares > 1e-9
-    factor = (conceptor.vectors[:, used] * np.sqrt(shares[used])).astype(rows.dtype)
-    energy = rows @ factor
-    return np.einsum("ij,ij->i", energy, energy)
-
-
-def _unit(X: npt.ArrayLike) -> Float64:
+def unit_rows(X: npt.ArrayLike) -> Float64:
+    """Return the rows of `X` at length 1; a row of zeros stays."""
     rows = as_matrix(X)
     return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
 
