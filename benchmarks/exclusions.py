@@ -1,6 +1,7 @@
 """Search with exclusions: how much of what was wanted is left when something else is excluded.
 
     python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--plot FILE]
+    python benchmarks/exclusions.py words --within
     python benchmarks/exclusions.py Cranfield [--vectors FILE] [--method cn+sif]
 
 Words: five examples of a category of Battig are looked for, five of another are excluded, and all
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,10 +135,20 @@ def nearer_mean(margin: float) -> Ranker:
     return rank
 
 
-def query(margin: float, joined: bool = False, **knobs: float) -> Ranker:
-    def rank(X: Array, like: Array, without: list[Array]) -> Array:
-        groups = [np.concatenate(without)] if joined else without
-        criterion = Criterion.from_vectors(like, groups, margin=margin, **knobs)
+# The criterion of the last search, for all margins.
+_LAST: dict[tuple[object, ...], Criterion] = {}
+
+
+def query(margin: float, *, joined: bool = False, within: bool = False, **knobs: float) -> Ranker:
+    def rank(X: Array, like: Array, lists: list[Array]) -> Array:
+        groups = [np.concatenate(lists)] if joined else lists
+        key = like.tobytes(), *(rows.tobytes() for rows in groups), within, *knobs.items()
+        if key not in _LAST:
+            _LAST.clear()
+            _LAST[key] = Criterion.from_vectors(
+                like, () if within else groups, groups if within else (), **knobs
+            )
+        criterion = replace(_LAST[key], margin=margin)
         return X @ criterion.direction.astype(X.dtype) - criterion.penalty(X)
 
     return rank
@@ -146,11 +157,22 @@ def query(margin: float, joined: bool = False, **knobs: float) -> Ranker:
 CURVES: dict[str, dict[float, Ranker]] = {
     "mean of the examples": {0.0: mean},
     "subtraction": {f: subtraction(f) for f in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)},
-    "orthogonal negation": {f: orthogonal_negation(f) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)},
+    "orthogonal negation": {
+        f: orthogonal_negation(f) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)
+    },
     "logistic regression": {c: logistic_regression(c) for c in (0.1, 1.0, 10.0)},
     "behind the negated conceptor": {a: behind_negation(a) for a in (0.5, 1.0, 2.0, 3.0, 6.0)},
     "nearer to a mean": {m: nearer_mean(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
     "Query": {m: query(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
+}
+
+
+# With --within: the lists are examples of the field.
+WITHIN: dict[str, dict[float, Ranker]] = {
+    "mean of the examples": {0.0: mean},
+    "mean of the field": {0.0: lambda X, like, within: mean(X, within[0], [])},
+    "mean of all": {0.0: lambda X, like, within: X @ centre(np.concatenate([like, *within]))},
+    "Query": {m: query(m, within=True) for m in (0.6, 0.8, 0.9, 1.0, 1.2)},
 }
 
 
@@ -194,6 +216,13 @@ def word_trials(vectors: WordVectors, others: str, count: int, seed: int = 0) ->
             like, *without = (rng.choice(rows, EXAMPLES, replace=False) for rows in [unique, *rest])
             unwanted = np.setdiff1d(np.concatenate(rest), np.concatenate(without))
             yield Trial(number, like, without, np.setdiff1d(unique, like), unwanted)
+
+
+def with_field(trial: Trial) -> Trial:
+    """Look for both categories' examples, within a field that further ones of the first give."""
+    field, wanted = trial.wanted[:EXAMPLES], trial.wanted[EXAMPLES:]
+    like = np.concatenate([trial.like, *trial.without])
+    return Trial(trial.group, like, [field], wanted, trial.unwanted)
 
 
 def text_trials(name: str, vectors: WordVectors) -> tuple[Array, list[Trial]]:
@@ -286,6 +315,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--others", choices=["any", "near"], default="any")
     parser.add_argument("--two", action="store_true", help="exclude two categories at once")
     parser.add_argument("--dev", action="store_true", help="the categories for choosing knobs")
+    parser.add_argument("--within", action="store_true", help="keep to a field instead")
     parser.add_argument("--plot")
     options = parser.parse_args(arguments)
     vectors = load(options.vectors, options.method)
@@ -296,8 +326,10 @@ def main(arguments: list[str]) -> None:
     else:
         X, trials = text_trials(options.what, vectors)
     curves = dict(CURVES)
+    if options.within:
+        trials, curves = [with_field(trial) for trial in trials], WITHIN
     if options.two:
-        curves["Query, one list"] = {m: query(m, True) for m in CURVES["Query"]}
+        curves["Query, one list"] = {m: query(m, joined=True) for m in CURVES["Query"]}
     if options.dev:
         for strength, aperture in ((1, 1), (2, 1), (20, 1), (5, 0.3), (5, 2), (5, 4)):
             curves[f"Query, strength {strength}, aperture {aperture}"] = {

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.spectrum import Spectrum
     from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.comparing import compare
+    from conceptor.concepts.query import Query
     from conceptor.corpus import PPMIVectors
     from conceptor.estimators import (
         PPA,
@@ -50,6 +51,7 @@ _HOMES = {
     "PPA": "estimators",
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
+    "Query": "concepts.query",
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
@@ -80,6 +82,7 @@ __all__ = [
     "Moments",
     "PPMIVectors",
     "PrincipalVarianceNormalization",
+    "Query",
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",

@@ -200,11 +200,12 @@ def _search(
         return lambda vectors, *given, **named: most_similar(vectors, words, *given, **named)
     from conceptor.concepts.query import Query, rank_words
 
-    lists = {"without": without, "within": within}
-    query = Query(words, **{name: [split_list(one) for one in lists[name]] for name in lists})
-    parts = [" ".join(query.like)]
-    parts += [f"{name} {', '.join(one)}" for name in lists for one in getattr(query, name)]
-    title = " ".join(parts)
+    query = Query(words, *([split_list(each) for each in lists] for lists in (without, within)))
+    title = " ".join(
+        [*query.like]
+        + [f"without {', '.join(each)}" for each in query.without]
+        + [f"within {', '.join(each)}" for each in query.within]
+    )
 
     def search(vectors: object, *given: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
         found = rank_words(vectors, query, *given, **named)

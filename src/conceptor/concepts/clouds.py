@@ -94,7 +94,7 @@ class Cloud:
         # In a basis of both clouds, where the difference is as small a matrix as it can be.
         both = np.hstack([other.factor, self.factor])
         signs = np.repeat([1.0, -1.0], [other.factor.shape[1], self.factor.shape[1]])
-        small = np.linalg.qr(both, mode="r")
+        small = np.linalg.qr(both)[1]
         return min(0.0, float(np.linalg.eigvalsh((small * signs) @ small.T)[0]))
 
 
