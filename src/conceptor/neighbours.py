@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions, FittedMethods
     from conceptor.vectors.chunks import Vectors
 
-__all__ = ["Neighbour", "most_similar"]
+__all__ = ["Neighbour", "most_similar", "nearest_words"]
 
 
 # Found by benchmarks/prior.py: more synonyms, at the rank that neighbours had before.
@@ -86,17 +86,36 @@ def most_similar(
     opened = as_vectors(vectors)
     fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
     check_known(asked, fitted, opened)
-    prior = choose_prior(prior, opened)
+    return nearest_words(opened, fitted, asked, n=n, among=among, prior=prior, progress=progress)
+
+
+def nearest_words(
+    vectors: object,
+    fitted: FittedMethods,
+    words: Sequence[str],
+    *,
+    methods: Iterable[str] | None = None,
+    n: int = 10,
+    among: int | None = None,
+    prior: float | None = None,
+    progress: Progress = silent,
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Find the nearest words as `most_similar` does, with methods fitted already.
+
+    The rows of `words` must be among those that `fitted` kept; `methods` names some of them.
+    """
+    chosen = list(fitted.methods if methods is None else methods)
+    prior = choose_prior(prior, vectors)
     # One more than asked for: the word itself is its own nearest.
     searches = {
-        name: Nearest(rows.vectors[rows.rows(asked)], n + 1, prior=prior, among=among)
-        for name, rows in fitted.rows.items()
+        name: Nearest(rows.vectors[rows.rows(words)], n + 1, prior=prior, among=among)
+        for name, rows in ((name, fitted.rows[name]) for name in chosen)
     }
-    found = find_words(opened, fitted, searches, progress)
+    found = find_words(vectors, fitted, searches, progress)
     return {
         method: {
             word: [one for one in near if one.word != word][:n]
-            for word, near in zip(asked, lists, strict=True)
+            for word, near in zip(words, lists, strict=True)
         }
         for method, lists in found.items()
     }
@@ -118,7 +137,7 @@ def choose_prior(prior: float | None, vectors: object) -> float:
 
 
 def find_words(
-    vectors: Vectors,
+    vectors: object,
     fitted: FittedMethods,
     searches: Mapping[str, Nearest],
     progress: Progress = silent,
@@ -127,7 +146,7 @@ def find_words(
     search(
         vectors,
         {name: [each] for name, each in searches.items()},
-        {name: each.transforms for name, each in fitted.methods.items()},
+        {name: fitted.methods[name].transforms for name in searches},
         progress,
     )
     names = _words_at(
@@ -158,12 +177,16 @@ def _words_at(rows: set[int], vectors: object) -> dict[int, str]:
 
 def _unknown(word: str, vectors: object) -> str:
     """Say that a word is not there, with words that are spelt like it."""
+    close = close_words(word, (other for words, _ in read_chunks(vectors) for other in words))
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    return f"the vectors have no word {word!r}{hint}"
+
+
+def close_words(word: str, words: Iterable[str]) -> list[str]:
+    """Return up to three words that are spelt like a word."""
     alike = [
         other
-        for words, _ in read_chunks(vectors)
         for other in words
         if other[:1].lower() == word[:1].lower() and abs(len(other) - len(word)) <= 2
     ]
-    close = get_close_matches(word.lower(), alike, n=3, cutoff=0.75)
-    hint = f"; did you mean {', '.join(close)}?" if close else ""
-    return f"the vectors have no word {word!r}{hint}"
+    return get_close_matches(word.lower(), alike, n=3, cutoff=0.75)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from conceptor.base.errors import printable
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
@@ -18,6 +18,9 @@ from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_opt
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
 
+# A folder for the Hugging Face hub, which is no format of a file.
+_HUB = "hub"
+
 
 @app.command()
 def postprocess(
@@ -26,6 +29,7 @@ def postprocess(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -50,10 +54,10 @@ def postprocess(
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
-    .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
-    recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
-    directory or a quoted pattern) are written to a directory; repeat an interrupted run to
-    continue it.
+    .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
+    .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
+    OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
+    directory; repeat an interrupted run to continue it.
 
     [bold]Examples[/bold]
 
@@ -66,6 +70,10 @@ def postprocess(
       conceptor postprocess glove.840B.300d.txt for-averages.txt --for sentences
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
+
+      conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
+
+      conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
 
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
@@ -80,6 +88,7 @@ def postprocess(
         weights,
         aperture,
         purpose,
+        dimensions,
         n_directions=directions,
         power=power,
         ridge=ridge,
@@ -106,14 +115,32 @@ def postprocess(
     from conceptor.pipeline import postprocess as run
 
     lists = [*(synonyms or ()), *(antonyms or ())]
+    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
+    if format == _HUB:
+        from conceptor.integrations.hub import save_folder
+
+        if save_map is not None:
+            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+        with on_terminal() as progress:
+            report = save_folder(
+                open_source(source, on_error, replace_spaces),
+                target,
+                chosen,
+                options,
+                dtype=dtype.value,
+                force=force,
+                progress=progress,
+                caution=lambda doubt: warn([doubt]),
+            )
+        _print_report(report, as_json=as_json)
+        return
     check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
-    lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
             open_source(source, on_error, replace_spaces),
             target,
             chosen,
-            FitOptions(weights, vocabulary, lexicon, function_words),
+            options,
             memory=budget,
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
@@ -132,6 +159,7 @@ def fit(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -154,7 +182,14 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     chosen = resolve_method(
-        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
+        method,
+        paper,
+        weights,
+        aperture,
+        dimensions=dimensions,
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
     )
     check_outputs([target], [weights, vocabulary, function_words])
     opened = open_source(source, on_error)
@@ -207,6 +242,10 @@ def convert(
     [bold]Example[/bold]
 
       conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+
+      conceptor convert glove.txt glove-int8.safetensors --dtype int8
+
+      conceptor convert glove.txt tensors.tsv
     """
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 

@@ -150,7 +150,8 @@ class Contest:
 
     def look(self, rows: NDArray[Any], before: int) -> NDArray[np.intp]:
         """Return the queries for which a row of this chunk is nearer."""
-        asked = np.flatnonzero(self.won)
+        # A copy: while `flatnonzero` counts and then collects, `take` may change what it counted.
+        asked = np.flatnonzero(self.won.copy())
         beaten = [asked[:0]]
         for start, block in _blocks(rows, before, self._among):
             left = [asked[:0]]
