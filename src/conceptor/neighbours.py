@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.base.progress import Progress
     from conceptor.fitting import FitOptions, FittedMethods
-    from conceptor.vectors.chunks import Vectors
 
 __all__ = ["Neighbour", "most_similar", "nearest_words"]
 
