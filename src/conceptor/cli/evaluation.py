@@ -342,7 +342,7 @@ def reproduce(
     other_files = [
         note
         for name, source in files.items()
-        if (note := file_note(name, source.count or 0, source.dimension, found.cells))
+        if (note := file_note(name, source.count, source.dimension, found.cells))
     ]
     if as_json:
         out.write_json(found.to_dict() | {"other_files": other_files}, output)
