@@ -18,7 +18,7 @@ LAYERS = [
     {"vectors", "kernels", "data", "weights"},
     {
         "fitting", "pipeline", "neighbours", "estimators", "distributed", "sentences", "corpus",
-        "lexicon",
+        "lexicon", "static_models",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
     {"cli", "__init__", "__main__"},

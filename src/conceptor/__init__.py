@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from conceptor.neighbours import most_similar
     from conceptor.pipeline import postprocess
     from conceptor.sentences import SentenceEncoder
+    from conceptor.static_models import StaticModel, distill
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
 
 __version__ = "0.1.0"
@@ -53,9 +54,11 @@ _HOMES = {
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
+    "StaticModel": "static_models",
     "Whitening": "estimators",
     "WordVectors": "vectors",
     "compare": "comparing",
+    "distill": "static_models",
     "evaluate": "evaluation",
     "inspect": "inspection",
     "most_similar": "neighbours",
@@ -83,9 +86,11 @@ __all__ = [
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",
+    "StaticModel",
     "Whitening",
     "WordVectors",
     "compare",
+    "distill",
     "evaluate",
     "inspect",
     "most_similar",

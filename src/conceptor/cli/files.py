@@ -38,7 +38,7 @@ def postprocess(
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -67,25 +67,33 @@ def postprocess(
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
 
+      conceptor postprocess some-model2vec-folder/ better-folder/
+
+      conceptor postprocess embeddings.npy better.npy
+
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
+    from conceptor.pipeline import default_method
 
+    sharded = is_sharded(source, scheduler, workers, column)
+    opened = None if sharded else open_source(source, on_error, replace_spaces, wordless=True)
     chosen = resolve_method(
         method,
         paper,
         weights,
         aperture,
         purpose,
+        default=default_method(opened),
         n_directions=directions,
         power=power,
         ridge=ridge,
     )
     budget = read_size(memory)
-    if is_sharded(source, scheduler, workers, column):
+    if opened is None:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         report = postprocess_shards(
             source,
@@ -110,7 +118,7 @@ def postprocess(
     lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
-            open_source(source, on_error, replace_spaces),
+            opened,
             target,
             chosen,
             FitOptions(weights, vocabulary, lexicon, function_words),
@@ -118,7 +126,7 @@ def postprocess(
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
             format=format,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else None,
             force=force,
             progress=progress,
         )
@@ -150,14 +158,22 @@ def fit(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
+    from conceptor.pipeline import default_method
     from conceptor.pipeline import fit as run
     from conceptor.vectors.target import check_new_file
 
-    chosen = resolve_method(
-        method, paper, weights, aperture, n_directions=directions, power=power, ridge=ridge
-    )
     check_outputs([target], [weights, vocabulary, function_words])
-    opened = open_source(source, on_error)
+    opened = open_source(source, on_error, wordless=True)
+    chosen = resolve_method(
+        method,
+        paper,
+        weights,
+        aperture,
+        default=default_method(opened),
+        n_directions=directions,
+        power=power,
+        ridge=ridge,
+    )
     check_new_file(target, opened.files(), force=force)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
@@ -172,7 +188,7 @@ def apply(
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -196,7 +212,7 @@ def convert(
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -216,7 +232,7 @@ def _transfer(
     source: str,
     target: str,
     format: str | None,
-    dtype: opt.DtypeChoice,
+    dtype: opt.DtypeChoice | None,
     force: bool,
     on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
@@ -228,11 +244,11 @@ def _transfer(
 
     with on_terminal() as progress:
         report = run(
-            open_source(source, on_error, replace_spaces),
+            open_source(source, on_error, replace_spaces, wordless=True),
             target,
             map_,
             format=format,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else None,
             force=force,
             progress=progress,
         )

@@ -35,10 +35,17 @@ class DtypeChoice(StrEnum):
     float16 = "float16"
 
 
-In = Annotated[str, Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
-Out = Annotated[str, Argument(metavar="OUT", help="File to write; - for text on stdout.")]
+In = Annotated[
+    str,
+    Argument(metavar="IN", help="Vectors file or static model's folder; - for text on stdin."),
+]
+Out = Annotated[str, Argument(metavar="OUT", help="File or folder to write; - for text on stdout.")]
 Vectors = Annotated[
-    Path | None, Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]")
+    Path | None,
+    Argument(
+        help="Vectors file, or folder of a static model.  "
+        "\\[default: GloVe 6B 50d from the demo extra]"
+    ),
 ]
 
 # Methods and their parameters.
@@ -47,10 +54,10 @@ Method = Annotated[
     Option(
         "--method",
         metavar="NAME",
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with lists "
-        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after the "
-        "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
-        "\\[default: cn]",
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle; with "
+        "lists counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one "
+        "after the other, abtt:n_directions=3 sets a parameter; see `conceptor methods`.  "
+        "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
     ),
 ]
 Aperture = Annotated[
@@ -127,7 +134,10 @@ Memory = Annotated[
 Format = Annotated[
     str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-Dtype = Annotated[DtypeChoice, Option(help="Number type of OUT.")]
+Dtype = Annotated[
+    DtypeChoice | None,
+    Option(help="Number type of OUT.  \\[default: float32; for a static model, its own]"),
+]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,

@@ -12,7 +12,14 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.vectors.npy import as_float32
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource, check_finite
+from conceptor.vectors.source import (
+    BLOCK_BYTES,
+    Chunk,
+    LocatedChunk,
+    VectorSource,
+    check_finite,
+    number_rows,
+)
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -58,11 +65,14 @@ def report_damage(path: object) -> Iterator[None]:
 class ArrowSource(VectorSource):
     """Reads a batch of rows at a time."""
 
-    def __init__(self, path: Path, file_format: str) -> None:
+    def __init__(self, path: Path, file_format: str, *, wordless: bool = False) -> None:
         self.format = file_format
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
-            self._word_column, self._vector_columns = _choose_columns(path, schema)
+            self._word_column, self._vector_columns = _choose_columns(
+                path, schema, wordless=wordless
+            )
+            self.has_words = self._word_column is not None
             dimension, dtype = self._shape(path, schema, batches)
         super().__init__(path, dimension, dtype)
 
@@ -98,6 +108,8 @@ class ArrowSource(VectorSource):
                 start += batch.num_rows
 
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
+        if self._word_column is None:
+            return number_rows(start, start + batch.num_rows)
         arrow = import_pyarrow()
         column = batch.column(self._word_column)
         check_no_nulls(column, self.path, start, "word")
@@ -194,11 +206,22 @@ def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     return [name for name in WORD_COLUMNS if name in names][:1] if len(names) > 1 else names
 
 
-def _choose_columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
-    """Choose the column of words and the column or columns of vectors."""
+def _choose_columns(
+    path: Path,
+    schema: Any,  # noqa: ANN401
+    *,
+    wordless: bool = False,
+) -> tuple[str | None, list[str]]:
+    """Choose the column of words and the column or columns of vectors.
+
+    With `wordless`, a table with one list column of floats need not have words: what text it has
+    may be anything.
+    """
     words = word_columns(schema)
     lists, numbers, integers = float_columns(schema)
     vectors = lists if lists else numbers
+    if wordless and len(lists) == 1 and len(words) != 1:
+        return None, lists
     if not lists and integers:
         raise InvalidInputError(
             f"{path}: {integers[0]} is a column of integers, the other dimensions are floats; make "
@@ -313,12 +336,20 @@ class ArrowWriter:
     """Writes chunks as row groups of a table `word: string, vector: fixed_size_list`."""
 
     def __init__(
-        self, path: Path, file_format: str, dimension: int, dtype: np.dtype[np.generic]
+        self,
+        path: Path,
+        file_format: str,
+        dimension: int,
+        dtype: np.dtype[np.generic],
+        *,
+        has_words: bool = True,
     ) -> None:
         arrow = import_pyarrow()
         self._list = arrow.list_(arrow.from_numpy_dtype(dtype), dimension)
         self._dtype = dtype
-        schema = arrow.schema([("word", arrow.string()), ("vector", self._list)])
+        columns = [("word", arrow.string())] if has_words else []
+        schema = arrow.schema([*columns, ("vector", self._list)])
+        self._has_words = has_words
         self._schema = schema
         if file_format == PARQUET:
             self._writer = arrow.parquet.ParquetWriter(
@@ -339,7 +370,8 @@ class ArrowWriter:
         )
         flat = arrow.array(vectors.astype(self._dtype, copy=False).reshape(-1))
         lists = arrow.FixedSizeListArray.from_arrays(flat, type=self._list)
-        return arrow.RecordBatch.from_arrays([text, lists], schema=self._schema)
+        columns = [text, lists] if self._has_words else [lists]
+        return arrow.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def write(self, batch: Any) -> None:  # noqa: ANN401
         """Append a batch."""

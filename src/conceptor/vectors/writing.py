@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections import deque
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
@@ -20,6 +20,7 @@ from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.source import Chunk, check_finite
+from conceptor.vectors.static_model import FolderWriter
 from conceptor.vectors.streams import open_byte_writer
 from conceptor.vectors.words import PackedWords
 from conceptor.vectors.words_file import BOM, checksum, words_path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from conceptor.vectors.chunks import Transform
     from conceptor.vectors.target import Target
 
+# Formats that can hold rows without words.
+WORDLESS = (npy.FORMAT, arrow.PARQUET, arrow.FEATHER)
 _COUNT_DIGITS = 12
 _COPIED_AT_ONCE = 1 << 20
 
@@ -117,13 +120,14 @@ class RowWriter:
 class ArrayWriter:
     """`.npy` and safetensors: a matrix after a header of fixed length, and words as lines.
 
-    Lines go to another file; those of safetensors are moved to the end of the first.
+    Lines go to another file; those of safetensors are moved to the end of the first. None for
+    `words` leaves them out.
     """
 
     def __init__(
         self,
         stream: BinaryIO,
-        words: BinaryIO,
+        words: BinaryIO | None,
         file_format: str,
         dimension: int,
         dtype: np.dtype[Any],
@@ -140,24 +144,29 @@ class ArrayWriter:
     def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
         """Return the words as lines and the numbers as they are stored."""
         check_finite(chunk, self._dtype)
-        _check_words(chunk.words, "words file")
-        lines = "".join(f"{word}\n" for word in chunk.words).encode()
+        lines = b""
+        if self._words is not None:
+            _check_words(chunk.words, "words file")
+            lines = "".join(f"{word}\n" for word in chunk.words).encode()
         return lines, np.ascontiguousarray(chunk.vectors, dtype=self._dtype)
 
     def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
         """Append words and rows."""
         lines, vectors = encoded
-        if self._is_first and self._is_npy:
-            _protect_bom(self._words, lines)
-        self._is_first = False
-        self._hash.update(lines)
-        self._words.write(lines)
+        if self._words is not None:
+            if self._is_first and self._is_npy:
+                _protect_bom(self._words, lines)
+            self._is_first = False
+            self._hash.update(lines)
+            self._words.write(lines)
         self._stream.write(vectors.data)
 
     def finish(self, count: int) -> None:
         """Fill in the count, and what ties the words to the matrix."""
         shape = (count, self._dimension, self._dtype)
-        if self._is_npy:
+        if self._words is None:
+            header = npy.make_header(*shape)
+        elif self._is_npy:
             header = npy.make_header(*shape, checksum(self._hash))
         else:
             header = safetensors.make_header(*shape, self._words.tell())
@@ -258,6 +267,7 @@ def open_writer(
     *,
     count: int | None = None,
     dtype: np.dtype[Any] | None = None,
+    has_words: bool = True,
 ) -> Iterator[Writer]:
     """Yield a writer; the target appears, complete and synced, when the block succeeds.
 
@@ -271,7 +281,7 @@ def open_writer(
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
-    opened = _open_writer(target, file_format, compression, dimension, count, dtype)
+    opened = _open_writer(target, file_format, compression, dimension, count, dtype, has_words)
     with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
@@ -284,13 +294,14 @@ def _open_writer(
     dimension: int,
     count: int | None,
     dtype: np.dtype[Any],
+    has_words: bool,
 ) -> Iterator[Writer]:
     if target is None:
         yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
-        if file_format == npy.FORMAT:
+        if file_format == npy.FORMAT and has_words:
             # Entered first, so renamed last: whatever ends the process in between, the new array's
             # checksum tells that the words beside it are not its own.
             beside = stack.enter_context(replace_atomically(words_path(target)))
@@ -300,21 +311,23 @@ def _open_writer(
             stream = stack.enter_context(open_byte_writer(path, compression, member))
             yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
         elif file_format in (arrow.PARQUET, arrow.FEATHER):
-            table = arrow.ArrowWriter(path, file_format, dimension, dtype)
+            table = arrow.ArrowWriter(path, file_format, dimension, dtype, has_words=has_words)
             stack.callback(table.close)
             yield table
         else:
             stream = stack.enter_context(open_byte_writer(path, None, ""))
-            if file_format == npy.FORMAT:
+            words: BinaryIO | None = None
+            if file_format == npy.FORMAT and has_words:
                 words = stack.enter_context(open_byte_writer(beside, None, ""))
-            else:
+            elif has_words:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
             yield ArrayWriter(stream, words, file_format, dimension, dtype)
 
 
-def output_files(target: Path, file_format: str) -> list[Path]:
+def output_files(target: Path, file_format: str, *, has_words: bool = True) -> list[Path]:
     """Return the files that writing `target` creates."""
-    return [target, words_path(target)] if file_format == npy.FORMAT else [target]
+    beside = file_format == npy.FORMAT and has_words
+    return [target, words_path(target)] if beside else [target]
 
 
 def write_chunks(
@@ -344,17 +357,20 @@ def write_chunks(
     if first is None:
         raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     written = 0
-    with (
-        one_blas_thread(),
-        open_writer(
+    opened: AbstractContextManager[Writer]
+    if target.model is not None and target.path is not None:
+        opened = nullcontext(FolderWriter(target.model, target.path, target.dtype))
+    else:
+        opened = open_writer(
             target.path,
             target.format,
             target.compression,
             dimension or int(first[1].shape[1]),
             count=count,
             dtype=np.dtype(target.dtype),
-        ) as writer,
-    ):
+            has_words=target.has_words,
+        )
+    with one_blas_thread(), opened as writer:
 
         def encode(chunk: tuple[Sequence[str], Any]) -> tuple[int, Any]:
             words, rows = chunk
