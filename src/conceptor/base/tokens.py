@@ -9,7 +9,7 @@ from itertools import chain
 # Contractions split as in the Penn Treebank: do|n't, it|'s, can|not. O'Neill, and/or, well-known
 # and .spx stay whole.
 _CLITIC = r"(?:s|m|d|ll|re|ve)\b"
-_TOKEN = re.compile(
+PATTERN = (
     r"n't\b"
     rf"|'{_CLITIC}"
     r"|(?:[^\W\d_]\.){2,}(?:-\w+)*"  # u.s., u.s.-led
@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r"|\w+?(?=n't\b)"
     rf"|(?:(?<!\.)\.)?\w+(?:[-./+*=~^|\\]\w+|'(?!{_CLITIC})\w+)*"
 )
+_TOKEN = re.compile(PATTERN)
 _APOSTROPHES = str.maketrans("‘’", "''")
 
 

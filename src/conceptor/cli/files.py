@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,7 +115,7 @@ def postprocess(
     from conceptor.pipeline import postprocess as run
 
     lists = [*(synonyms or ()), *(antonyms or ())]
-    check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
+    check_outputs([_file(target), save_map], [weights, vocabulary, function_words, *lists])
     lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
@@ -202,7 +203,7 @@ def apply(
     """
     from conceptor.algebra.affine_map import AffineMap
 
-    check_outputs([target], [map_])
+    check_outputs([_file(target)], [map_])
     loaded = AffineMap.load(map_)
     _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
@@ -225,6 +226,11 @@ def convert(
       conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
     """
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
+
+
+def _file(target: str) -> str | None:
+    """Return a target that is no folder; whether a folder may be written, its source tells."""
+    return None if os.path.isdir(target) else target
 
 
 def _transfer(
