@@ -161,8 +161,9 @@ def inspect(
     weights
         Word weights; by default the same as for `postprocess`.
     """
-    is_path = isinstance(vectors, str | os.PathLike)
-    opened = open_vectors(vectors, wordless=True) if is_path else as_vectors(vectors)
+    if isinstance(vectors, str | os.PathLike):
+        vectors = open_vectors(vectors, wordless=True)
+    opened = as_vectors(vectors)
     source = opened if isinstance(opened, VectorSource) else None
     (recipe,) = parse_method(default_method(source))
     assert isinstance(recipe, Recipe)

@@ -247,11 +247,11 @@ def _usage(
             f"{weights}: the order of a vocabulary is no frequency; use wordfreq:LANG, a file of "
             "counts, or sentences"
         )
-    named = weights if isinstance(weights, str | os.PathLike) else "the counts given"
+    source = weights if isinstance(weights, str | os.PathLike) else "the counts given"
     counted = chosen.counts
     if isinstance(weights, str) and weights.startswith(WORDFREQ):
         counted = _without_numbers(counted)
-    return vocabulary.usage(counted), str(named)
+    return vocabulary.usage(counted), str(source)
 
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:

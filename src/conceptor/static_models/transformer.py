@@ -203,7 +203,7 @@ def _quiet() -> Iterator[None]:
     try:
         import transformers
 
-        transformers.utils.logging.disable_progress_bar()
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         yield
     finally:
         if before is None:

@@ -104,7 +104,7 @@ class StaticModelSource(VectorSource):
     def tokenizer(self) -> Tokenizer:
         """Return the tokenizer, which neither pads nor cuts texts."""
         try:
-            read = import_tokenizers().Tokenizer.from_file(str(self.tokenizer_path))
+            read: Tokenizer = import_tokenizers().Tokenizer.from_file(str(self.tokenizer_path))
         except MissingExtraError:
             raise
         except Exception as error:  # the library raises nothing more specific
