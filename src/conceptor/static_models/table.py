@@ -80,7 +80,8 @@ def fit_sentences(
     B = counts[told]
     B = sparse.csr_array(sparse.diags_array(1 / np.asarray(B.sum(axis=1)).ravel()) @ B)
     B = B.astype(np.float32)
-    F: Table = sentences[told] / row_lengths(sentences[told])[:, np.newaxis].astype(np.float32)
+    lengths = row_lengths(sentences[told])
+    F = np.divide(sentences[told], lengths[:, np.newaxis], dtype=np.float32)
     F -= F.mean(axis=0)
     averages = (B @ table).astype(np.float64)
     gram = averages.T @ averages
