@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_type_hints
 
@@ -49,8 +50,26 @@ def battery():
     return Battery([WordSimilarity("pairs", pairs, rng.normal(size=400))])
 
 
-@pytest.mark.parametrize("method", [*METHODS, "cn+counterfit", "abtt:n_directions=1+cn"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *METHODS,
+        "cn+counterfit",
+        "abtt:n_directions=1+cn",
+        "cn:n_components=7+counterfit",
+        "hsr:n_components=7",
+    ],
+)
 def test_compare_measures_what_postprocess_writes(method, file, options, battery, tmp_path):
+    if method == "sif" and file.stem == "alphabetical":  # says nothing of frequency: both refuse
+        for call in (
+            lambda: compare(file, [method], battery, options, resamples=0),
+            lambda: postprocess(file, tmp_path / "out.bin", method, options),
+        ):
+            with pytest.raises(conceptor.InvalidInputError, match="sif needs to know"):
+                call()
+        counts = {word: 1.0 / (i + 1) for i, word in enumerate(WORDS)}
+        options = replace(options, weights=counts)
     measured = compare(file, [method], battery, options, resamples=0).evaluations[method]
     target = tmp_path / "out.bin"
     report = postprocess(file, target, method, options)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from conceptor.algebra.spectrum import Spectrum
     from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.comparing import compare
+    from conceptor.concepts.classify import ConceptorClassifier
+    from conceptor.concepts.query import Query
     from conceptor.corpus import PPMIVectors
     from conceptor.estimators import (
         PPA,
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from conceptor.static_models import StaticModel, distill
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
 _HOMES = {
     "AffineMap": "algebra.affine_map",
     "AllButTheTop": "estimators",
     "Conceptor": "algebra.conceptors",
+    "ConceptorClassifier": "concepts.classify",
     "ConceptorError": "base.errors",
     "ConceptorNegation": "estimators",
     "CounterFitting": "lexicon",
@@ -53,6 +56,7 @@ _HOMES = {
     "PPA": "estimators",
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
+    "Query": "concepts.query",
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
@@ -74,6 +78,7 @@ __all__ = [
     "AffineMap",
     "AllButTheTop",
     "Conceptor",
+    "ConceptorClassifier",
     "ConceptorError",
     "ConceptorNegation",
     "CounterFitting",
@@ -86,6 +91,7 @@ __all__ = [
     "Moments",
     "PPMIVectors",
     "PrincipalVarianceNormalization",
+    "Query",
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",

@@ -43,6 +43,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     ----------
     moments_ : Moments
         All vectors seen so far, weighted.
+    once_ : Moments
+        The same, each counting once; only where `n_components` needs it.
     solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
         What the recipe made of them: eigenpairs, how much of each direction is kept, the map.
     n_features_in_ : int
@@ -72,7 +74,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (k,), optional
             How much each vector counts: an integer weight is that many copies of the row.
         """
-        self.__dict__.pop("moments_", None)
+        for learnt in ("moments_", "once_"):
+            self.__dict__.pop(learnt, None)
         self.partial_fit(X, y, sample_weight)
         _ = self.solution_  # parameters are read now: changing them later waits for the next fit
         return self
@@ -92,23 +95,36 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        more = Moments.from_vectors(matrix, sample_weight, unit=self.recipe.unit)
+        recipe = self.recipe
+        more = Moments.from_vectors(matrix, sample_weight, unit=recipe.unit)
         self.__dict__.pop("_solution", None)
-        self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
+        before = getattr(self, "moments_", None)
+        if hasattr(self, "once_") or (recipe.once is not None and sample_weight is not None):
+            each = more
+            if sample_weight is not None:
+                each = Moments.from_vectors(matrix, np.asarray(sample_weight) > 0, unit=recipe.unit)
+            once = getattr(self, "once_", before)
+            self.once_ = each if once is None else once + each
+        self.moments_ = more if before is None else before + more
         return self
 
-    def fit_moments(self, moments: Moments) -> Self:
-        """Learn the map from moments gathered elsewhere, forgetting what was learnt before."""
+    def fit_moments(self, moments: Moments, once: Moments | None = None) -> Self:
+        """Learn the map from moments gathered elsewhere, forgetting what was learnt before.
+
+        `once`: moments of the same vectors, each counting once, by which `ConceptorNegation` finds
+        the leading directions; by default by `moments`.
+        """
         self.n_features_in_ = moments.dimension
         self.moments_ = moments
-        self._solution = self.recipe.solve(moments)
+        self.__dict__.pop("once_", None)
+        self._solution = self.recipe.solve(moments, once)
         return self
 
     @property
     def solution_(self) -> Solution:
         """What the recipe made of the moments."""
         if "_solution" not in self.__dict__:
-            self._solution = self.recipe.solve(self.moments_)
+            self._solution = self.recipe.solve(self.moments_, getattr(self, "once_", None))
         return self._solution
 
     @property
@@ -138,13 +154,24 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
+    @property
+    def _n_features_out(self) -> int:
+        return self.map_.n_out
+
+    def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
+        """Return the names of the input's features, or new ones where `n_components` are kept."""
+        check_is_fitted(self)
+        same = getattr(self, "n_components", None) is None and self.map_.n_in == self.map_.n_out
+        mixin = OneToOneFeatureMixin if same else ClassNamePrefixFeaturesOutMixin
+        return cast("Array", mixin.get_feature_names_out(self, input_features))
+
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags carry no types
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
+class ConceptorNegation(SpectralPostprocessor):
     """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
 
     ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
@@ -164,6 +191,9 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         Whether each row counts once, as in the paper, or by its share of running text: "zipf"
         gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. Where counts
         are known, pass them as `sample_weight` instead.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates,
+        whereby each row counts once. By default the vectors keep their dimension.
 
     Attributes
     ----------
@@ -198,11 +228,13 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         power: float = 0.5,
         unit: bool = True,
         weights: Literal["uniform", "zipf"] = "uniform",
+        n_components: int | None = None,
     ) -> None:
         self.aperture = aperture
         self.power = power
         self.unit = unit
         self.weights = weights
+        self.n_components = n_components
 
     @property
     def recipe(self) -> Recipe:
@@ -240,7 +272,7 @@ class ConceptorNegation(OneToOneFeatureMixin, SpectralPostprocessor):
         return super().partial_fit(X, y, sample_weight)
 
 
-class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
+class HalfSiblingRegression(SpectralPostprocessor):
     """Half-sibling regression by ridge: take out what function words predict (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
@@ -264,9 +296,10 @@ class HalfSiblingRegression(OneToOneFeatureMixin, SpectralPostprocessor):
         self.ridge = ridge
 
 
-class _LeadingDirections(OneToOneFeatureMixin, SpectralPostprocessor):
-    def __init__(self, n_directions: int | None = None) -> None:
+class _LeadingDirections(SpectralPostprocessor):
+    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
         self.n_directions = n_directions
+        self.n_components = n_components
 
 
 class AllButTheTop(_LeadingDirections):
@@ -279,6 +312,10 @@ class AllButTheTop(_LeadingDirections):
     n_directions : int, optional
         d, how many directions to drop. By default the authors' rule of thumb, one for every
         hundred dimensions, and at least two, as they drop from GloVe.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension. With `n_directions=0`
+        this is PCA.
 
     References
     ----------
@@ -298,6 +335,9 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     ----------
     n_directions : int, optional
         d, how many directions to level; by default eleven, as in the authors' script.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     References
     ----------
@@ -308,7 +348,7 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     _method = "pvn"
 
 
-class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
+class EigenvalueWeighting(SpectralPostprocessor):
     """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
 
     On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
@@ -318,6 +358,9 @@ class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
     ----------
     power : float, default=0.5
         p, the weighting exponent; 0, 0.25 and 0.5 are the usual choices.
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     Notes
     -----
@@ -332,11 +375,12 @@ class EigenvalueWeighting(OneToOneFeatureMixin, SpectralPostprocessor):
 
     _method = "ew"
 
-    def __init__(self, power: float = 0.5) -> None:
+    def __init__(self, power: float = 0.5, n_components: int | None = None) -> None:
         self.power = power
+        self.n_components = n_components
 
 
-class GentleNegation(OneToOneFeatureMixin, SpectralPostprocessor):
+class GentleNegation(SpectralPostprocessor):
     """Softly out of what all rows share, for embeddings of whole texts.
 
     The gate on the second moment is ``1 / (1 + α² λ)`` with the α that keeps the share `kept` of
@@ -346,19 +390,28 @@ class GentleNegation(OneToOneFeatureMixin, SpectralPostprocessor):
     ----------
     kept : float, default=0.5
         Between 0 and 1; smaller takes out more. docs/static-models.md has figures.
+    n_components : int, optional
+        Keep only this many leading directions of what the gate leaves.
     """
 
     _method = "gentle"
 
-    def __init__(self, kept: float = 0.5) -> None:
+    def __init__(self, kept: float = 0.5, n_components: int | None = None) -> None:
         self.kept = kept
+        self.n_components = n_components
 
 
-class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
+class Whitening(SpectralPostprocessor):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 
     The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
     word frequencies as `sample_weight` this is Zipfian whitening (Yokoi et al. 2024).
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Dimension of the result: that many leading directions of what is left, as coordinates. By
+        default the vectors keep their dimension.
 
     References
     ----------
@@ -367,8 +420,11 @@ class Whitening(OneToOneFeatureMixin, SpectralPostprocessor):
 
     _method = "whitening"
 
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
 
-class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
+
+class PPA(_LeadingDirections):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
     The steps share their eigenvectors, so they are one map, known after one pass: drop the mean
@@ -389,11 +445,3 @@ class PPA(ClassNamePrefixFeaturesOutMixin, SpectralPostprocessor):
     """
 
     _method = "ppa"
-
-    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
-        self.n_directions = n_directions
-        self.n_components = n_components
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.map_.n_out

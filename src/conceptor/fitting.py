@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import Recipe, Solution, Words, parse_methods
+from conceptor.algebra.methods import (
+    Recipe,
+    Solution,
+    Words,
+    leading_directions,
+    parse_methods,
+)
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
@@ -138,14 +144,14 @@ def gather(
     return Gathered(totals, collector.table(), collector.count)
 
 
-def solve(recipe: Recipe, moments: Moments) -> Solution:
-    """Solve a recipe on one processor.
+def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solution:
+    """Solve a recipe on one processor: see `Recipe.solve`.
 
     An eigendecomposition of this size is quicker so: several processors mostly wait for each
     other, and on a busy machine for a second.
     """
     with one_blas_thread():
-        return recipe.solve(moments)
+        return recipe.solve(moments, once)
 
 
 def find_doubt(solution: Solution, participation: float) -> str:
@@ -276,7 +282,8 @@ class Fitted:
     @property
     def n_out(self) -> int | None:
         """The dimension of the result; None where it is the input's."""
-        sizes = [step.map.n_out for step in self.steps if isinstance(step, Solution)]
+        maps = [getattr(step, "others", step) for step in self.steps]
+        sizes = [each.map.n_out for each in maps if isinstance(each, Solution)]
         return sizes[-1] if sizes else None
 
     @property
@@ -392,14 +399,17 @@ def fit_methods(
     def weights_for(words: Words, unit: bool) -> Weights:
         return chosen_options.weights_for(words, opened, unit=unit)
 
+    def weightings(recipe: Recipe) -> list[Weights]:
+        kinds = (recipe.words, recipe.once)
+        return [weights_for(words, recipe.unit) for words in kinds if words is not None]
+
     heads = {chain[0]: None for chain in chains.values() if chain}
-    used = {
-        recipe: weights_for(recipe.words, recipe.unit)
-        for recipe in heads
-        if isinstance(recipe, Recipe)
-    }
+    used = {recipe: weightings(recipe) for recipe in heads if isinstance(recipe, Recipe)}
     gathered = gather(
-        read_chunks(opened, progress), list(dict.fromkeys(used.values())), wanted, first=first
+        read_chunks(opened, progress),
+        list(dict.fromkeys(each for kinds in used.values() for each in kinds)),
+        wanted,
+        first=first,
     )
     steps: dict[Chain, tuple[Step, ...]] = {(): ()}
 
@@ -410,9 +420,8 @@ def fit_methods(
             before = steps_of(tuple(beginning))
             step: Step
             if isinstance(last, Recipe):
-                step = solve(last, moments_after(before, last))
-                if last.swaps:
-                    step = swapped(step, before)
+                moments = moments_after(before, last)
+                step = swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
             elif last.name == "sif":
                 step = RowFactors(sif_factors(frequent_words()))
             else:
@@ -423,18 +432,26 @@ def fit_methods(
             steps[chain] = (*before, step)
         return steps[chain]
 
-    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> Moments:
-        if not before:
-            return gathered.moments[used[recipe]]
-        chosen = weights_for(recipe.words, recipe.unit)
-        return gather(after(before).chunks(), [chosen]).moments[chosen]
+    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
+        chosen = weightings(recipe)
+        found = gather(after(before).chunks(), chosen) if before else gathered
+        return [found.moments[each] for each in chosen]
 
-    def swapped(others: Solution, before: tuple[Step, ...]) -> Swapped:
-        known = weights_for(others.recipe.words, others.recipe.unit).vocabulary or frozenset()
+    def swapped(recipe: Recipe, moments: Moments, before: tuple[Step, ...]) -> Swapped:
+        known = weights_for(recipe.words, recipe.unit).vocabulary or frozenset()
         every = (word for words, _ in read_chunks(opened) for word in words)
         content = common_content_words(every, known, chosen_options.data)
-        moments = gather(after(before).chunks(), [content]).moments[content]
-        return Swapped(others, solve(others.recipe, moments), known)
+        whole = replace(recipe, n_components=None)
+        own = solve(whole, gather(after(before).chunks(), [content]).moments[content])
+        pair = Swapped(solve(whole, moments), own, known)
+        if recipe.n_components is None:
+            return pair
+        # Both maps must lead to the same coordinates: the leading ones of what both leave.
+        common = weights_for(Words.TYPES, unit=False)
+        left = gather(after((*before, pair)).chunks(), [common]).moments[common]
+        keep = solve(leading_directions(recipe.n_components), left).map
+        others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
+        return Swapped(others, own, known)
 
     def frequent_words() -> dict[str, float]:
         """Return the share of running text of every word that is not too rare to matter."""
@@ -460,7 +477,7 @@ def fit_methods(
 
     fitted = {name: Fitted(name, steps_of(tuple(chain))) for name, chain in chains.items()}
     fitted_on = {
-        name: used[chain[0]]
+        name: used[chain[0]][0]
         for name, chain in chains.items()
         if chain and isinstance(chain[0], Recipe)
     }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
+    from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
     Method = str | Recipe | LexiconRecipe
@@ -65,7 +66,7 @@ def postprocess(
         The file to write, by name in any format; `-` for text on standard output. A static model
         is written as a folder like its own, unless the name has the extension of a format.
     method
-        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe; by default
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe; by default
         what `default_method` says.
     options : FitOptions, optional
         What words weigh, which take part in the fit, and the lexicon; by default as the method
@@ -89,15 +90,7 @@ def postprocess(
     _check_words(opened, name, chain)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
-        check_new_file(save_map, opened.files(), force=force)
-        written = goal.path is not None and goal.model is None
-        outputs = (
-            output_files(goal.path, goal.format, has_words=goal.has_words)
-            if written and goal.path is not None
-            else []
-        )
-        if Path(save_map).resolve() in outputs:
-            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+        check_map_target(save_map, opened, goal, force=force)
         if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
             raise InvalidInputError(f"{name} moves single words; there is no map to save")
     kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
@@ -113,11 +106,11 @@ def postprocess(
             caution(doubt)
         doubts = []
     words = write_chunks(
-        _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+        last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
     )
     if save_map is not None:
         fitted.map.save(save_map)
-    report = finish_report(opened, started, words, goal)
+    report = finish_report(opened, started, words, goal, fitted.n_out)
     report.method = name
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
     if name in found.weights:
@@ -139,11 +132,15 @@ def fit(
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
     _check_words(opened, name, chain)
-    chosen = (options or FitOptions()).weights_for(chain[0].words, opened, unit=chain[0].unit)
-    chunks = _until(read_chunks(opened, progress), chosen.top)
-    moments = gather(chunks, [chosen]).moments[chosen]
-    solution = solve(chain[0], moments)
-    report = finish_report(opened, started, opened.count or moments.count)
+    recipe, given = chain[0], options or FitOptions()
+    kinds = [words for words in (recipe.words, recipe.once) if words is not None]
+    chosen, *others = (given.weights_for(words, opened, unit=recipe.unit) for words in kinds)
+    tops = [each.top for each in (chosen, *others)]
+    top = None if None in tops else max(top for top in tops if top is not None)
+    chunks = _until(read_chunks(opened, progress), top)
+    found = gather(chunks, [chosen, *others]).moments
+    solution = solve(recipe, *(found[each] for each in (chosen, *others)))
+    report = finish_report(opened, started, opened.count or solution.moments.count)
     report.method, report.fitted_on = name, chosen.description
     if chosen.caution:
         report.remarks.append(f"{opened.path}: {chosen.caution}")
@@ -185,7 +182,18 @@ def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:
     return method, chain
 
 
-def _last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+def check_map_target(
+    save_map: str | os.PathLike[str], source: VectorSource, goal: Target, *, force: bool
+) -> None:
+    """Raise if the map cannot be saved there, beside the vectors that are written to `goal`."""
+    check_new_file(save_map, source.files(), force=force)
+    outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+    if Path(save_map).resolve() in outputs:
+        raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+
+
+def last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+    """Yield the chunks for the last time, as they are written."""
     words = 0
     for chunk in kept.last_chunks():
         words += len(chunk.words)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from conceptor.vectors import WordVectors
 from conceptor.vectors import nearest as module
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.nearest import Contest, Nearest, search
 from tests.strategies import seeds
 
 
@@ -76,3 +78,23 @@ def test_several_searches_share_a_pass(rng):
     search(table, {"plain": [plain_search], "turned": [turned]}, transforms)
     assert passes == [1]
     assert plain_search.rows[:, 0].tolist() == turned.rows[:, 0].tolist() == [0, 1, 2]
+
+
+def test_a_contest_may_be_decided_while_it_is_looked_at():
+    """`take` runs beside `look` in other threads: what is asked must be a snapshot."""
+    queries = np.ones((300_000, 1), np.float32)
+    contest = Contest(queries, queries, np.full((len(queries), 1), -1))
+    done = threading.Event()
+
+    def decide():
+        while not done.is_set():
+            contest.won[:] = ~contest.won[0]
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    try:
+        for _ in range(100):
+            contest.look(queries[:1], 0)
+    finally:
+        done.set()
+        thread.join()

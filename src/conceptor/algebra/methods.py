@@ -1,8 +1,9 @@
 """The post-processors as recipes, and the registry that names them.
 
 Every method is the same three decisions: which words weigh how much (`Recipe.words`), which moment
-of them is decomposed (`Recipe.moment`), and which gate it goes through (`Recipe.gate`). So there is
-one way from moments to a map, whoever calls it:
+of them is decomposed (`Recipe.moment`), and which gate it goes through (`Recipe.gate`). Each may
+keep only the leading directions of what the gate leaves (`Recipe.n_components`). So there is one
+way from moments to a map, whoever calls it:
 
     moments ──▶ recipe.solve ──▶ Solution(spectrum, gate, aperture, map)
 
@@ -25,7 +26,7 @@ from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.spectrum import Spectrum
+from conceptor.algebra.spectrum import Spectrum, symmetric_part
 from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ __all__ = [
     "Words",
     "parse_method",
     "parse_methods",
+    "with_dimensions",
 ]
 
 # The vectors as they came.
@@ -70,26 +72,31 @@ class Gate(ABC):
     def _check(self) -> None:  # noqa: B027 - not every gate has parameters
         """Raise `InvalidInputError` for a parameter that makes no sense."""
 
-    def _settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64) -> Self:
         """Return the gate with parameters that depend on the data made explicit."""
         return self
 
     @abstractmethod
-    def _coefficients(self, values: Float64) -> Float64:
-        """Return how much of each direction is kept, for eigenvalues in descending order."""
+    def _coefficients(self, values: Float64, size: int) -> Float64:
+        """Return how much of each direction is kept, for eigenvalues in descending order.
 
-    def _coordinates(self, n: int) -> slice | None:
-        """Return which eigenvectors become the coordinates of a smaller space; None for all."""
+        `size` is how many dimensions the result has.
+        """
+
+    def _components(self, n: int) -> int | None:
+        """Return how many directions are kept as coordinates if nobody says; None for no change."""
         return None
 
-    def _check_number(self, name: str, kind: type, least: float, *, above: bool = False) -> None:
-        """Raise unless a parameter is a number of this kind from `least` on, or beyond it."""
-        value = getattr(self, name)
-        fits = isinstance(value, kind) and not isinstance(value, bool)
-        if not fits or not (value > least if above else value >= least):
-            number = "an integer" if kind is Integral else "a number"
-            bound = f"{'greater than' if above else 'of at least'} {least:g}"
-            raise InvalidInputError(f"{name} must be {number} {bound}; it is {value!r}")
+
+def _check_number(
+    name: str, value: object, kind: type, least: float, *, above: bool = False
+) -> None:
+    """Raise unless a parameter is a number of this kind from `least` on, or beyond it."""
+    number: Any = value if isinstance(value, kind) and not isinstance(value, bool) else np.nan
+    if not (number > least if above else number >= least):
+        what = "an integer" if kind is Integral else "a number"
+        bound = f"{'greater than' if above else 'of at least'} {least:g}"
+        raise InvalidInputError(f"{name} must be {what} {bound}; it is {value!r}")
 
 
 @dataclass(frozen=True)
@@ -104,16 +111,16 @@ class Negation(Gate):
     power: float = 0.5
 
     def _check(self) -> None:
-        self._check_number("power", Real, 0)
+        _check_number("power", self.power, Real, 0)
         if not (isinstance(self.aperture, str) and self.aperture == "auto"):
-            self._check_number("aperture", Real, 0)
+            _check_number("aperture", self.aperture, Real, 0)
 
-    def _settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64) -> Self:
         if isinstance(self.aperture, str):
             return replace(self, aperture=scale_free_aperture(values))
         return replace(self, aperture=float(self.aperture))
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.negated_conceptor(values, float(self.aperture), self.power)
 
 
@@ -139,9 +146,9 @@ class RidgeNegation(Gate):
     ridge: float = 50.0
 
     def _check(self) -> None:
-        self._check_number("ridge", Real, 0, above=True)
+        _check_number("ridge", self.ridge, Real, 0, above=True)
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.negated_conceptor(values, self.ridge**-0.5)
 
 
@@ -153,9 +160,9 @@ class _Leading(Gate):
 
     def _check(self) -> None:
         if self.n_directions is not None:
-            self._check_number("n_directions", Integral, 0)
+            _check_number("n_directions", self.n_directions, Integral, 0)
 
-    def _settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64) -> Self:
         """Count the directions: one for every hundred dimensions, and at least two.
 
         Mu & Viswanath's rule of thumb, and at least what they drop from GloVe; for 300-dimensional
@@ -170,7 +177,7 @@ class _Leading(Gate):
 class DropLeading(_Leading):
     """0 for the leading directions, 1 for the rest."""
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.drop_leading(values, int(self.n_directions or 0))
 
 
@@ -181,11 +188,11 @@ class LevelLeading(_Leading):
     By default eleven, as in the authors' script.
     """
 
-    def _settle(self, values: Float64, moments: Moments) -> Self:
+    def _settle(self, values: Float64) -> Self:
         count = min(11, len(values) - 1) if self.n_directions is None else self.n_directions
         return replace(self, n_directions=int(count))
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.level_leading(values, int(self.n_directions or 0))
 
 
@@ -199,7 +206,7 @@ class SingularValuePower(Gate):
         if not (isinstance(self.power, Real) and np.isfinite(self.power)):
             raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.power(values, (self.power - 1) / 2)
 
 
@@ -207,42 +214,33 @@ class SingularValuePower(Gate):
 class Whiten(Gate):
     """``λ^(−1/2)``."""
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.power(values, -0.5)
 
 
 @dataclass(frozen=True)
-class HalfSize(Gate):
-    """1 for the coordinates that are kept, in a smaller space."""
+class HalfSize(_Leading):
+    """All-but-the-top, PCA to k of n dimensions, all-but-the-top, which share their eigenvectors.
 
-    n_directions: int | None = None
-    n_components: int | None = None
+    Dropped are the leading d directions, d more of those that PCA keeps, and what it does not keep.
+    By default d is the authors' 7 for each 300 dimensions, and k is half of n.
+    """
 
-    def _check(self) -> None:
-        if self.n_directions is not None:
-            self._check_number("n_directions", Integral, 0)
-        if self.n_components is not None:
-            self._check_number("n_components", Integral, 1)
+    def _components(self, n: int) -> int:
+        return max(1, n // 2)
 
-    def _coefficients(self, values: Float64) -> Float64:
-        dropped, kept = self._shape(len(values))
-        position = np.arange(len(values))
-        gated = (position < 2 * dropped) | (position >= dropped + kept)
-        # Coordinates in directions without variance would depend on an arbitrary basis.
-        return np.where(gated | (values == 0), 0.0, 1.0)
+    def _settle(self, values: Float64) -> Self:
+        usual = max(1, round(7 * len(values) / 300))
+        return replace(self, n_directions=usual if self.n_directions is None else self.n_directions)
 
-    def _coordinates(self, n: int) -> slice:
-        dropped, kept = self._shape(n)
-        return slice(dropped, dropped + kept)
-
-    def _shape(self, n: int) -> tuple[int, int]:
-        dropped = max(1, round(7 * n / 300)) if self.n_directions is None else self.n_directions
-        kept = max(1, n // 2) if self.n_components is None else self.n_components
-        if dropped + kept > n:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
+        n, dropped = len(values), int(self.n_directions or 0)
+        if dropped + size > n:
             raise InvalidInputError(
-                f"PPA cannot drop {dropped} and keep {kept} of n_features={n} dimensions"
+                f"PPA cannot drop {dropped} and keep {size} of n_features={n} dimensions"
             )
-        return dropped, kept
+        position = np.arange(n)
+        return np.where((position < 2 * dropped) | (position >= dropped + size), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -261,6 +259,10 @@ class Recipe:
         g, with its parameters.
     unit : bool
         Whether vectors are brought to length 1 first: in the moment, and by the map.
+    n_components : int or None
+        How many dimensions the result has: the leading directions of what the gate leaves, as
+        coordinates, strongest first. None keeps the dimension, and the coordinates as they are.
+        See `once`.
     swaps : bool
         Whether the words of the moment themselves go through another map, made of the commonest
         other words.
@@ -272,6 +274,7 @@ class Recipe:
     moment: Literal["second_moment", "covariance", "gram"]
     gate: Gate
     unit: bool = False
+    n_components: int | None = None
     swaps: bool = False
 
     @property
@@ -281,8 +284,18 @@ class Recipe:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The gate's parameters by name, and `unit`."""
-        return asdict(self.gate) | {"unit": self.unit}
+        """The gate's parameters by name, `unit` and `n_components`."""
+        return asdict(self.gate) | {"unit": self.unit, "n_components": self.n_components}
+
+    @property
+    def once(self) -> Words | None:
+        """Which words say which directions lead, if not those of the moment as they are weighed.
+
+        What running text uses most after the gate are the directions of function words. So with
+        fewer dimensions words count once.
+        """
+        by_usage = self.words is Words.USAGE and self.n_components is not None
+        return Words.TYPES if by_usage else None
 
     def with_parameters(self, **parameters: object) -> Recipe:
         """Return the recipe with other parameters; raise for a name or value it does not take."""
@@ -293,41 +306,70 @@ class Recipe:
         unit = parameters.pop("unit", self.unit)
         if not isinstance(unit, bool | np.bool_):
             raise InvalidInputError(f"unit must be True or False; it is {unit!r}")
-        changed = replace(self, gate=replace(self.gate, **parameters), unit=bool(unit))
-        changed.gate._check()
-        return changed
+        size: Any = parameters.pop("n_components", self.n_components)
+        if size is not None:
+            _check_number("n_components", size, Integral, 1)
+            size = int(size)
+        gate = replace(self.gate, **parameters)
+        gate._check()
+        return replace(self, gate=gate, unit=bool(unit), n_components=size)
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, once: Moments | None = None) -> Solution:
         """Return the map that improves vectors with these moments; one eigendecomposition.
 
         Moments of vectors of length 1 make a map that brings vectors to it.
+
+        Parameters
+        ----------
+        moments : Moments
+            Of the recipe's `words`.
+        once : Moments, optional
+            Of its `once`, by which the leading directions are found; by default by `moments`.
         """
+        if self.swaps and self.n_components is not None:
+            raise InvalidInputError(
+                f"{self.name}: the words it is fitted on do not tell which directions of the "
+                "others to keep; use fit_methods, which looks at all of them"
+            )
         self.gate._check()
         spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
-        gate = self.gate._settle(spectrum.values, moments)
-        coefficients = gate._coefficients(spectrum.values)
+        n = moments.dimension
+        components = self.n_components or self.gate._components(n)
+        if components is not None and components > n:
+            raise InvalidInputError(
+                f"{components} dimensions were asked for, and the vectors have {n}; ask for fewer"
+            )
+        gate = self.gate._settle(spectrum.values)
+        coefficients = gate._coefficients(spectrum.values, components or n)
         if not np.isfinite(coefficients).all():
             raise InvalidInputError(
                 f"{self.name}: on these vectors a direction would be multiplied by more than "
                 "numbers can hold; scale them, or choose other parameters"
             )
-        coordinates = gate._coordinates(moments.dimension)
-        matrix = (
-            spectrum.matrix(coefficients)
-            if coordinates is None
-            else spectrum.vectors[:, coordinates] * coefficients[coordinates]
-        )
+        mean = moments.mean if self.centred else None
+        if components is None:
+            matrix = spectrum.matrix(coefficients)
+        elif once is None:
+            matrix = _leading(spectrum, coefficients, components)
+        else:
+            gated = spectrum.matrix(coefficients)
+            shift = once.mean if mean is None else once.mean - mean
+            about_mean = once.covariance + np.outer(shift, shift)
+            left = Spectrum.from_matrix(symmetric_part(gated @ about_mean @ gated))
+            matrix = gated @ _leading(left, np.ones(n), components)
         aperture = getattr(gate, "aperture", None)
+        parameters = asdict(self.gate) | (
+            {} if components is None else {"n_components": components}
+        )
         provenance = {
             "method": self.name,
-            "parameters": {name: _plain(value) for name, value in asdict(self.gate).items()},
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
             "count": moments.count,
             "weight": moments.weight,
             "effective_count": moments.effective_count,
-            "dimension": moments.dimension,
+            "dimension": n,
             "library": f"conceptor {__version__}",
         } | ({} if aperture is None else {"aperture": aperture})
-        mean = moments.mean if self.centred else None
         # At aperture 0 nothing changes, the length neither.
         map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit and aperture != 0)
         return Solution(self, moments, spectrum, coefficients, aperture, map_)
@@ -344,7 +386,8 @@ class Solution:
     spectrum : Spectrum
         ``λ`` (descending) and ``U`` of the recipe's moment.
     gate : ndarray of shape (n,)
-        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients.
+        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients;
+        before any reduction to fewer dimensions.
     aperture : float or None
         The α that was used, given or chosen.
     map : AffineMap
@@ -367,11 +410,15 @@ class Solution:
 
     @property
     def variance_removed(self) -> float | None:
-        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all."""
+        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all.
+
+        With fewer dimensions, what is not kept counts as removed.
+        """
         total = float(self.spectrum.values.sum())
         if not total > 0 or (self.gate > 1).any():
             return None
-        return float(1 - self.gate**2 @ self.spectrum.values / total)
+        kept = ((self.spectrum.vectors.T @ self.map.matrix) ** 2).sum(axis=1)
+        return float(1 - kept @ self.spectrum.values / total)
 
     def __repr__(self) -> str:
         aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"
@@ -396,6 +443,19 @@ class LexiconRecipe:
         for name in parameters:
             raise InvalidInputError(f"{self.name} has no parameter {name}; it takes no parameters")
         return self
+
+
+def _leading(spectrum: Spectrum, coefficients: Float64, count: int) -> Float64:
+    """Return the strongest directions behind a gate, as columns, times their coefficients.
+
+    Directions that are equally strong, up to rounding, stay in their order: after whitening that
+    is the order they had before. Those without variance are no directions but an arbitrary basis,
+    and stay at zero.
+    """
+    left = coefficients * np.sqrt(spectrum.values)
+    shares = (left / (left.max() or 1.0)).astype(np.float32)
+    kept = np.argsort(-shares, kind="stable")[:count]
+    return spectrum.vectors[:, kept] * np.where(left > 0, coefficients, 0.0)[kept]
 
 
 def _plain(value: object) -> object:
@@ -501,6 +561,18 @@ def default_recipe() -> Recipe:
     return recipe
 
 
+def leading_directions(n_components: int) -> Recipe:
+    """Return plain PCA, of vectors that are not centred: no gate, fewer dimensions."""
+    return Recipe(
+        "pca",
+        "the leading directions",
+        Words.TYPES,
+        "second_moment",
+        DropLeading(0),
+        n_components=n_components,
+    )
+
+
 def spectral_methods() -> list[str]:
     """Return the names of the methods that need nothing but vectors."""
     return [name for name, recipe in METHODS.items() if isinstance(recipe, Recipe)]
@@ -537,6 +609,22 @@ def _parse_parameter(method: str, text: str, known: set[str]) -> tuple[str, obje
         return name, int(value) if name.startswith("n_") else float(value)
     except ValueError:
         return name, value
+
+
+def with_dimensions(method: str, n_components: int) -> str:
+    """Return a method's name with so many dimensions for its last spectral step.
+
+    >>> with_dimensions("cn+sif", 128)
+    'cn:n_components=128+sif'
+    """
+    steps = method.split("+")
+    spectral = [i for i, step in enumerate(parse_method(method)) if isinstance(step, Recipe)]
+    if not spectral:
+        raise InvalidInputError(
+            f"{method} keeps the dimension of the vectors; put a spectral method first, such as cn"
+        )
+    steps[spectral[-1]] += f":n_components={n_components}"
+    return "+".join(steps)
 
 
 def parse_methods(

@@ -11,6 +11,9 @@ COMMANDS = {
     "inspect": "inspection",
     "compare": "evaluation",
     "neighbors": "inspection",
+    "explore": "explore",
+    "debias": "concepts",
+    "align": "concepts",
     "fit": "files",
     "apply": "files",
     "convert": "files",
@@ -22,6 +25,8 @@ COMMANDS = {
     "counterfit": "training",
     "methods": "inspection",
     "data": "data",
+    "doctor": "system",
+    "man": "system",
 }
 
 __all__ = ["main"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from conceptor.base.errors import printable
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
@@ -19,6 +19,9 @@ from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_opt
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
 
+# A folder for the Hugging Face hub, which is no format of a file.
+_HUB = "hub"
+
 
 @app.command()
 def postprocess(
@@ -27,6 +30,7 @@ def postprocess(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -51,10 +55,10 @@ def postprocess(
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
-    .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
-    recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
-    directory or a quoted pattern) are written to a directory; repeat an interrupted run to
-    continue it.
+    .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
+    .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
+    OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
+    directory; repeat an interrupted run to continue it.
 
     [bold]Examples[/bold]
 
@@ -67,6 +71,10 @@ def postprocess(
       conceptor postprocess glove.840B.300d.txt for-averages.txt --for sentences
 
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
+
+      conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
+
+      conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
 
       conceptor postprocess some-model2vec-folder/ better-folder/
 
@@ -88,6 +96,7 @@ def postprocess(
         weights,
         aperture,
         purpose,
+        dimensions,
         default=default_method(opened),
         n_directions=directions,
         power=power,
@@ -115,14 +124,32 @@ def postprocess(
     from conceptor.pipeline import postprocess as run
 
     lists = [*(synonyms or ()), *(antonyms or ())]
+    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
+    if format == _HUB:
+        from conceptor.integrations.hub import save_folder
+
+        if save_map is not None:
+            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+        with on_terminal() as progress:
+            report = save_folder(
+                opened,
+                target,
+                chosen,
+                options,
+                dtype=dtype.value if dtype else "float32",
+                force=force,
+                progress=progress,
+                caution=lambda doubt: warn([doubt]),
+            )
+        _print_report(report, as_json=as_json)
+        return
     check_outputs([_file(target), save_map], [weights, vocabulary, function_words, *lists])
-    lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
             opened,
             target,
             chosen,
-            FitOptions(weights, vocabulary, lexicon, function_words),
+            options,
             memory=budget,
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
@@ -141,6 +168,7 @@ def fit(
     method: opt.Method = None,
     aperture: opt.Aperture = None,
     directions: opt.Directions = None,
+    dimensions: opt.Dimensions = None,
     power: opt.Power = None,
     ridge: opt.Ridge = None,
     weights: opt.Weights = None,
@@ -170,6 +198,7 @@ def fit(
         paper,
         weights,
         aperture,
+        dimensions=dimensions,
         default=default_method(opened),
         n_directions=directions,
         power=power,
@@ -224,6 +253,10 @@ def convert(
     [bold]Example[/bold]
 
       conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+
+      conceptor convert glove.txt glove-int8.safetensors --dtype int8
+
+      conceptor convert glove.txt tensors.tsv
     """
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 

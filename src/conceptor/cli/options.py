@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class OnErrorChoice(StrEnum):
@@ -33,6 +36,28 @@ class DtypeChoice(StrEnum):
 
     float32 = "float32"
     float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods, for the shell; also behind a comma or a plus sign."""
+    from conceptor.algebra.methods import METHODS, ORIGINAL
+
+    return _complete(incomplete, [ORIGINAL, *METHODS], ",+")
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Return the families of benchmarks, for the shell; also behind a comma."""
+    from conceptor.evaluation import FAMILIES
+    from conceptor.evaluation.own import LANGUAGES
+
+    return _complete(incomplete, [*FAMILIES, "all", *LANGUAGES], ",")
+
+
+def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[str]:
+    last = max(incomplete.rfind(separator) for separator in separators) + 1
+    return [incomplete[:last] + name for name in names if name.startswith(incomplete[last:])]
 
 
 In = Annotated[
@@ -54,6 +79,7 @@ Method = Annotated[
     Option(
         "--method",
         metavar="NAME",
+        autocompletion=complete_method,
         help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle; with "
         "lists counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one "
         "after the other, abtt:n_directions=3 sets a parameter; see `conceptor methods`.  "
@@ -86,6 +112,15 @@ Directions = Annotated[
     Option(
         help="Number of directions that abtt removes or pvn flattens.  "
         "\\[default: abtt dimension/100, at least 2; pvn 11]"
+    ),
+]
+Dimensions = Annotated[
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="Keep the N leading directions of what the method leaves: shorter vectors.  "
+        "\\[default: all; ppa half of them]",
     ),
 ]
 Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
@@ -136,7 +171,11 @@ Format = Annotated[
 ]
 Dtype = Annotated[
     DtypeChoice | None,
-    Option(help="Number type of OUT.  \\[default: float32; for a static model, its own]"),
+    Option(
+        help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
+        "only. int8 and binary (one bit per number) have a scale for each row.  "
+        "\\[default: float32; for a static model, its own]"
+    ),
 ]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
@@ -173,11 +212,32 @@ Column = Annotated[
 Tasks = Annotated[
     str | None,
     Option(
+        autocompletion=complete_task,
         help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
-        "retrieval, classification, sts-b; or [b]all[/b].  \\[default: the first three, and of the "
-        "next three what is at hand]"
+        "retrieval, classification, sts-b; or [b]all[/b]; in other languages similarity-de, "
+        "similarity-it, similarity-ru.  \\[default: the first three, and of the "
+        "next three what is at hand]",
     ),
 ]
+Pairs = Annotated[
+    list[Path] | None,
+    Option(
+        help="Your own word pairs, in any language: a file of 'word, word, score' lines, separated "
+        "by tabs (or by commas in .csv files); repeatable. Only these are run unless --tasks names "
+        "others."
+    ),
+]
+SentencePairs = Annotated[
+    list[Path] | None,
+    Option(
+        "--sentences-pairs",
+        help="Your own sentence pairs: 'sentence, sentence, score', as in --pairs.",
+    ),
+]
+Resamples = Annotated[
+    int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
+]
+Seed = Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")]
 Missing = Annotated[
     str,
     Option(
@@ -205,6 +265,9 @@ ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead o
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
+Html = Annotated[
+    bool, Option("--html", help="Print a self-contained web page with charts and neighbours.")
+]
 Output = Annotated[
     Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]

@@ -48,7 +48,7 @@ def refuse_file_options(
         raise InvalidInputError(f"{target}: is a file name; shards are written to a directory")
     given = {
         "--format": format is not None,
-        "--dtype": dtype is not None,
+        f"--dtype {dtype.value if dtype else ''}": dtype not in (None, opt.DtypeChoice.float32),
         "--on-error skip": on_error is not opt.OnErrorChoice.error,
         "--replace-spaces": replace_spaces is not None,
     }

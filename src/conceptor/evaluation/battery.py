@@ -13,6 +13,7 @@ from conceptor.evaluation import (
     categorization,
     classification,
     neighbours,
+    own,
     retrieval,
     similarity,
     sts,
@@ -91,14 +92,17 @@ class Battery:
         if any(searches.values()):
             search(vectors, searches, transforms, progress)
         evaluations = {}
-        for done, (name, table) in enumerate(tables.items()):
-            progress("scoring", done / len(tables), len(table))
-            outcomes = [
-                started[name][task].outcome()
-                if isinstance(task, SearchTask)
-                else task.score(table, missing)
-                for task in self.tasks
-            ]
+        steps, done = len(tables) * len(self.tasks), 0
+        for name, table in tables.items():
+            outcomes = []
+            for task in self.tasks:
+                progress("scoring", done / steps, 0)
+                outcomes.append(
+                    started[name][task].outcome()
+                    if isinstance(task, SearchTask)
+                    else task.score(table, missing)
+                )
+                done += 1
             evaluations[name] = Evaluation(name, outcomes, self.missing)
         return evaluations
 
@@ -162,10 +166,10 @@ def load_battery(
         more = load_battery(MORE_FAMILIES, data, offline=True)
         return Battery([*paper.tasks, *more.tasks], paper.missing)
     wanted = list(dict.fromkeys(families))
-    unknown = [family for family in wanted if family not in FAMILIES]
+    unknown = [family for family in wanted if family not in _FILES]
     if unknown or not wanted:
         found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
-        raise InvalidInputError(f"{found}; choose from {', '.join(FAMILIES)}")
+        raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
     files = [file for family in wanted for names in _FILES[family].values() for file in names]
     paths, missing = datasets.gather(files, data, offline=offline, progress=progress)
     tasks: list[Task | SearchTask] = []
@@ -180,6 +184,8 @@ def load_battery(
 def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
+    if family in own.LANGUAGES:
+        return [own.read_words(dataset, paths[own.LANGUAGES[family][dataset]], family)]
     match family:
         case "similarity":
             return [similarity.WordSimilarity.read(dataset, paths[similarity.FILES[dataset]])]
@@ -214,4 +220,5 @@ _FILES: dict[str, dict[str, tuple[str, ...]]] = {
     "retrieval": retrieval.FILES,
     "classification": classification.FILES,
     "sts-b": _one_each(sts.BENCHMARK_FILES),
+    **{family: _one_each(files) for family, files in own.LANGUAGES.items()},
 }

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.nearest import Search
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task"]
+__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]
+
+# A result on fewer items than this, or on a smaller share of its set, says little about the set.
+FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3
+# A set that is smaller than that by nature must be covered nearly whole.
+_NEARLY_WHOLE = 0.9
 
 
 class Missing(StrEnum):
@@ -36,13 +41,19 @@ class Missing(StrEnum):
     ZERO = "zero"
 
 
+def is_thin(used: int, total: int) -> bool:
+    """Return whether a result rests on too few items to take part in a mean."""
+    return used < LEAST_COVERAGE * total or used < min(FEWEST_ITEMS, _NEARLY_WHOLE * total)
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The score on one dataset, and how many of its items were used.
 
     `used` counts the items whose words were all found (for sentence pairs, pairs with a known
     token on both sides) out of `total`; `score` is × 100, and nan if it is undefined. `in_mean`
-    says whether it belongs to the mean of its family.
+    says whether it belongs to the mean of its family. `known_tokens`, of benchmarks about texts, is
+    how many of all tokens have a vector.
     """
 
     task: str
@@ -53,6 +64,7 @@ class Outcome:
     statistic: Statistic = field(repr=False)
     in_mean: bool = True
     remark: str = ""
+    known_tokens: tuple[int, int] | None = None
 
     @classmethod
     def from_items(
@@ -74,6 +86,11 @@ class Outcome:
     def score(self) -> float:
         """The score × 100."""
         return 100 * value(self.statistic)
+
+    @property
+    def thin(self) -> bool:
+        """Whether too few items were used for the score to take part in a mean."""
+        return is_thin(self.used, self.total)
 
 
 class _Dataset(Protocol):

@@ -88,15 +88,19 @@ def convert(
         None if map_ is None else lambda _, rows: map_(rows),
         dimension=None if map_ is None else map_.n_out,
     )
-    return finish_report(opened, started, words, goal)
+    return finish_report(opened, started, words, goal, None if map_ is None else map_.n_out)
 
 
 def finish_report(
-    source: VectorSource, started: float, words: int, target: Target | None = None
+    source: VectorSource,
+    started: float,
+    words: int,
+    target: Target | None = None,
+    dimension: int | None = None,
 ) -> Report:
-    """Sum up what was done."""
+    """Sum up what was done; `dimension` is the result's, if not the source's."""
     seconds = time.perf_counter() - started
-    report = Report(words=words, dimension=source.dimension, seconds=seconds)
+    report = Report(words=words, dimension=dimension or source.dimension, seconds=seconds)
     report.megabytes_per_second = source.size / 1e6 / seconds
     report.remarks = source.findings.lines()
     if target is not None and target.has_unknown_suffix:

@@ -12,7 +12,13 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
 from conceptor.vectors import npy, safetensors
-from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
+from conceptor.vectors.detect import (
+    TEXT_FORMATS,
+    WRITTEN_FORMATS,
+    choose_format,
+    has_known_suffix,
+)
+from conceptor.vectors.encoding import DTYPES
 from conceptor.vectors.static_model import FORMAT as STATIC_MODEL
 from conceptor.vectors.static_model import StaticModelSource
 from conceptor.vectors.text import GLOVE, WORD2VEC
@@ -70,11 +76,12 @@ def plan_target(
         if str(target) != STANDARD_OUTPUT and not has_known_suffix(path):
             return _plan_folder(path, source, dtype, force=force)
     dtype = dtype or "float32"
-    if dtype not in ("float32", "float16"):
-        raise InvalidInputError(f"dtype must be float32 or float16, not {dtype}")
-    if format is not None and format not in FORMATS:
-        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
-    like = source.format if source and source.format in FORMATS else None
+    if dtype not in DTYPES:
+        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
+    if format is not None and format not in WRITTEN_FORMATS:
+        known = ", ".join(WRITTEN_FORMATS)
+        raise InvalidInputError(f"unknown format {format!r}; use one of {known}")
+    like = source.format if source and source.format in WRITTEN_FORMATS else None
     has_words = source is None or source.has_words
     if str(target) == STANDARD_OUTPUT:
         chosen = format or (like if like == WORD2VEC else GLOVE)

@@ -17,8 +17,9 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
+from conceptor.vectors import arrow, npy, projector, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
+from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.source import Chunk, check_finite
 from conceptor.vectors.static_model import FolderWriter
 from conceptor.vectors.streams import open_byte_writer
@@ -129,30 +130,36 @@ class ArrayWriter:
         stream: BinaryIO,
         words: BinaryIO | None,
         file_format: str,
-        dimension: int,
-        dtype: np.dtype[Any],
+        encoding: Encoding,
     ) -> None:
         self._stream = stream
         self._words = words
         self._is_npy = file_format == npy.FORMAT
-        self._dimension = dimension
-        self._dtype = dtype
+        self._encoding = encoding
+        self._scales: list[NDArray[np.float32]] = []
         self._hash = hashlib.sha256()
         self._is_first = True
         self.finish(0)
 
-    def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
-        """Return the words as lines and the numbers as they are stored."""
-        check_finite(chunk, self._dtype)
+    def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any], NDArray[np.float32]]:
+        """Return the words as lines, the numbers as they are stored, and their scales."""
+        check_finite(chunk, self._encoding.stored)
         lines = b""
         if self._words is not None:
             _check_words(chunk.words, "words file")
             lines = "".join(f"{word}\n" for word in chunk.words).encode()
-        return lines, np.ascontiguousarray(chunk.vectors, dtype=self._dtype)
+        codes, scales = self._encoding.encode(chunk.vectors)
+        if self._encoding.has_scales and self._is_npy:
+            records = np.empty(len(codes), dtype=self._encoding.record)
+            records[self._encoding.field], records[SCALE] = codes, scales
+            codes = records
+        return lines, codes, scales
 
-    def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
+    def write(self, encoded: tuple[bytes, NDArray[Any], NDArray[np.float32]]) -> None:
         """Append words and rows."""
-        lines, vectors = encoded
+        lines, vectors, scales = encoded
+        if self._encoding.has_scales and not self._is_npy:
+            self._scales.append(scales)
         if self._words is not None:
             if self._is_first and self._is_npy:
                 _protect_bom(self._words, lines)
@@ -163,15 +170,20 @@ class ArrayWriter:
 
     def finish(self, count: int) -> None:
         """Fill in the count, and what ties the words to the matrix."""
-        shape = (count, self._dimension, self._dtype)
+        encoding = self._encoding
+        dtype = encoding.record if encoding.has_scales else encoding.stored
         if self._words is None:
-            header = npy.make_header(*shape)
+            header = npy.make_header(count, encoding.dimension, dtype)
         elif self._is_npy:
-            header = npy.make_header(*shape, checksum(self._hash))
+            header = npy.make_header(count, encoding.dimension, dtype, checksum(self._hash))
         else:
-            header = safetensors.make_header(*shape, self._words.tell())
+            size = self._words.tell()
+            header = safetensors.make_header(count, encoding, size)
             self._words.seek(0)
             shutil.copyfileobj(self._words, self._stream, _COPIED_AT_ONCE)
+            if self._scales:
+                self._stream.write(bytes(safetensors.padding(count * encoding.width + size)))
+                self._stream.write(np.concatenate(self._scales).data)
         self._stream.seek(0)
         self._stream.write(header)
 
@@ -266,22 +278,22 @@ def open_writer(
     dimension: int,
     *,
     count: int | None = None,
-    dtype: np.dtype[Any] | None = None,
+    dtype: str = "float32",
     has_words: bool = True,
 ) -> Iterator[Writer]:
     """Yield a writer; the target appears, complete and synced, when the block succeeds.
 
     None is standard output.
     """
-    dtype = np.dtype("<f4") if dtype is None else dtype.newbyteorder("<")
-    if file_format in STREAMED and dtype.itemsize != 4:
+    if file_format in (*STREAMED, projector.FORMAT) and dtype != "float32":
         raise InvalidInputError(
-            f"{file_format} stores float32 only; for float16 write .npy, .safetensors, .parquet "
+            f"{file_format} stores float32 only; for {dtype} write .npy, .safetensors, .parquet "
             "or .feather"
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
-    opened = _open_writer(target, file_format, compression, dimension, count, dtype, has_words)
+    encoding = Encoding(dtype, dimension)
+    opened = _open_writer(target, file_format, compression, encoding, count, has_words)
     with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
@@ -291,43 +303,55 @@ def _open_writer(
     target: Path | None,
     file_format: str,
     compression: str | None,
-    dimension: int,
+    encoding: Encoding,
     count: int | None,
-    dtype: np.dtype[Any],
     has_words: bool,
 ) -> Iterator[Writer]:
+    dimension = encoding.dimension
     if target is None:
         yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
-        if file_format == npy.FORMAT and has_words:
+        if (words_file := _words_file(target, file_format, has_words)) is not None:
             # Entered first, so renamed last: whatever ends the process in between, the new array's
             # checksum tells that the words beside it are not its own.
-            beside = stack.enter_context(replace_atomically(words_path(target)))
+            beside = stack.enter_context(replace_atomically(words_file))
         path = stack.enter_context(replace_atomically(target))
         if file_format in STREAMED:
             member = target.name.removesuffix(".zip")
             stream = stack.enter_context(open_byte_writer(path, compression, member))
             yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
         elif file_format in (arrow.PARQUET, arrow.FEATHER):
-            table = arrow.ArrowWriter(path, file_format, dimension, dtype, has_words=has_words)
+            table = arrow.ArrowWriter(path, file_format, encoding, has_words=has_words)
             stack.callback(table.close)
             yield table
         else:
             stream = stack.enter_context(open_byte_writer(path, None, ""))
             words: BinaryIO | None = None
-            if file_format == npy.FORMAT and has_words:
+            if words_file is not None:
                 words = stack.enter_context(open_byte_writer(beside, None, ""))
             elif has_words:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
-            yield ArrayWriter(stream, words, file_format, dimension, dtype)
+            if file_format == projector.FORMAT:
+                yield projector.ProjectorWriter(stream, words)
+            else:
+                yield ArrayWriter(stream, words, file_format, encoding)
 
 
 def output_files(target: Path, file_format: str, *, has_words: bool = True) -> list[Path]:
     """Return the files that writing `target` creates."""
-    beside = file_format == npy.FORMAT and has_words
-    return [target, words_path(target)] if beside else [target]
+    words_file = _words_file(target, file_format, has_words)
+    return [target] if words_file is None else [target, words_file]
+
+
+def _words_file(target: Path, file_format: str, has_words: bool) -> Path | None:
+    """Return the file beside `target` that its words go to, if the format has one."""
+    if not has_words:
+        return None
+    if file_format == projector.FORMAT:
+        return projector.metadata_path(target)
+    return words_path(target) if file_format == npy.FORMAT else None
 
 
 def write_chunks(
@@ -367,7 +391,7 @@ def write_chunks(
             target.compression,
             dimension or int(first[1].shape[1]),
             count=count,
-            dtype=np.dtype(target.dtype),
+            dtype=target.dtype,
             has_words=target.has_words,
         )
     with one_blas_thread(), opened as writer:

@@ -1,0 +1,1 @@
+"""Maps and vectors in other libraries; each module is imported only where it is used."""
