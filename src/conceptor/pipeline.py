@@ -22,6 +22,7 @@ from conceptor.vectors.chunks import KeptChunks, read_chunks
 from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
+from conceptor.vectors.static_model import StaticModelSource
 from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import output_files, write_chunks
 
@@ -43,13 +44,13 @@ _NOTHING = 1e-12
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    method: Method = "cn",
+    method: Method | None = None,
     options: FitOptions | None = None,
     *,
     memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
     caution: Callable[[str], object] | None = None,
@@ -59,11 +60,14 @@ def postprocess(
     Parameters
     ----------
     source
-        A file, `-`, or what `open_vectors` returned.
+        A file, the folder of a static model, `-`, or what `open_vectors` returned. Arrays and
+        tables without words are taken too; their rows count the same.
     target
-        The file to write, by name in any format; `-` for text on standard output.
+        The file to write, by name in any format; `-` for text on standard output. A static model
+        is written as a folder like its own, unless the name has the extension of a format.
     method
-        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe.
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe; by default
+        what `default_method` says.
     options : FitOptions, optional
         What words weigh, which take part in the fit, and the lexicon; by default as the method
         asks (`conceptor.weights.choose_weights`).
@@ -81,8 +85,9 @@ def postprocess(
         remark of the report.
     """
     started = time.perf_counter()
-    name, chain = _chain(method)
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    opened = _open(source)
+    name, chain = _chain(method or default_method(opened))
+    _check_words(opened, name, chain)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_map_target(save_map, opened, goal, force=force)
@@ -115,17 +120,18 @@ def postprocess(
 
 def fit(
     source: Source,
-    method: Method = "cn",
+    method: Method | None = None,
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
 ) -> tuple[Solution, Report]:
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
-    name, chain = _chain(method)
+    opened = _open(source)
+    name, chain = _chain(method or default_method(opened))
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    _check_words(opened, name, chain)
     recipe, given = chain[0], options or FitOptions()
     kinds = [words for words in (recipe.words, recipe.once) if words is not None]
     chosen, *others = (given.weights_for(words, opened, unit=recipe.unit) for words in kinds)
@@ -139,6 +145,32 @@ def fit(
     if chosen.caution:
         report.remarks.append(f"{opened.path}: {chosen.caution}")
     return solution, describe(report, solution)
+
+
+def default_method(source: VectorSource | None) -> str:
+    """Return the method that a kind of vectors asks for if the user names none.
+
+    Rows of static models keep their lengths, which weigh tokens; embeddings of whole texts have
+    little to gain and something to lose.
+    """
+    if source is not None and not source.has_words:
+        return "gentle"
+    return "cn:unit=false" if isinstance(source, StaticModelSource) else "cn"
+
+
+def _open(source: Source) -> VectorSource:
+    return source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
+
+
+def _check_words(
+    source: VectorSource, name: str, chain: tuple[Recipe | LexiconRecipe, ...]
+) -> None:
+    """Raise for a method that needs words where there are none."""
+    needs = any(
+        isinstance(step, LexiconRecipe) or step.words is Words.FUNCTION_WORDS for step in chain
+    )
+    if needs and not source.has_words:
+        raise InvalidInputError(f"{source.path}: its rows have no words, and {name} needs them")
 
 
 def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:

@@ -176,6 +176,7 @@ def choose_weights(
     function_words: object = None,
     data: Directory = None,
     ranked: bool = True,
+    tokens: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None,
     where: str = "the vectors",
 ) -> Weights:
     """Return the weights that a method asks for (`Recipe.words`), for some vectors.
@@ -187,8 +188,11 @@ def choose_weights(
     `first_words` returns the first words of the vectors, at most `SAMPLE`, and is called only
     where they matter. `function_words` is a file of them, or words; by default NLTK's English stop
     words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
-    whether words come in file order, as in shards they may not. Errors start with `where`.
+    whether words come in file order, as in shards they may not. `tokens` turns counts of words
+    into those of a tokenizer's tokens, whose order is no frequency. Errors start with `where`.
     """
+    if tokens is not None:
+        return _choose_tokens(words, tokens, weights, vocabulary, data, where)
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
             return parse_weights("uniform", function_words)
@@ -206,6 +210,41 @@ def choose_weights(
         chosen = parse_weights(named, vocabulary)
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
+
+
+def _choose_tokens(
+    words: Words,
+    tokens: Callable[[Mapping[str, float]], Mapping[str, float]],
+    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None,
+    vocabulary: object,
+    data: Directory,
+    where: str,
+) -> Weights:
+    """Choose the weights of a tokenizer's tokens: what words they are made of tells their usage."""
+    if words is not Words.USAGE or weights == "uniform":
+        return parse_weights("uniform", vocabulary)
+    if isinstance(weights, Weights):
+        return weights
+    if weights == "zipf":
+        raise InvalidInputError(
+            f"{where}: the order of a tokenizer's tokens says nothing about frequency; use "
+            f"{_REMEDY}"
+        )
+    if weights is None:
+        listed = _find_paper_vocabulary(data)
+        installed = importlib.util.find_spec("wordfreq") is not None
+        weights = f"{WORDFREQ}en" if installed else listed
+        if weights is None:
+            raise InvalidInputError(
+                f"{where}: how often tokens are used is unknown; use {_REMEDY}, or install "
+                "wordfreq: pip install 'conceptor[wordfreq]'"
+            )
+    named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+    chosen = parse_weights(named, vocabulary)
+    counted = tokens(chosen.counts or {})
+    return replace(
+        chosen, counts=counted, description=f"{chosen.description}, in the tokenizer's tokens"
+    )
 
 
 def common_content_words(

@@ -105,7 +105,7 @@ def compare(
         Option(
             autocompletion=opt.complete_method,
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
-            "pvn, hsr, ppa, ew, sif, and with a lexicon counterfit, counterfit-syn, "
+            "pvn, hsr, ppa, ew, sif, gentle, and with a lexicon counterfit, counterfit-syn, "
             "counterfit-ant, retrofit; or [b]all[/b] spectral ones. [b]cn+counterfit[/b] applies "
             "one after the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),

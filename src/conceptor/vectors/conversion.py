@@ -65,13 +65,13 @@ def convert(
     map_: AffineMap | None = None,
     *,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
 ) -> Report:
     """Write a file's vectors to another, in another format, through a map, or both."""
     started = time.perf_counter()
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    opened = source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
     if map_ is not None and map_.n_in != opened.dimension:
         raise InvalidInputError(
             f"{opened.path}: vectors of {opened.dimension} numbers; "
