@@ -79,6 +79,7 @@ class Study:
     def ranks(
         self, method: str, *, shared: float | None = None, test: bool = False, csls: bool = False
     ) -> Translation:
+        """Return where translations were found, of held-out pairs or of the test dictionary."""
         key = f"{self.language} {method} {shared} {'test' if test else 'held out'} {csls}"
         if key not in self.known:
             learnt = self.pairs if test else self.pairs[:-HELD_OUT]
