@@ -76,7 +76,7 @@ class Concept:
         match value:
             case Concept():
                 return value
-            case str() if "," in value and not os.path.exists(value):
+            case str() if _is_list(value):
                 items = (tuple(part.strip().split(":")) for part in value.split(","))
                 return cls(tuple(item for item in items if item != ("",)), repr(value))
             case str() | os.PathLike():
@@ -129,6 +129,12 @@ class Concept:
         """Return the words that have no vector, in the order of the list."""
         words = dict.fromkeys(word for item in self.items for word in item)
         return [word for word in words if word not in vectors]
+
+
+def _is_list(text: str) -> bool:
+    """Return whether this is `he,him` or `he:she` rather than the name of a file."""
+    listed = "," in text or (":" in text and os.sep not in text)
+    return listed and not os.path.exists(text)
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -54,19 +54,25 @@ COMMON = 50_000
 class BiasScore:
     """One measure of bias: 0 is none.
 
-    `statistic` gives the value for resamples of its items; `p` is a permutation test's.
+    `statistic` gives the value for resamples of its items.
     """
 
     name: str
     statistic: Statistic = field(repr=False)
     used: int
     total: int
-    p: float | None = None
 
     @cached_property
     def value(self) -> float:
         """The measure, with every item counted once."""
         return value(self.statistic)
+
+    @cached_property
+    def p(self) -> float | None:
+        """The p-value of a permutation test, for effect sizes."""
+        if not isinstance(self.statistic, EffectSize):
+            return None
+        return permutation_p_value(self.statistic.first, self.statistic.second)
 
 
 class Measure(Protocol):
@@ -139,8 +145,7 @@ class AssociationTest:
         first, second, left, right = found
         direction = left.mean(axis=0) - right.mean(axis=0)
         effect = EffectSize(first @ direction, second @ direction)
-        p = permutation_p_value(effect.first, effect.second)
-        return BiasScore(self.name, effect, sum(map(len, found)), sum(map(len, lists)), p)
+        return BiasScore(self.name, effect, sum(map(len, found)), sum(map(len, lists)))
 
 
 def permutation_p_value(first: Vector, second: Vector, seed: int = 0) -> float:
