@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.methods import ORIGINAL, Words
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import row_lengths
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
 from conceptor.base.progress import silent
@@ -30,8 +30,6 @@ from conceptor.vectors.target import plan_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
@@ -136,7 +134,7 @@ def align(
             "are the files in the dictionary's order of languages?"
         )
     left, right = (
-        _unit(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
+        unit_rows(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
     )
     if len(known) < left.shape[1]:
         remarks.append(
@@ -223,7 +221,3 @@ def align_files(
         for each, name, map_ in zip(opened, names, (found.source, found.target), strict=True)
     ]
     return found, reports
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry
 from conceptor.evaluation.statistics import Mean, value
@@ -281,7 +282,7 @@ class RelationalAssociation(DirectBias):
         """Return it, with professions as items."""
         rows = vectors.rows(self.gender.professions, lowercase=True)
         known = vectors.vectors[rows[rows >= 0]].astype(np.float64)
-        relations = _unit(_differences(vectors, self.gender.pairs, unit=False))
+        relations = unit_rows(_differences(vectors, self.gender.pairs, unit=False))
         each = np.abs(known @ relations.T).mean(axis=1) / np.linalg.norm(known, axis=1).mean()
         return BiasScore(self.name, Mean(each), len(known), len(rows))
 
@@ -308,7 +309,7 @@ class RemainingClusters:
         for chunk, rows in read_chunks(vectors):
             some = list(chunk)[: COMMON - len(words)]
             words += some
-            along.append(_unit(rows[: len(some)]) @ direction)
+            along.append(unit_rows(rows[: len(some)]) @ direction)
             if len(words) == COMMON:
                 break
         order = np.argsort(np.concatenate(along), kind="stable")
@@ -356,7 +357,7 @@ def _differences(
     if not len(rows):
         raise InvalidInputError("none of the pairs that define gender is among the vectors")
     female, male = (vectors.vectors[column].astype(np.float64) for column in rows.T)
-    return _unit(male) - _unit(female) if unit else male - female
+    return unit_rows(male) - unit_rows(female) if unit else male - female
 
 
 def _with_lower(words: Iterable[str]) -> frozenset[str]:
@@ -366,10 +367,4 @@ def _with_lower(words: Iterable[str]) -> frozenset[str]:
 
 def _known(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.float64]:
     rows = vectors.rows(words, lowercase=True)
-    return _unit(vectors.vectors[rows[rows >= 0]])
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    wide = np.asarray(rows, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1.0))
+    return unit_rows(vectors.vectors[rows[rows >= 0]])
