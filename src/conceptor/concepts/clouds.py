@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.query import unit_rows
 from conceptor.vectors.chunks import as_vectors, collect_rows, number_chunks, read_chunks
 from conceptor.vectors.nearest import Nearest, search
 
