@@ -221,7 +221,8 @@ def word_trials(vectors: WordVectors, others: str, count: int, seed: int = 0) ->
 
 def with_field(trial: Trial) -> Trial:
     """Look for both categories' examples, within a field that further ones of the first give."""
-    field, wanted = trial.wanted[:EXAMPLES], trial.wanted[EXAMPLES:]
+    members = np.random.default_rng(trial.group).permutation(trial.wanted)
+    field, wanted = members[:EXAMPLES], members[EXAMPLES:]
     like = np.concatenate([trial.like, *trial.without])
     return Trial(trial.group, like, [field], wanted, trial.unwanted)
 
