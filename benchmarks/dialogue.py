@@ -6,11 +6,12 @@
     python benchmarks/dialogue.py write docs/dialogue.md
 
 STUDY is googlenews (300 dimensions), quick (the same vectors, ten epochs only), published (the
-published training: one seed) or glove50. `run` trains one tracker after the other on one thread and
-appends each result to the file; what is there is not done again, so it can be stopped at any time. `summarise` writes what the
-file says so far to benchmarks/dialogue-STUDY.json, `markdown` prints that as tables, and `write`
-puts the means and the conclusion of every study into the page, between two comments. Needs the
-dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
+published training: one seed) or glove50. `run` trains one tracker after the other on one thread
+and appends each result to the file; what is there is not done again, so it can be stopped at any
+time. `summarise` writes what the file says so far to benchmarks/dialogue-STUDY.json, `markdown`
+prints that as tables, and `write` puts the means and the conclusion of every study into the page,
+between two comments. Needs the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also
+the demo extra.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ own file lacks as well, do not count.
 REASONS = """The paper quotes its original and ABTT columns from another paper's pipeline. Sentences
 suffer from what a fragment lacks even where nine tenths of the words are there: the missing ones
 are names and rare words, which tell sentences apart. 2012/SMTeuroparl hangs on single pairs, and
-so does STS 2012 through it ([evaluation.md](evaluation.md)). Counter-fitting gains more here than the
-paper reports, with antonyms above all; that is not explained ([lexicon.md](lexicon.md)).
+so does STS 2012 through it ([evaluation.md](evaluation.md)). Counter-fitting gains more here than
+the paper reports, with antonyms above all; that is not explained ([lexicon.md](lexicon.md)).
 """
 
 TABLE_2 = """SimLex-999 on Google News and on GloVe 6B 50d beside the paper's figures, which for
