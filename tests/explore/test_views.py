@@ -9,7 +9,7 @@ from conceptor import Conceptor
 from conceptor.algebra.methods import METHODS
 from conceptor.algebra.moments import Moments
 from conceptor.explore.table import Table, UnknownWordError
-from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
+from conceptor.explore.views import Query, Reach, Searcher, View, ViewCache
 from conceptor.neighbours import most_similar
 from conceptor.vectors import WordVectors
 from conceptor.vectors.files import open_vectors, write_vectors
@@ -31,7 +31,7 @@ def view_at(table: Table, name: str, **parameters) -> View:
     else:
         apertures = base.aperture * np.geomspace(1 / 40, 40, 64)
         gates = [recipe.with_parameters(aperture=a).solve(moments).gate for a in apertures]
-    return LengthCache().view(Reach(table, base, np.array(gates)), solution)
+    return ViewCache().view(Reach(table, base, np.array(gates)), solution)
 
 
 @settings(max_examples=25)
@@ -117,7 +117,7 @@ def test_a_word_that_is_not_there_has_suggestions(table):
 
 @pytest.mark.parametrize("name", ["v.npy", "v.txt", "v.bin", "v.safetensors"])
 def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
-    write_vectors(tmp_path / name, table.words, table.rows)
+    write_vectors(tmp_path / name, [(table.words, table.rows)], count=len(table))
     opened = Table.open(open_vectors(tmp_path / name), name)
     assert list(opened.words) == list(table.words)
     np.testing.assert_array_equal(opened.rows, table.rows)
@@ -126,7 +126,7 @@ def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
 
 def test_large_files_go_through_a_temporary_file(tmp_path, table, monkeypatch):
     monkeypatch.setattr("conceptor.explore.table.memory_bytes", lambda: 0)
-    write_vectors(tmp_path / "v.bin", table.words, table.rows)
+    write_vectors(tmp_path / "v.bin", [(table.words, table.rows)], count=len(table))
     opened = Table.open(open_vectors(tmp_path / "v.bin"), "v")
     np.testing.assert_array_equal(opened.rows, table.rows)
     assert list(opened.words) == list(table.words)

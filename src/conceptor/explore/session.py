@@ -29,7 +29,7 @@ from conceptor.base.progress import silent
 from conceptor.data import registry as datasets
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.explore import answers, projection
-from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
+from conceptor.explore.views import Query, Reach, Searcher, View, ViewCache
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.report.charts import gate_chart, spectrum_chart
 from conceptor.vectors.chunks import read_chunks
@@ -107,7 +107,7 @@ class Session:
         if not self._recipes and other is None:
             raise InvalidInputError("no method was named")
         self._searchers = {id(each): Searcher(each) for each in self._tables}
-        self._lengths = LengthCache()
+        self._views = ViewCache()
         self._kept: dict[str, OrderedDict[Hashable, object]] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._lock = Lock()
@@ -254,7 +254,7 @@ class Session:
             return Reach(self.table, base, gates, self._progress)
 
         key = (settings.method, settings.weights)
-        return self._lengths.view(self._once("reach", key, prepare, _PREPARED), solution)
+        return self._views.view(self._once("reach", key, prepare, _PREPARED), solution)
 
     def _once(self, kind: str, key: Hashable, make: Callable[[], Made], most: int) -> Made:
         """Return what was made before for this key, or make it, once; keep the last few."""
@@ -331,8 +331,10 @@ class Session:
         return _eigenvalues(moments.second_moment)
 
     @cached_property
-    def _benchmarks(self) -> list[tuple[WordSimilarity, WordVectors, WordVectors | None]]:
-        """The quick benchmarks, and their words' rows in each table."""
+    def _benchmarks(
+        self,
+    ) -> list[tuple[WordSimilarity, float | None, WordVectors, WordVectors | None]]:
+        """The quick benchmarks, the score as it is, and their words' rows in each table."""
         paths, _ = datasets.gather(
             [FILES[name] for name in _QUICK], self.options.data, offline=True
         )
@@ -341,26 +343,19 @@ class Session:
             if FILES[name] in paths:
                 task = WordSimilarity.read(title, paths[FILES[name]])
                 tables = [_only(each, task.words) for each in self._tables]
-                found.append((task, tables[0], tables[1] if len(tables) > 1 else None))
+                other = tables[1] if len(tables) > 1 else None
+                found.append((task, _finite(task.score(tables[0]).score), tables[0], other))
         return found
 
     def _scores(self, solution: Solution | None) -> list[answers.Score]:
         found = []
-        for task, table, other in self._benchmarks:
-            before = task.score(table)
+        for task, before, table, other in self._benchmarks:
             if solution is not None:
                 after = task.score(table.with_vectors(solution.map(table.vectors)))
             else:
                 after = task.score(other or table)
-            found.append(
-                answers.Score(
-                    task.dataset,
-                    _finite(before.score),
-                    _finite(after.score),
-                    after.used,
-                    after.total,
-                )
-            )
+            scores = before, _finite(after.score)
+            found.append(answers.Score(task.dataset, *scores, after.used, after.total))
         return found
 
     def _command(self, settings: Settings, solution: Solution | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -42,8 +42,9 @@ _BLOCK_ROWS = 8192
 _PRECISION = 1e-7
 # Rows whose quick score is this near to the best are scored again, exactly.
 _MARGIN = 2e-3
+_LEAST = np.float32(1e-30)
 _MOST_QUERIES = 32
-_KEPT_LENGTHS = 8
+_KEPT_VIEWS = 6
 
 
 class Reach:
@@ -86,11 +87,11 @@ class Reach:
                 progress("preparing", done / len(table), done)
 
     def inverse_lengths(self, gate: Float64) -> NDArray[np.float32]:
-        """Return ``1 / |y|`` of every row; 0 where y is 0."""
+        """Return ``1 / |y|`` of every row; some large number where y is 0."""
         squares: NDArray[np.float32] = self._energies @ (self._basis.T @ gate**2).astype("f4")
-        found = np.zeros_like(squares)
-        np.divide(1.0, np.sqrt(np.maximum(squares, 0)), out=found, where=squares > 0)
-        return found
+        np.maximum(squares, _LEAST, out=squares)
+        np.sqrt(squares, out=squares)
+        return np.divide(1, squares, out=squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,21 +104,20 @@ class View:
     map : AffineMap, optional
     inverse : array of float32
         ``1 / |y|`` of every row.
+    scale : array of float32
+        What makes a cosine of a product with a row as it is: `inverse`, and over the row's length
+        where rows are brought to length 1 first.
     """
 
     table: Table
-    map: AffineMap | None = None
-    inverse: NDArray[np.float32] = field(repr=False, default_factory=lambda: np.zeros(0, "f4"))
+    map: AffineMap | None
+    inverse: NDArray[np.float32]
+    scale: NDArray[np.float32]
 
     @classmethod
     def plain(cls, table: Table) -> View:
         """Return the table as it is."""
-        return cls(table, None, np.float32(1) / table.lengths)
-
-    @property
-    def unit(self) -> bool:
-        """Whether rows are brought to length 1 first."""
-        return self.map is not None and self.map.unit
+        return cls(table, None, table.inverse, table.inverse)
 
     def rows(self, places: NDArray[np.intp] | slice) -> Float64:
         """Return some rows as the map leaves them, in double precision."""
@@ -162,7 +162,7 @@ class Query:
         each direction that is excluded.
         """
         if self.exclude is None:
-            return self.vector[:, np.newaxis]
+            return self.vector[:, np.newaxis].copy()
         _, V = self._excluded
         return np.column_stack([self.negate(self.negate(self.vector)), V])
 
@@ -259,11 +259,12 @@ class _Hunt:
 
     def __init__(self, query: Query) -> None:
         self._query = query
-        v, c = query.view.back(query.columns)
+        columns = query.columns
+        length = float(np.linalg.norm(query.negate(query.vector)))
+        columns[:, 0] *= 1 / length if length > 0 else 0.0
+        v, c = query.view.back(columns)
         self.columns = v.astype(np.float32)
         self._shift = c.astype(np.float32)
-        length = float(np.linalg.norm(query.negate(query.vector)))
-        self._scale = np.float32(1 / length if length > 0 else 0.0)
         self._strengths = query.strengths.astype(np.float32)
         # The rows that are left out would else take the places of others.
         self._k = query.k + len(query.without_rows)
@@ -274,17 +275,14 @@ class _Hunt:
     def look(self, products: NDArray[np.float32], part: slice) -> None:
         """Keep the rows of a block that may be among the nearest."""
         view = self._query.view
-        if view.unit:
-            products = products / view.table.lengths[part]
+        products *= view.scale[part]
         if self._shift.any():
-            products = products - self._shift[:, np.newaxis]
-        scores = products[0] * self._scale
-        inverse = view.inverse[part]
+            products -= self._shift[:, np.newaxis] * view.inverse[part]
+        scores = products[0]
         if len(self._strengths):
             # |y behind the negation|² = |y|² (1 − Σ (2s − s²) (y·V)² / |y|²)
-            shares = self._strengths @ (products[1:] * inverse) ** 2
-            inverse = inverse / np.sqrt(np.maximum(1 - shares, 1e-6))
-        scores *= inverse
+            shares = self._strengths @ products[1:] ** 2
+            scores /= np.sqrt(np.maximum(1 - shares, 1e-6))
         scores -= view.table.penalties[part]
         bar = self._best[-1]
         if np.isneginf(bar) and len(scores) > self._k:
@@ -310,25 +308,27 @@ class _Hunt:
         return Found(rows[order], cosines[order])
 
 
-class LengthCache:
-    """The lengths under the last few settings; most questions are about these."""
+class ViewCache:
+    """The views of the last few settings; most questions are about these."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, bytes], NDArray[np.float32]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, bytes], View] = OrderedDict()
         self._lock = Lock()
 
     def view(self, reach: Reach, solution: Solution) -> View:
         """Return the view of a solution whose gate is within reach."""
         key = (id(reach), solution.gate.tobytes())
         with self._lock:
-            inverse = self._kept.get(key)
-        if inverse is None:
+            view = self._kept.get(key)
+        if view is None:
             inverse = reach.inverse_lengths(solution.gate)
+            scale = inverse * reach.table.inverse if solution.map.unit else inverse
+            view = View(reach.table, solution.map, inverse, scale)
             with self._lock:
-                self._kept[key] = inverse
-                while len(self._kept) > _KEPT_LENGTHS:
+                self._kept[key] = view
+                while len(self._kept) > _KEPT_VIEWS:
                     self._kept.popitem(last=False)
-        return View(reach.table, solution.map, inverse)
+        return view
 
 
 def _blocks(count: int) -> Iterator[slice]:
