@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -58,7 +59,7 @@ def test_reproduce_has_the_layout_of_the_paper(reproduction):
         "72.50",
     ]
     assert tables[1].find("tbody/tr/td[2]").text == "—"
-    assert reproduction.summary[0] in html
+    assert escape(reproduction.summary[0]) in html
     assert "a note &amp; more" in html
 
 
