@@ -21,7 +21,7 @@ LAYERS = [
         "lexicon", "concepts", "integrations",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
-    {"cli", "__init__", "__main__"},
+    {"cli", "explore", "__init__", "__main__"},
 ]  # fmt: skip
 LAYER_OF = {room: number for number, layer in enumerate(LAYERS) for room in layer}
 

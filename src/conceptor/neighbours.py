@@ -145,12 +145,16 @@ def _words_at(rows: set[int], vectors: object) -> dict[int, str]:
 
 def _unknown(word: str, vectors: object) -> str:
     """Say that a word is not there, with words that are spelt like it."""
+    close = close_words(word, (other for words, _ in read_chunks(vectors) for other in words))
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    return f"the vectors have no word {word!r}{hint}"
+
+
+def close_words(word: str, words: Iterable[str]) -> list[str]:
+    """Return up to three words that are spelt like a word."""
     alike = [
         other
-        for words, _ in read_chunks(vectors)
         for other in words
         if other[:1].lower() == word[:1].lower() and abs(len(other) - len(word)) <= 2
     ]
-    close = get_close_matches(word.lower(), alike, n=3, cutoff=0.75)
-    hint = f"; did you mean {', '.join(close)}?" if close else ""
-    return f"the vectors have no word {word!r}{hint}"
+    return get_close_matches(word.lower(), alike, n=3, cutoff=0.75)

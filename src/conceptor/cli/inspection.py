@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -228,9 +230,11 @@ def methods() -> None:
     """
     from conceptor.algebra.methods import METHODS, Recipe
 
-    width = max(map(len, METHODS))
+    indent = max(map(len, METHODS)) + 2
+    wrap = TextWrapper(get_terminal_size().columns, subsequent_indent=" " * indent)
     for name, recipe in METHODS.items():
-        typer.echo(f"{name:<{width}}  {recipe.description}")
+        typer.echo(wrap.fill(f"{name:<{indent}}{recipe.description}"))
         if isinstance(recipe, Recipe) and recipe.parameters:
             given = ", ".join(f"{key}={value}" for key, value in recipe.parameters.items())
-            typer.echo(f"{'':<{width}}  fitted on {recipe.words}; {given.replace('=None', '')}")
+            fitted = f"fitted on {recipe.words}; {given.replace('=None', '')}"
+            typer.echo(wrap.fill(" " * indent + fitted))
