@@ -24,9 +24,10 @@ from conceptor.algebra.methods import (
     Recipe,
     Words,
 )
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.query import Query, unit_rows
+from conceptor.concepts.query import Query
 from conceptor.data import registry as datasets
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.explore import answers, projection

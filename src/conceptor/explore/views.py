@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.concepts.query import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
