@@ -104,7 +104,8 @@ def plan_target(
 def _check_words(target: str | os.PathLike[str], file_format: str, has_words: bool) -> None:
     if not has_words and file_format not in WORDLESS:
         raise InvalidInputError(
-            f"{target}: {file_format} needs words, and the vectors have none; write .npy or .parquet"
+            f"{target}: {file_format} needs words, and the vectors have none; "
+            "write .npy or .parquet"
         )
 
 
