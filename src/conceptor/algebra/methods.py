@@ -135,7 +135,7 @@ class LeadingNegation(Gate):
         if not self.kept < 1:
             raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.negated_conceptor(values, leading_aperture(values, self.kept))
 
 
