@@ -131,7 +131,7 @@ class LeadingNegation(Gate):
     kept: float = 0.5
 
     def _check(self) -> None:
-        self._check_number("kept", Real, 0, above=True)
+        _check_number("kept", self.kept, Real, 0, above=True)
         if not self.kept < 1:
             raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
 
