@@ -207,7 +207,8 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
     """Return rows of datasets: each model's score, and the gain over the rival's as large."""
     rows = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
     rows = {f"STS {year}": names for year, names in rows.items() if names}
-    rows["STS 2012–2016"] = [name for names in list(rows.values())[:5] for name in names]
+    if rows:
+        rows["STS 2012–2016"] = [name for names in list(rows.values())[:5] for name in names]
     rows |= {t.dataset: [t.dataset] for t in tasks if t.dataset[:4] not in YEARS}
     names = list(found)
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
