@@ -219,6 +219,7 @@ class FitOptions:
             function_words=self.function_words,
             data=self.data,
             where=vectors_name(vectors),
+            counts=lambda: getattr(vectors, "counts", None),
         )
         return replace(chosen, unit=True) if unit else chosen
 

@@ -20,6 +20,7 @@ from conceptor.fitting import (
 )
 from conceptor.vectors.chunks import KeptChunks, read_chunks
 from conceptor.vectors.conversion import Report, finish_report
+from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target
@@ -88,8 +89,11 @@ def postprocess(
         outputs = [] if goal.path is None else output_files(goal.path, goal.format)
         if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-        if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
-            raise InvalidInputError(f"{name} moves single words; there is no map to save")
+    if (save_map is not None or goal.writes_model) and any(
+        isinstance(step, LexiconRecipe) or step.swaps for step in chain
+    ):
+        what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
+        raise InvalidInputError(f"{name} moves single words; there is {what}")
     kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
     found = fit_methods(kept, {name: chain}, options, progress=progress)
     fitted = found.methods[name]
@@ -102,9 +106,12 @@ def postprocess(
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    words = write_chunks(
-        _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
-    )
+    if isinstance(opened, FastTextSource) and goal.writes_model:
+        words = opened.write_mapped(goal, fitted.map, progress)
+    else:
+        words = write_chunks(
+            _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+        )
     if save_map is not None:
         fitted.map.save(save_map)
     report = finish_report(opened, started, words, goal, fitted.n_out)

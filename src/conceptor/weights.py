@@ -177,6 +177,7 @@ def choose_weights(
     data: Directory = None,
     ranked: bool = True,
     where: str = "the vectors",
+    counts: Callable[[], Mapping[str, float] | None] = lambda: None,
 ) -> Weights:
     """Return the weights that a method asks for (`Recipe.words`), for some vectors.
 
@@ -188,6 +189,7 @@ def choose_weights(
     where they matter. `function_words` is a file of them, or words; by default NLTK's English stop
     words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
     whether words come in file order, as in shards they may not. Errors start with `where`.
+    `counts` returns how often words occur, if the vectors themselves tell; nothing tells better.
     """
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
@@ -205,6 +207,11 @@ def choose_weights(
         named = _find_data_file(weights, data) if isinstance(weights, str) else weights
         chosen = parse_weights(named, vocabulary)
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
+    known = counts()
+    if known is not None:
+        chosen = parse_weights(known, vocabulary)
+        described = chosen.description.replace("the counts given", f"the counts in {where}")
+        return replace(chosen, description=described)
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
 
 

@@ -203,6 +203,26 @@ class AffineMap:
             {"method": "inverse", "of": self.provenance},
         )
 
+    def linear(self) -> Self:
+        """Return the map without bringing vectors to length 1, for averages of vectors.
+
+        It leaves the direction of every result as it is, and maps an average to the average of
+        what it is made of.
+
+        Raises
+        ------
+        InvalidInputError
+            Where something is taken off or added after, so that the direction would change.
+        """
+        if not self.unit:
+            return self
+        if self.offset.any() or self.bias.any():
+            raise InvalidInputError(
+                f"{self._method} brings vectors to length 1 and then shifts them, which does not "
+                "carry over to averages; use it with unit=False"
+            )
+        return type(self)(self.matrix, provenance=self.provenance)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map and its provenance as safetensors; the file appears whole or not at all."""
         from safetensors.numpy import save

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
-from conceptor.vectors import npy, safetensors
+from conceptor.vectors import fasttext, npy, safetensors
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
@@ -37,6 +37,11 @@ class Target:
     compression: str | None
     dtype: str = "float32"
     has_unknown_suffix: bool = False
+
+    @property
+    def writes_model(self) -> bool:
+        """Whether a whole fastText model is written, with the rows that its words are made of."""
+        return self.format == fasttext.FORMAT
 
     @property
     def needs_count_first(self) -> bool:
@@ -71,6 +76,11 @@ def plan_target(
     check_writable(target)  # before links are followed: a pipe's link leads nowhere
     path = Path(target).resolve()
     chosen, compression = choose_format(path, like, format)
+    if chosen == fasttext.FORMAT:
+        fasttext.check_model(source)
+        if compression is not None or dtype != "float32":
+            what = compression or dtype
+            raise InvalidInputError(f"{path}: a fastText model cannot be written as {what}")
     for file in output_files(path, chosen):
         check_new_file(file, source.files() if source else (), force=force)
     if chosen == npy.FORMAT:
