@@ -18,7 +18,7 @@ from conceptor.fitting import (
     participation_of_first,
     solve,
 )
-from conceptor.vectors.chunks import KeptChunks, read_chunks
+from conceptor.vectors.chunks import KeptChunks, read_chunks, vectors_name
 from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
+    from conceptor.fitting import Chain, FittedMethods
 
     Source = VectorSource | str | os.PathLike[str]
     Method = str | Recipe | LexiconRecipe
@@ -81,7 +82,7 @@ def postprocess(
         remark of the report.
     """
     started = time.perf_counter()
-    name, chain = _chain(method)
+    name, chain = method_chain(method)
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
@@ -89,25 +90,18 @@ def postprocess(
         outputs = [] if goal.path is None else output_files(goal.path, goal.format)
         if Path(save_map).resolve() in outputs:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-    if (save_map is not None or goal.writes_model) and any(
-        isinstance(step, LexiconRecipe) or step.swaps for step in chain
-    ):
+    if (save_map or goal.model_path) and moves_single_words(chain):
         what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
         raise InvalidInputError(f"{name} moves single words; there is {what}")
     kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
-    found = fit_methods(kept, {name: chain}, options, progress=progress)
+    found, doubts = fit_doubting(kept, name, chain, options, progress)
     fitted = found.methods[name]
-    doubts = []
-    if fitted.solution is not None and fitted.solution.recipe.words is Words.USAGE:
-        even = participation_of_first(kept, found.weights[name])
-        if reason := find_doubt(fitted.solution, even):
-            doubts = [f"{opened.path}: {name} should not help: {reason}; compare measures it"]
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    if isinstance(opened, FastTextSource) and goal.writes_model:
-        words = opened.write_mapped(goal, fitted.map, progress)
+    if isinstance(opened, FastTextSource) and goal.model_path is not None:
+        words = opened.write_mapped(goal.model_path, fitted.map, progress)
     else:
         words = write_chunks(
             _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
@@ -115,11 +109,35 @@ def postprocess(
     if save_map is not None:
         fitted.map.save(save_map)
     report = finish_report(opened, started, words, goal, fitted.n_out)
-    report.method = name
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
+    return describe_method(report, found, name)
+
+
+def fit_doubting(
+    vectors: object,
+    name: str,
+    chain: Chain,
+    options: FitOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[FittedMethods, list[str]]:
+    """Fit a method to vectors that are then written; say if the evidence is against it."""
+    found = fit_methods(vectors, {name: chain}, options, progress=progress)
+    solution = found.methods[name].solution
+    if solution is None or solution.recipe.words is not Words.USAGE:
+        return found, []
+    even = participation_of_first(vectors, found.weights[name])
+    reason = find_doubt(solution, even)
+    where = vectors_name(vectors)
+    return found, [f"{where}: {name} should not help: {reason}; compare measures it"] * bool(reason)
+
+
+def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
+    """Add which method was fitted on what, and what it does."""
+    report.method = name
     if name in found.weights:
         report.fitted_on = found.weights[name].description
-    return report if fitted.solution is None else describe(report, fitted.solution)
+    solution = found.methods[name].solution
+    return report if solution is None else describe(report, solution)
 
 
 def fit(
@@ -131,7 +149,7 @@ def fit(
 ) -> tuple[Solution, Report]:
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
-    name, chain = _chain(method)
+    name, chain = method_chain(method)
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
@@ -146,7 +164,13 @@ def fit(
     return solution, describe(report, solution)
 
 
-def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:
+def moves_single_words(chain: Chain) -> bool:
+    """Return whether a method is more than a map of all vectors."""
+    return any(isinstance(step, LexiconRecipe) or step.swaps for step in chain)
+
+
+def method_chain(method: Method) -> tuple[str, Chain]:
+    """Return the name of a method and its steps, one after the other."""
     if not isinstance(method, str):
         return method.name, (method,)
     chain = parse_method(method)

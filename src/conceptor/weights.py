@@ -236,6 +236,9 @@ def _choose_usage(
     first: Sequence[str], vocabulary: object, data: Directory, *, ranked: bool
 ) -> Weights:
     """Choose the usage weights if the user has not."""
+    if not any(first):
+        caution = "nothing tells how often each vector is used, so all count equally"
+        return replace(parse_weights("uniform", vocabulary), caution=caution)
     reason = why_unsorted(first) if ranked else "the order of the shards is unknown"
     if reason is None:
         return parse_weights("zipf", vocabulary)
@@ -257,6 +260,8 @@ def _choose_usage(
 
 def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Weights:
     """Choose the common words: the paper's list, else the start of a sorted file, else all."""
+    if not any(first):  # vectors without words
+        return parse_weights("uniform")
     frequent = ranked and why_unsorted(first) is None
     listed = _find_paper_vocabulary(data)
     if listed is not None:
@@ -328,6 +333,8 @@ def why_unsorted(words: Sequence[str]) -> str | None:
     abbreviation, which holds in every language: frequent words are short. If length does not
     rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
     """
+    if not any(words):  # vectors without words are as sorted as whoever asks says
+        return None
     if is_alphabetical(words):
         return _ALPHABETICAL
     lengths = [len(word) for word in words[:SAMPLE]]

@@ -223,6 +223,15 @@ class AffineMap:
             )
         return type(self)(self.matrix, provenance=self.provenance)
 
+    def dual(self) -> Self:
+        """Return the map for vectors that are multiplied with mapped ones, such as an output layer.
+
+        It leaves all products as they were, as far as the map drops no direction and shifts
+        nothing; what is dropped has no say afterwards.
+        """
+        undone = np.linalg.pinv(self.matrix, rcond=1e-10)
+        return type(self)(undone.T, provenance={"method": "dual", "of": self.provenance})
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map and its provenance as safetensors; the file appears whole or not at all."""
         from safetensors.numpy import save

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +85,37 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
         publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder beside `target`; rename it to `target` once the block succeeds.
+
+    An existing folder stays until then, and is removed when the new one has its name.
+    """
+    check_no_loop(Path(target))
+    target = Path(target).resolve()
+    if target.exists() and not target.is_dir():
+        raise InvalidInputError(f"{target}: is a file; name a folder")
+    if not target.parent.is_dir():
+        raise InvalidInputError(f"{target}: the directory {target.parent} does not exist")
+    mark = f"{hidden_name(target.name)}{os.urandom(4).hex()}"
+    beside, old = target.with_name(f"{mark}.partial"), target.with_name(f"{mark}.old")
+    try:
+        beside.mkdir()
+        yield beside
+        for file in beside.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if target.exists():
+            target.rename(old)
+        beside.rename(target)
+        _sync(target.parent)
+    finally:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        for rest in (beside, old):
+            shutil.rmtree(rest, ignore_errors=True)
 
 
 @contextmanager

@@ -49,9 +49,7 @@ count_pairs = Kernel(
     "void(int32[:], int64, int64[:], int64, int64, int64, uint64[:,:], int64, int64[:])",
 )
 move_pairs = Kernel(_CORPUS, "move_pairs", "void(uint64[:,:], uint64[:,:])")
-scan_dictionary = Kernel(
-    _FASTTEXT, "scan_dictionary", "int64(uint8[:], int64, int64[:], int64[:])"
-)
+scan_dictionary = Kernel(_FASTTEXT, "scan_dictionary", "int64(uint8[:], int64, int64[:], int64[:])")
 add_ngrams = Kernel(
     _FASTTEXT,
     "add_ngrams",

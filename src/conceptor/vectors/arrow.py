@@ -62,7 +62,7 @@ class ArrowSource(VectorSource):
         self.format = file_format
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
-            self._word_column, self._vector_columns = _choose_columns(path, schema)
+            self._word_column, self._vector_columns = choose_columns(path, schema)
             dimension, dtype = self._shape(path, schema, batches)
         super().__init__(path, dimension, dtype)
 
@@ -194,7 +194,7 @@ def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     return [name for name in WORD_COLUMNS if name in names][:1] if len(names) > 1 else names
 
 
-def _choose_columns(path: Path, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
+def choose_columns(path: object, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
     """Choose the column of words and the column or columns of vectors."""
     words = word_columns(schema)
     lists, numbers, integers = float_columns(schema)

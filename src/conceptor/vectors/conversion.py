@@ -82,8 +82,8 @@ def convert(
     if goal.needs_count_first and opened.count is None:
         for _ in read_chunks(opened, progress, "counting"):
             pass
-    if isinstance(opened, FastTextSource) and goal.writes_model:
-        words = opened.write_mapped(goal, map_, progress)
+    if isinstance(opened, FastTextSource) and goal.model_path is not None:
+        words = opened.write_mapped(goal.model_path, map_, progress)
     else:
         words = write_chunks(
             read_chunks(opened, progress, "writing"),

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
-    from conceptor.vectors.target import Target
 
 FORMAT = "fasttext"
 MAGIC = b"\xba\x16\x4f\x2f"
@@ -68,7 +67,7 @@ class FastTextSource(VectorSource):
         data = np.memmap(path, dtype=np.uint8, mode="r")
         if len(data) < _HEAD.size + _DICTIONARY.size:
             raise _damaged(path, "it ends within its head")
-        _, version, dimension, *parameters, _ = _HEAD.unpack_from(data)
+        _, version, dimension, *parameters, _ = _HEAD.unpack_from(data.data)
         if version not in _VERSIONS:
             raise InvalidInputError(
                 f"{path}: a fastText model of version {version}; known are {_VERSIONS[0]} and "
@@ -78,11 +77,11 @@ class FastTextSource(VectorSource):
         self._buckets, self._shortest, longest = parameters[7:10]
         # Classifiers of the first version had no n-grams of letters, whatever they say.
         self._longest = 0 if version == _VERSIONS[0] and self.is_classifier else longest
-        entries, words, labels, _, pruned = _DICTIONARY.unpack_from(data, _HEAD.size)
+        entries, words, labels, _, pruned = _DICTIONARY.unpack_from(data.data, _HEAD.size)
         if min(entries, words, labels, self._buckets) < 0 or words + labels != entries:
             raise _damaged(path, f"{entries} entries cannot be {words} words and {labels} labels")
         self._starts, self._ends, self._matrices_at = _scan(path, data, entries)
-        self._words = words
+        self._words: int = words
         if pruned >= 0 or data[self._matrices_at : self._matrices_at + 1].any():
             raise InvalidInputError(
                 f"{path}: a quantised fastText model, whose vectors cannot be changed; use the "
@@ -144,18 +143,16 @@ class FastTextSource(VectorSource):
             yield located
 
     def write_mapped(
-        self, target: Target, map_: AffineMap | None, progress: Progress = silent
+        self, target: Path, map_: AffineMap | None, progress: Progress = silent
     ) -> int:
         """Write the model with all its vectors through a map; return how many words it has.
 
         The output matrix, which only training uses, goes through the inverse, so that training
         can go on. The file appears complete or not at all.
         """
-        if target.path is None or map_ is not None and map_.n_in != self.dimension:
-            raise InvalidInputError(f"{self.path}: a model of {self.dimension} dimensions")
         inputs = None if map_ is None else map_.linear()
-        outputs = None if inputs is None else _dual(inputs)
-        head = list(_HEAD.unpack_from(self._data))
+        outputs = None if inputs is None else inputs.dual()
+        head = list(_HEAD.unpack_from(self._data.data))
         head[2] = self.dimension if map_ is None else map_.n_out
         parts = chain(
             (_HEAD.pack(*head), self._data[_HEAD.size : self._matrices_at].data),
@@ -164,11 +161,11 @@ class FastTextSource(VectorSource):
         )
         with (
             one_blas_thread(),
-            replace_atomically(target.path) as beside,
+            replace_atomically(target) as beside,
             open_byte_writer(beside, None, "") as stream,
         ):
             for part in parts:
-                with name_in_errors(target.path):
+                with name_in_errors(target):
                     stream.write(part)
             self._check_unchanged()
         return self._words
@@ -247,7 +244,7 @@ def _matrix_at(path: Path, data: NDArray[np.uint8], start: int) -> _Matrix:
     """Read where a matrix is, and check that the file holds all of it."""
     if start + _MATRIX.size > len(data):
         raise _damaged(path, "it ends before its matrices")
-    _, rows, columns = _MATRIX.unpack_from(data, start)
+    _, rows, columns = _MATRIX.unpack_from(data.data, start)
     found = _Matrix(rows, columns, start + _MATRIX.size)
     if rows < 0 or not 0 < columns <= len(data) or found.end > len(data):
         raise _damaged(path, f"a matrix of {rows} × {columns} needs {found.end} bytes in all")
@@ -260,13 +257,3 @@ def _damaged(path: Path, found: str) -> InvalidInputError:
         f"{path}: a fastText model of {size} bytes that is truncated or damaged ({found}); fetch "
         "it again"
     )
-
-
-def _dual(map_: AffineMap) -> AffineMap:
-    """Return the map for output vectors that leaves their products with mapped ones as they were.
-
-    As far as the map can be undone; what it drops has no say afterwards.
-    """
-    from conceptor.algebra.affine_map import AffineMap
-
-    return AffineMap(np.linalg.pinv(map_.matrix, rcond=1e-10).T)

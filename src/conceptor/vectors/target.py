@@ -39,9 +39,9 @@ class Target:
     has_unknown_suffix: bool = False
 
     @property
-    def writes_model(self) -> bool:
-        """Whether a whole fastText model is written, with the rows that its words are made of."""
-        return self.format == fasttext.FORMAT
+    def model_path(self) -> Path | None:
+        """Where a whole fastText model is written, with the rows that its words are made of."""
+        return self.path if self.format == fasttext.FORMAT else None
 
     @property
     def needs_count_first(self) -> bool:
