@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conceptor.evaluation import evaluate
     from conceptor.fitting import FitOptions
     from conceptor.inspection import inspect
-    from conceptor.integrations import improve
+    from conceptor.integrations.improving import improve
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.neighbours import most_similar
     from conceptor.pipeline import postprocess
@@ -58,7 +58,7 @@ _HOMES = {
     "WordVectors": "vectors",
     "compare": "comparing",
     "evaluate": "evaluation",
-    "improve": "integrations",
+    "improve": "integrations.improving",
     "inspect": "inspection",
     "most_similar": "neighbours",
     "open_vectors": "vectors",

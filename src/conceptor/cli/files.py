@@ -13,7 +13,13 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
 from conceptor.cli.output import check_json_output, check_outputs, warn, write_json
-from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_options
+from conceptor.cli.shards import (
+    is_sharded,
+    is_spacy_pipeline,
+    postprocess_shards,
+    refuse_file_options,
+    refuse_shard_options,
+)
 
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
@@ -50,11 +56,11 @@ def postprocess(
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
-    Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
+    Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
     .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
     recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
     directory or a quoted pattern) are written to a directory; repeat an interrupted run to
-    continue it.
+    continue it. So is a spaCy pipeline, which keeps all but its vectors.
 
     [bold]Examples[/bold]
 
@@ -69,6 +75,8 @@ def postprocess(
       conceptor postprocess wiki.vec better.parquet --method abtt --directions 3
 
       conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
+
+      conceptor postprocess cc.fr.300.bin better.bin
 
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
@@ -89,6 +97,22 @@ def postprocess(
         ridge=ridge,
     )
     budget = read_size(memory)
+    lists = [*(synonyms or ()), *(antonyms or ())]
+    lexicon = make_lexicon(synonyms, antonyms)
+    if is_spacy_pipeline(source):
+        kind = "spaCy pipelines"
+        refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
+        refuse_shard_options(kind, save_map, scheduler, workers, column)
+        from conceptor.fitting import FitOptions
+        from conceptor.integrations.spacy import postprocess_folder
+
+        options = FitOptions(weights, vocabulary, lexicon, function_words)
+        with on_terminal() as progress:
+            report = postprocess_folder(
+                source, target, chosen, options, force=force, progress=progress
+            )
+        _print_report(report, as_json=as_json)
+        return
     if is_sharded(source, scheduler, workers, column):
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         report = postprocess_shards(
@@ -109,9 +133,7 @@ def postprocess(
     from conceptor.fitting import FitOptions
     from conceptor.pipeline import postprocess as run
 
-    lists = [*(synonyms or ()), *(antonyms or ())]
     check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
-    lexicon = make_lexicon(synonyms, antonyms)
     with on_terminal() as progress:
         report = run(
             open_source(source, on_error, replace_spaces),

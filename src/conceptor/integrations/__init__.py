@@ -1,11 +1,5 @@
-"""Vectors as other libraries hold them: one call improves them, and the same kind comes back.
+"""Maps and vectors in other libraries; each module is imported only where it is used.
 
-Each kind of object has an adapter, a function that opens it (`conceptor.integrations.opened`). The
-module of an adapter is imported only when an object of its kind is met. Other packages add theirs
-as entry points (`conceptor.integrations.registry`).
+`improving.improve` takes vectors as other libraries hold them. Each kind of object has an adapter,
+a function that opens it (`opened.Opened`), found by its class (`registry`).
 """
-
-from conceptor.integrations.improving import improve
-from conceptor.integrations.opened import Opened, improve_rows, open_table
-
-__all__ = ["Opened", "improve", "improve_rows", "open_table"]

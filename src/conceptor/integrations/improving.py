@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from conceptor.algebra.methods import Recipe, Words
+from conceptor.algebra.methods import Recipe, Words, with_dimensions
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions
 from conceptor.integrations.registry import find_adapter, kinds
 from conceptor.pipeline import describe_method, fit_doubting, method_chain, moves_single_words
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.algebra.methods import LexiconRecipe
+    from conceptor.base.progress import Progress
+    from conceptor.integrations.opened import Opened
     from conceptor.weights import Weights
 
 Kind = TypeVar("Kind")
@@ -83,36 +87,48 @@ def improve(
     >>> improve(([f"w{i}" for i in range(100)], vectors), "abtt")[1].mean().round(3)
     np.float64(-0.0)
     """
-    started = time.perf_counter()
-    name, chain = method_chain(method)
-    usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
-    if weights is not None and not usage:
-        raise InvalidInputError(
-            f"weights do not apply to {name}, which counts each word once; leave them out, or use "
-            "cn or zipf-whitening"
-        )
-    if n_components is not None:
-        chain = _with_components(name, chain, n_components)
     adapter = find_adapter(x)
     opened = adapter(x) if texts is None else _open_with_texts(adapter, x, texts)
-    if opened.needs_map and moves_single_words(chain):
-        raise InvalidInputError(
-            f"{name} moves single words, and several words share the vectors of this "
-            f"{type(x).__name__}; use a method that is a map of all vectors, such as cn"
-        )
-    options = FitOptions(opened.weights if weights is None and usage else weights)
-    found, doubts = fit_doubting(opened.vectors, name, chain, options)
-    fitted = found.methods[name]
-    better = opened.rebuild(fitted)
-    report = Report(words=found.count, dimension=fitted.n_out or _dimension(opened.vectors))
-    report.seconds = time.perf_counter() - started
-    report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    describe_method(report, found, name)
+    chosen = method if n_components is None else _with_components(method, n_components)
+    better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report
     for remark in report.remarks:
         warnings.warn(remark, stacklevel=2)
     return better
+
+
+def improve_opened(
+    opened: Opened,
+    method: str | Recipe | LexiconRecipe,
+    options: FitOptions | None = None,
+    kind: str = "object",
+    progress: Progress = silent,
+) -> tuple[object, Report]:
+    """Improve what an adapter has opened; errors call it a `kind`."""
+    started = time.perf_counter()
+    name, chain = method_chain(method)
+    options = options or FitOptions()
+    usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
+    if options.weights is None and usage:
+        options = replace(options, weights=opened.weights)
+    elif options.weights is not None and not usage:
+        raise InvalidInputError(
+            f"weights do not apply to {name}, which counts each word once; leave them out, or use "
+            "cn or zipf-whitening"
+        )
+    if opened.needs_map and moves_single_words(chain):
+        raise InvalidInputError(
+            f"{name} moves single words, and several share the vectors of this {kind}; use a "
+            "method that is a map of all vectors, such as cn"
+        )
+    found, doubts = fit_doubting(opened.vectors, name, chain, options, progress)
+    fitted = found.methods[name]
+    better = opened.rebuild(fitted)
+    report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
+    report.seconds = time.perf_counter() - started
+    report.remarks = [*opened.remarks, *found.cautions, *doubts]
+    return better, describe_method(report, found, name)
 
 
 def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # noqa: ANN401
@@ -123,17 +139,8 @@ def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # n
     return adapter(x, texts)
 
 
-def _with_components(name: str, chain: Any, n_components: int) -> Any:  # noqa: ANN401
-    """Give the last spectral step so many dimensions."""
-    spectral = [i for i, step in enumerate(chain) if isinstance(step, Recipe)]
-    if not spectral:
-        raise InvalidInputError(
-            f"{name} keeps the dimension of the vectors; put a spectral method first, such as cn"
-        )
-    steps = list(chain)
-    steps[spectral[-1]] = steps[spectral[-1]].with_parameters(n_components=n_components)
-    return tuple(steps)
-
-
-def _dimension(vectors: object) -> int:
-    return int(vectors.dimension)  # type: ignore[attr-defined]
+def _with_components(method: Any, n_components: int) -> Any:  # noqa: ANN401
+    """Give a method so many dimensions."""
+    if isinstance(method, str):
+        return with_dimensions(method, n_components)
+    return method.with_parameters(n_components=n_components)

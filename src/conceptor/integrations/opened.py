@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,14 +13,24 @@ from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.fitting import Fitted
-    from conceptor.vectors.chunks import Vectors
 
-__all__ = ["Opened", "improve_rows", "open_table"]
+__all__ = ["Opened", "OpenedVectors", "improve_rows", "open_table"]
+
+
+class OpenedVectors(Protocol):
+    """Words and rows, and how long a row is."""
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+
+    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+        """Yield words and rows in order, any number of times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +39,7 @@ class Opened:
 
     Attributes
     ----------
-    vectors : Vectors
+    vectors : OpenedVectors
         What methods are fitted to: `chunks()` yields words and rows, and `counts`, if there is
         such an attribute, maps words to how often they occur.
     rebuild : function
@@ -43,7 +53,7 @@ class Opened:
         What users should know before they use the result.
     """
 
-    vectors: Vectors
+    vectors: OpenedVectors
     rebuild: Callable[[Fitted], object]
     needs_map: bool = False
     weights: str | None = None
@@ -63,7 +73,7 @@ def open_table(
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
 
-def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:
+def improve_rows(fitted: Fitted, vectors: OpenedVectors) -> NDArray[Any]:
     """Return all rows through a fitted method, chunk by chunk, as they would be written."""
     parts = []
     with one_blas_thread():

@@ -6,7 +6,7 @@ An object's class comes first, then those it inherits from. A package adds an ad
     [project.entry-points."conceptor.adapters"]
     "package.Class" = "package.module:open_class"
 
-where `open_class(x)` returns `conceptor.integrations.Opened`.
+where `open_class(x)` returns a `conceptor.integrations.opened.Opened`.
 """
 
 from __future__ import annotations

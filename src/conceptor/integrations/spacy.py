@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -21,10 +20,11 @@ from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_folder_atomically
 from conceptor.base.progress import silent
+from conceptor.fitting import FitOptions
+from conceptor.integrations.improving import improve_opened
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
-from conceptor.pipeline import describe_method, fit_doubting, method_chain, moves_single_words
-from conceptor.vectors.conversion import Report
 from conceptor.vectors.source import BLOCK_BYTES
+from conceptor.vectors.table import WordVectors
 from conceptor.weights import SAMPLE, why_unsorted
 
 try:
@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
     from spacy.vocab import Vocab
 
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.base.progress import Progress
-    from conceptor.fitting import Chain, FitOptions, Fitted
+    from conceptor.fitting import Fitted
+    from conceptor.vectors.conversion import Report
 
 # How many words of a language a table of n-grams is fitted on.
-_FLORET_WORDS = 50_000
+_FLORET_WORDS = 20_000
 _MAP = "map.safetensors"
 
 
@@ -75,11 +77,11 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     check_vectors(rows, columns, "spaCy vocabulary", remedy)
     language = language or vocab.lang or ""
     data = np.ascontiguousarray(_to_numpy(table.data))
+    if not np.isfinite(data).all():
+        raise InvalidInputError("the vectors of this vocabulary contain NaN or infinity")
     if table.mode == Mode.floret:
         words = _words_of_language(vocab, language)
-        composed = TableVectors(
-            words, lambda part: _to_numpy(table.get_batch(words[part])), columns
-        )
+        composed = WordVectors(words, _to_numpy(table.get_batch(words)))
         return Opened(composed, lambda fitted: _put(vocab, map_rows(fitted, data)), needs_map=True)
     words = [vocab.strings[key] for key in table.key2row]
     check_vectors(len(words), columns, "spaCy vocabulary", remedy)
@@ -90,8 +92,9 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     def rebuild(fitted: Fitted) -> Vocab:
         if fitted.is_map:
             return _put(vocab, fitted.map(data))
-        new = data.copy()
-        new[places] = improve_rows(fitted, vectors)
+        moved = improve_rows(fitted, vectors)
+        new = np.zeros((rows, moved.shape[1]), dtype=data.dtype)
+        new[places] = moved
         return _put(vocab, new)
 
     return Opened(vectors, rebuild, is_shared, _usual_weights(words, language))
@@ -99,27 +102,37 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
 
 def open_pipeline(nlp: Language) -> Opened:
     """Open a pipeline, whose vocabulary's table is changed in place."""
-    opened = open_vocab(nlp.vocab, nlp.lang)
-    trained = trained_on_vectors(nlp.config)
-
-    def rebuild(fitted: Fitted) -> Language:
-        _check_width(fitted, opened, trained)
-        opened.rebuild(fitted)
-        return nlp
-
-    return replace(opened, rebuild=rebuild, remarks=_remarks(trained))
+    opened = _open_trained(nlp.vocab, nlp.lang or "", nlp.config)
+    return replace(opened, rebuild=lambda fitted: opened.rebuild(fitted) and nlp)
 
 
-def is_pipeline(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder is a saved pipeline; this needs no spaCy."""
-    path = Path(folder)
-    return (path / "config.cfg").is_file() and (path / "vocab").is_dir()
+def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Opened:
+    """Open a vocabulary that components may have been trained on."""
+    opened = open_vocab(vocab, language)
+    trained, width = trained_on_vectors(config), vocab.vectors.shape[1]
+    if not trained:
+        return opened
+
+    def rebuild(fitted: Fitted) -> object:
+        if fitted.n_out not in (None, width):
+            raise InvalidInputError(
+                f"{', '.join(trained)}: trained on vectors of {width} numbers, and cannot take "
+                f"{fitted.n_out}; keep the dimension, or remove these components"
+            )
+        return opened.rebuild(fitted)
+
+    remark = (
+        f"{', '.join(trained)}: trained on the vectors as they were, so what they predict may "
+        'change; train them again, or add the component "conceptor" instead, which leaves the '
+        "table as it is"
+    )
+    return replace(opened, rebuild=rebuild, remarks=(remark,))
 
 
 def postprocess_folder(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    method: Any = "cn",  # noqa: ANN401
+    method: str | Recipe | LexiconRecipe = "cn",
     options: FitOptions | None = None,
     *,
     force: bool = False,
@@ -129,8 +142,6 @@ def postprocess_folder(
 
     Only the vocabulary is loaded, not the components.
     """
-    started = time.perf_counter()
-    name, chain = method_chain(method)
     source, target = Path(source), Path(target)
     if target.exists() and not force:
         raise InvalidInputError(f"{target}: exists; use force=True to replace it")
@@ -141,23 +152,13 @@ def postprocess_folder(
         config = load_config(source / "config.cfg", interpolate=False)
     except Exception as error:  # whatever spaCy says about damaged files
         raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({error})") from None
-    opened = open_vocab(vocab, str(config.get("nlp", {}).get("lang", "")))
-    _check_method(opened, name, chain)
-    if options is None or options.weights is None:
-        options = replace(options, weights=opened.weights) if options else None
-    found, doubts = fit_doubting(opened.vectors, name, chain, options, progress)
-    fitted = found.methods[name]
-    trained = trained_on_vectors(config)
-    _check_width(fitted, opened, trained)
-    opened.rebuild(fitted)
+    opened = _open_trained(vocab, str(config.get("nlp", {}).get("lang", "")), config)
+    _, report = improve_opened(opened, method, options, "pipeline", progress)
     with replace_folder_atomically(target) as beside:
         shutil.copytree(source, beside, dirs_exist_ok=True)
         vocab.vectors.to_disk(beside / "vocab")
         _update_meta(beside / "meta.json", vocab.vectors.shape[1])
-    report = Report(words=found.count, dimension=vocab.vectors.shape[1])
-    report.seconds = time.perf_counter() - started
-    report.remarks = [*_remarks(trained), *found.cautions, *doubts]
-    return describe_method(report, found, name)
+    return report
 
 
 def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
@@ -187,34 +188,6 @@ def _has(part: object, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
     if not isinstance(part, dict):
         return False
     return wanted(part) or any(_has(inner, wanted) for inner in part.values())
-
-
-def _remarks(trained: list[str]) -> tuple[str, ...]:
-    if not trained:
-        return ()
-    return (
-        f"{', '.join(trained)}: trained on the vectors as they were, so what they predict may "
-        'change; train them again, or add the component "conceptor" instead, which leaves the '
-        "table as it is",
-    )
-
-
-def _check_width(fitted: Fitted, opened: Opened, trained: list[str]) -> None:
-    """Raise, before anything is changed, if components could not take the new vectors."""
-    width = opened.vectors.dimension  # type: ignore[attr-defined]
-    if trained and fitted.n_out not in (None, width):
-        raise InvalidInputError(
-            f"{', '.join(trained)}: trained on vectors of {width} numbers, and cannot take "
-            f"{fitted.n_out}; keep the dimension, or remove these components"
-        )
-
-
-def _check_method(opened: Opened, name: str, chain: Chain) -> None:
-    if opened.needs_map and moves_single_words(chain):
-        raise InvalidInputError(
-            f"{name} moves single words, and several words share the vectors of this pipeline; use "
-            "a method that is a map of all vectors, such as cn"
-        )
 
 
 def _words_of_language(vocab: Vocab, language: str) -> list[str]:
@@ -257,7 +230,7 @@ def _to_numpy(data: Any) -> NDArray[Any]:  # noqa: ANN401
 
 def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
     """Give the table other numbers, where the old ones were: in memory or on a GPU."""
-    from thinc.api import get_array_ops
+    from thinc.backends import get_array_ops
 
     vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
     return vocab
@@ -293,17 +266,12 @@ class VectorComponent:
     def map(self) -> AffineMap:
         """The map, fitted to the table if there is none yet."""
         if self._map is None:
-            from conceptor.fitting import FitOptions
-
-            name, chain = method_chain(self.method)
-            if moves_single_words(chain):
-                raise InvalidInputError(f"{name} moves single words and is no map of all vectors")
-            opened = open_vocab(self.nlp.vocab, self.nlp.lang)
-            options = FitOptions(self.weights or opened.weights)
-            found, _ = fit_doubting(opened.vectors, name, chain, options)
-            self._map = found.methods[name].map
-            if self.nlp.vocab.vectors.mode == Mode.floret:
-                self._map = self._map.linear()
+            opened = open_vocab(self.nlp.vocab, self.nlp.lang or "")
+            is_floret = self.nlp.vocab.vectors.mode == Mode.floret
+            fit = replace(opened, rebuild=lambda fitted: fitted.map, needs_map=True, remarks=())
+            found, _ = improve_opened(fit, self.method, FitOptions(self.weights), "component")
+            assert isinstance(found, AffineMap)
+            self._map = found.linear() if is_floret else found
         return self._map
 
     def __call__(self, doc: Doc) -> Doc:

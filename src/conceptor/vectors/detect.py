@@ -107,13 +107,12 @@ def _detect_container(head: bytes, size: int) -> str | None:
 
 def _explain_pickle(path: Path) -> str:
     """Say how vectors get out of a pickle: with the library that wrote it."""
-    read = (
-        f'Word2Vec.load("{path}").wv' if path.suffix == ".model" else f'KeyedVectors.load("{path}")'
-    )
+    kind, part = ("Word2Vec", ".wv") if path.suffix == ".model" else ("KeyedVectors", "")
     return (
         f"{path}: a Python pickle, which is never opened, since it can run any code; if you trust "
-        f"it, convert it with gensim: from gensim.models import {read.partition('.')[0]}; "
-        f'{read}.save_word2vec_format("{path.with_suffix(".bin")}", binary=True)'
+        f"it, convert it with gensim: from gensim.models import {kind}; "
+        f'{kind}.load("{path}"){part}.save_word2vec_format("{path.with_suffix(".bin")}", '
+        "binary=True)"
     )
 
 
