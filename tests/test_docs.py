@@ -101,3 +101,9 @@ def test_docstring_examples() -> None:
         assert result.failed == 0, module.name
         attempted += result.attempted
     assert attempted > 5
+
+
+def test_recipes_are_short() -> None:
+    """At most six lines for each library, imports included."""
+    for code in blocks(ROOT / "docs" / "integrations.md", "python"):
+        assert sum(bool(line.strip()) for line in code.splitlines()) <= 6, code

@@ -93,7 +93,9 @@ def postprocess(
     if (save_map or goal.model_path) and moves_single_words(chain):
         what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
         raise InvalidInputError(f"{name} moves single words; there is {what}")
-    kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
+    limit = memory_bytes() // 4 if memory is None else memory
+    # A model is written from rows that were not decoded, so none of those that were are kept.
+    kept = KeptChunks(opened, 0 if goal.model_path else limit)
     found, doubts = fit_doubting(kept, name, chain, options, progress)
     fitted = found.methods[name]
     if caution is not None:

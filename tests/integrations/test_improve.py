@@ -1,4 +1,4 @@
-"""One call for vectors as other libraries hold them: the same kind comes back, with the same bits."""
+"""One call for vectors as other libraries hold them: the same kind comes back, bit for bit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from conceptor.integrations.registry import ADAPTERS, find_adapter, kinds
 N, DIMENSION = 400, 12
 
 
-@pytest.fixture
-def X(rng) -> np.ndarray:
+@pytest.fixture(name="X")
+def make_vectors(rng) -> np.ndarray:
     return (rng.standard_normal((N, DIMENSION)) * np.geomspace(2, 0.2, DIMENSION) + 0.3).astype(
         np.float32
     )

@@ -28,8 +28,8 @@ def words() -> list[str]:
     return [f"mot{i}" for i in range(N)]
 
 
-@pytest.fixture
-def X(rng) -> np.ndarray:
+@pytest.fixture(name="X")
+def make_vectors(rng) -> np.ndarray:
     return (rng.standard_normal((N, DIMENSION)) * np.geomspace(2, 0.2, DIMENSION) + 0.5).astype(
         np.float32
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_counts_are_the_weights(model, tmp_path) -> None:
 
 @pytest.mark.parametrize("method", ["cn", "abtt:n_directions=1", "ppa:n_components=4"])
 def test_a_map_improves_unknown_words_too(method, model, tmp_path) -> None:
-    path, inputs, outputs = model
+    path, inputs, _ = model
     better = tmp_path / "better.bin"
     postprocess(path, better, method)
     map_ = fit(path, method)[0].map.linear()
@@ -149,6 +150,19 @@ def _matrix_start(path) -> int:
     for _ in WORDS:
         position = data.index(b"\0", position) + 10
     return position + struct.calcsize("<?2q")
+
+
+def test_the_size_of_blocks_does_not_matter(model, tmp_path, monkeypatch) -> None:
+    path, *_ = model
+    words, vectors = open_vectors(path).read()
+    convert(path, tmp_path / "one.bin")
+    monkeypatch.setattr("conceptor.vectors.fasttext.BLOCK_BYTES", 4 * 6 * 3)
+    again = open_vectors(path)
+    assert [len(chunk.words) for chunk in again.chunks()] == [3, 3, 1]
+    assert again.words == words
+    assert np.array_equal(again.to_array(), vectors)
+    convert(path, tmp_path / "many.bin")
+    assert (tmp_path / "many.bin").read_bytes() == (tmp_path / "one.bin").read_bytes()
 
 
 def test_products_with_the_output_layer_stay(model, tmp_path) -> None:
@@ -198,10 +212,9 @@ def test_any_damage_is_an_error_or_harmless(data, tmp_path_factory) -> None:
         whole[data.draw(st.integers(4, len(whole) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("damaged") / "model.bin"
     path.write_bytes(whole)
-    try:
-        open_vectors(path).read()
-    except InvalidInputError as error:
-        assert str(path) in str(error)
+    with suppress(InvalidInputError):
+        words, vectors = open_vectors(path).read()
+        assert len(words) == len(vectors)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +248,8 @@ def test_models_that_cannot_be_written(model, tmp_path) -> None:
         postprocess(open_vectors(path, replace_spaces="_"), out)
     with pytest.raises(InvalidInputError, match="cannot be written as gzip"):
         postprocess(path, tmp_path / "out.bin.gz")
+    conceptor.write_vectors(tmp_path / "x.txt", [(["a", "b"], inputs[:2])])
     with pytest.raises(InvalidInputError, match="has no n-grams"):
-        conceptor.write_vectors(tmp_path / "x.txt", [(["a", "b"], inputs[:2])])
         convert(tmp_path / "x.txt", out, format="fasttext")
     with pytest.raises(InvalidInputError, match="only be written from another"):
         conceptor.write_vectors(out, [(["a"], inputs[:1])], format="fasttext")
