@@ -18,7 +18,7 @@ LAYERS = [
     {"vectors", "kernels", "data", "weights"},
     {
         "fitting", "pipeline", "neighbours", "estimators", "distributed", "sentences", "corpus",
-        "lexicon", "integrations",
+        "lexicon", "concepts", "integrations",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
     {"cli", "__init__", "__main__"},

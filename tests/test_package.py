@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import conceptor
 
@@ -73,7 +75,9 @@ def test_the_lower_bounds_that_can_be_tried_are_those_that_are_declared() -> Non
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    asked = project["dependencies"] + [r for name in extras if name != "test" for r in extras[name]]
+    asked = project["dependencies"] + [
+        r for name in extras if name not in ("docs", "test") for r in extras[name]
+    ]
     bounds = {}
     for requirement in asked:
         name, bound, version = requirement.partition(",")[0].partition(">=")
@@ -84,6 +88,31 @@ def test_the_lower_bounds_that_can_be_tried_are_those_that_are_declared() -> Non
     assert pins.keys() == bounds.keys()
     for name, version in pins.items():
         assert f"{version}.".startswith(f"{bounds[name]}."), name
+
+
+def test_every_dependency_is_pinned_as_tested() -> None:
+    """Run .ci/pin in the environment of the tests if this fails."""
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    asked = [
+        Requirement(each) for each in (*project["dependencies"], *(r for e in extras for r in e))
+    ]
+    lines = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {}
+    for pin in (Requirement(line) for line in lines if not line.startswith("#")):
+        pins[canonicalize_name(pin.name)] = next(iter(pin.specifier)).version
+    assert not [line for line in lines if "//" in line or "@" in line]
+    for requirement in asked:
+        name = canonicalize_name(requirement.name)
+        if name != "conceptor":
+            assert requirement.specifier.contains(pins.get(name, "0")), name
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    root = Path(__file__).parents[1]
+    assert f"version: {conceptor.__version__}\n" in (root / "CITATION.cff").read_text()
+    assert f"## {conceptor.__version__}" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_the_front_door() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.spectrum import Spectrum
     from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.comparing import compare
+    from conceptor.concepts.classify import ConceptorClassifier
     from conceptor.corpus import PPMIVectors
     from conceptor.estimators import (
         PPA,
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
     from conceptor.sentences import SentenceEncoder
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
 _HOMES = {
     "AffineMap": "algebra.affine_map",
     "AllButTheTop": "estimators",
     "Conceptor": "algebra.conceptors",
+    "ConceptorClassifier": "concepts.classify",
     "ConceptorError": "base.errors",
     "ConceptorNegation": "estimators",
     "CounterFitting": "lexicon",
@@ -71,6 +73,7 @@ __all__ = [
     "AffineMap",
     "AllButTheTop",
     "Conceptor",
+    "ConceptorClassifier",
     "ConceptorError",
     "ConceptorNegation",
     "CounterFitting",

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.base.progress import Progress
-    from conceptor.fitting import FitOptions
+    from conceptor.fitting import FitOptions, FittedMethods
 
-__all__ = ["Neighbour", "most_similar"]
+__all__ = ["Neighbour", "most_similar", "nearest_words"]
 
 
 # Found by benchmarks/prior.py: more synonyms, at the rank that neighbours had before.
@@ -86,21 +86,40 @@ def most_similar(
     for word in asked:
         if word not in next(iter(fitted.rows.values())):
             raise InvalidInputError(_unknown(word, opened))
+    return nearest_words(opened, fitted, asked, n=n, among=among, prior=prior, progress=progress)
+
+
+def nearest_words(
+    vectors: object,
+    fitted: FittedMethods,
+    words: Sequence[str],
+    *,
+    methods: Iterable[str] | None = None,
+    n: int = 10,
+    among: int | None = None,
+    prior: float | None = None,
+    progress: Progress = silent,
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Find the nearest words as `most_similar` does, with methods fitted already.
+
+    The rows of `words` must be among those that `fitted` kept; `methods` names some of them.
+    """
+    chosen = list(fitted.methods if methods is None else methods)
     if prior is None:
-        prior = PRIOR if why_unsorted(first_words(opened)) is None else 0.0
+        prior = PRIOR if why_unsorted(first_words(vectors)) is None else 0.0
     # One more than asked for: the word itself is its own nearest.
     searches = {
-        name: Nearest(rows.vectors[rows.rows(asked)], n + 1, prior=prior, among=among)
-        for name, rows in fitted.rows.items()
+        name: Nearest(rows.vectors[rows.rows(words)], n + 1, prior=prior, among=among)
+        for name, rows in ((name, fitted.rows[name]) for name in chosen)
     }
     search(
-        opened,
+        vectors,
         {name: [each] for name, each in searches.items()},
-        {name: each.transforms for name, each in fitted.methods.items()},
+        {name: fitted.methods[name].transforms for name in chosen},
         progress,
     )
     names = _words_at(
-        {row for found in searches.values() for row in found.rows.ravel().tolist()}, opened
+        {row for found in searches.values() for row in found.rows.ravel().tolist()}, vectors
     )
     return {
         method: {
@@ -109,7 +128,7 @@ def most_similar(
                 for row, score in zip(rows.tolist(), scores, strict=True)
                 if row >= 0 and names[row] != word
             ][:n]
-            for word, rows, scores in zip(asked, found.rows, found.scores, strict=True)
+            for word, rows, scores in zip(words, found.rows, found.scores, strict=True)
         }
         for method, found in searches.items()
     }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
     from conceptor.fitting import Chain, FittedMethods
+    from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
     Method = str | Recipe | LexiconRecipe
@@ -86,10 +87,7 @@ def postprocess(
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
-        check_new_file(save_map, opened.files(), force=force)
-        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
-        if Path(save_map).resolve() in outputs:
-            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+        check_map_target(save_map, opened, goal, force=force)
     if (save_map or goal.model_path) and moves_single_words(chain):
         what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
         raise InvalidInputError(f"{name} moves single words; there is {what}")
@@ -106,7 +104,7 @@ def postprocess(
         words = opened.write_mapped(goal.model_path, fitted.map, progress)
     else:
         words = write_chunks(
-            _last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+            last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
         )
     if save_map is not None:
         fitted.map.save(save_map)
@@ -181,7 +179,18 @@ def method_chain(method: Method) -> tuple[str, Chain]:
     return method, chain
 
 
-def _last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+def check_map_target(
+    save_map: str | os.PathLike[str], source: VectorSource, goal: Target, *, force: bool
+) -> None:
+    """Raise if the map cannot be saved there, beside the vectors that are written to `goal`."""
+    check_new_file(save_map, source.files(), force=force)
+    outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+    if Path(save_map).resolve() in outputs:
+        raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+
+
+def last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+    """Yield the chunks for the last time, as they are written."""
     words = 0
     for chunk in kept.last_chunks():
         words += len(chunk.words)

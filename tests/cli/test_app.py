@@ -71,7 +71,7 @@ def test_a_call_within_this_process_shows_what_a_process_shows(arguments, status
     ],
 )
 def test_failures_are_one_line_and_a_code(error, code, line, monkeypatch, capsys) -> None:
-    def fail() -> None:
+    def fail(prog_name: str) -> None:
         raise error
 
     monkeypatch.setattr(application, "app", fail)

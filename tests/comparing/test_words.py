@@ -14,7 +14,7 @@ from conceptor.algebra.methods import spectral_methods
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
 from conceptor.comparing.paper import paper_tables, reproduce
-from conceptor.comparing.words import compare
+from conceptor.comparing.words import Comparison, compare
 from conceptor.data.registry import MissingDataError
 from conceptor.dialogue import TrackerOptions
 from conceptor.evaluation import Battery, WordVectors, load_battery
@@ -23,7 +23,7 @@ from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.report.page import page
 from conceptor.report.paper import gates_text
-from conceptor.report.tables import comparison_tables, csv_text, evaluation_tables, markdown
+from conceptor.report.tables import comparison_tables, csv_text, markdown
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import Weights, rank_weights
@@ -177,7 +177,7 @@ def test_tables_mark_the_best_and_carry_means_and_intervals(comparison):
         "95% to",
     ]
     for line in table.lines[:3]:
-        scores = [float(cell.text) for cell in line.cells[: len(ALL)]]
+        scores = [float(cell.text.replace("−", "-")) for cell in line.cells[: len(ALL)]]
         best = [cell.best for cell in line.cells[: len(ALL)]]
         assert best == [score == max(scores) for score in scores]
     text = markdown(table)
@@ -185,10 +185,16 @@ def test_tables_mark_the_best_and_carry_means_and_intervals(comparison):
     assert len(re.findall(r"\*\*", text)) >= 6
 
 
+def side_by_side(evaluations):
+    by_name = {each.vectors: each for each in evaluations}
+    comparison = Comparison("", by_name, resamples=0, baseline=evaluations[0].vectors)
+    return comparison_tables(comparison, one_file=False)
+
+
 def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, battery):
     whole = battery.run(WordVectors(words, vectors), "whole")
     half = battery.run(WordVectors(words[:250], vectors[:250]), "half")
-    table = evaluation_tables([whole, half])[0]
+    table = side_by_side([whole, half])[0]
     assert table.columns == ["whole", "half"]
     assert f"({half.outcomes[0].used}/200)" in table.lines[0].cells[1].text
 
@@ -231,12 +237,12 @@ def test_a_mean_over_fewer_sets_says_over_how_many(words, vectors):
     )
     known = [len(words), 20, 1]
     evaluations = [battery.run(WordVectors(words[:n], vectors[:n]), f"first {n}") for n in known]
-    (table,) = evaluation_tables(evaluations)
+    (table,) = side_by_side(evaluations)
     mean = table.lines[-1]
     assert mean.label == "mean"
     assert [cell.text.partition(" ")[2] for cell in mean.cells] == ["", "of 1", ""]
     assert mean.cells[2].text == "—"
-    (table,) = evaluation_tables(evaluations[1:2])
+    (table,) = side_by_side(evaluations[1:2])
     assert table.lines[-1].label == "mean of 1"
 
 

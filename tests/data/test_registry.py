@@ -345,7 +345,7 @@ def test_every_pinned_file_is_fetched_from_its_address(server, cache, data_direc
 
 def test_the_registry_is_whole():
     files = datasets.registry()
-    assert len(files) == 45
+    assert len(files) == 51
     for file in files.values():
         assert len(file.sha256) == 64
         assert file.bytes > 0

@@ -24,7 +24,7 @@ LOOPS = "conceptor.kernels.words"
 @pytest.fixture
 def places(tmp_path, monkeypatch):
     """Keep code where the test can see it, and nowhere else."""
-    monkeypatch.setattr(native, "_cache_directories", lambda: [tmp_path / "kept"])
+    monkeypatch.setattr(native, "cache_directories", lambda: [tmp_path / "kept"])
     return tmp_path / "kept"
 
 
@@ -55,7 +55,7 @@ def test_code_is_compiled_once_and_kept(places, monkeypatch):
 
 def test_where_nothing_can_be_kept_it_still_runs(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(native, "_cache_directories", lambda: [tmp_path / "file" / "below"])
+    monkeypatch.setattr(native, "cache_directories", lambda: [tmp_path / "file" / "below"])
     assert hashed(hash_words()) == hashed(word_kernels.hash_words)
 
 
@@ -165,15 +165,15 @@ def test_places_that_others_can_write_are_not_used(cached, mode, monkeypatch):
 def test_a_relative_cache_directory_is_ignored(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
     monkeypatch.setenv("HOME", "/home/someone")
-    assert Path("/home/someone/.cache/conceptor/kernels") in native._cache_directories()
+    assert Path("/home/someone/.cache/conceptor/kernels") in native.cache_directories()
     monkeypatch.setenv("HOME", "relative")
-    assert all(place.is_absolute() for place in native._cache_directories())
+    assert all(place.is_absolute() for place in native.cache_directories())
 
     def nobody():
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nobody)
-    assert native._cache_directories() == [Path(native.__file__).parent / "__pycache__"]
+    assert native.cache_directories() == [Path(native.__file__).parent / "__pycache__"]
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # length 1 says so in its format, so that whoever does not know of it refuses the file.
 _FORMAT = "conceptor.LinearMap/1"
 _UNIT_FORMAT = "conceptor.AffineMap/2"
+_JSON_FORMAT = "conceptor.AffineMap.json/1"
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -288,6 +290,50 @@ class AffineMap:
         except InvalidInputError as error:
             raise InvalidInputError(f"{path} is damaged: {error}") from error
 
+    def as_linear(self) -> tuple[Float64, Float64]:
+        """Return W and b of ``y = W x + b`` for column vectors, as layers of networks have them.
+
+        Of ``x / |x|`` with `unit`.
+        """
+        return np.ascontiguousarray(self.matrix.T), self.bias - self.offset @ self.matrix
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the map as JSON, for JavaScript; with `path`, write it to a file as well.
+
+        Keys are `unit`, `offset`, `matrix` (a list of rows), `bias` and `provenance`; numbers have
+        nine digits, as float32 needs them.
+        """
+        parts = {"offset": self.offset, "matrix": self.matrix, "bias": self.bias}
+        found = {"format": _JSON_FORMAT, "unit": self.unit, "provenance": self.provenance}
+        text = json.dumps(found | {name: _nine_digits(part) for name, part in parts.items()})
+        if path is not None:
+            with replace_atomically(path) as beside:
+                beside.write_text(text, encoding="utf-8")
+        return text
+
+    def to_faiss(self, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
+        """Return `index` behind this map, as a `faiss.IndexPreTransform`.
+
+        What is added and searched for goes through the map first.
+
+        Parameters
+        ----------
+        index : faiss.Index, optional
+            For `n_out` dimensions. Without it a `faiss.LinearTransform` is returned, for maps that
+            do not bring vectors to length 1, which FAISS does in a transform of its own.
+        normalize : bool
+            Bring results to length 1, so that inner products are cosines.
+        """
+        return _integration("faiss").to_faiss(self, index, normalize=normalize)
+
+    def to_torch(self) -> Any:  # noqa: ANN401
+        """Return the map as an `nn.Linear`, or, with `unit`, an `nn.RMSNorm` and an `nn.Linear`."""
+        return _integration("torch").to_torch(self)
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as an ONNX model from `vectors` to `improved`, both in float32."""
+        _integration("onnx").to_onnx(self, path)
+
     def __repr__(self) -> str:
         return f"AffineMap({self.n_in} -> {self.n_out}, method={self._method})"
 
@@ -302,3 +348,15 @@ class AffineMap:
     @property
     def _method(self) -> str:
         return str(self.provenance.get("method", "unknown"))
+
+
+def _integration(name: str) -> Any:  # noqa: ANN401
+    """Import what knows another library, by name: the algebra itself needs nothing but NumPy."""
+    return import_module(f"conceptor.integrations.{name}")
+
+
+def _nine_digits(numbers: Float64) -> Any:  # noqa: ANN401
+    """Return (nested) lists of numbers with nine significant digits."""
+    if numbers.ndim > 1:
+        return [_nine_digits(row) for row in numbers]
+    return [float(f"{number:.9g}") for number in numbers]

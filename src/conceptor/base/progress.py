@@ -34,7 +34,7 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
         progress.TextColumn("{task.description:>9}"),
         progress.BarColumn(),
         progress.TaskProgressColumn(),
-        progress.TextColumn(f"{{task.fields[rate]:>10,.0f}} {unit}/s"),
+        progress.TextColumn("{task.fields[rate]}"),
         progress.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -43,9 +43,9 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
 
     def report(label: str, fraction: float | None, words: int) -> None:
         if label not in tasks:
-            tasks[label] = bars.add_task(label, total=1.0, rate=0.0)
+            tasks[label] = bars.add_task(label, total=1.0, rate="")
         elapsed = bars.tasks[tasks[label]].elapsed
-        rate = words / elapsed if elapsed else 0.0
+        rate = f"{words / elapsed:>10,.0f} {unit}/s" if elapsed and words else ""
         bars.update(tasks[label], completed=fraction or 0.0, rate=rate)
 
     with bars:

@@ -11,6 +11,8 @@ COMMANDS = {
     "inspect": "inspection",
     "compare": "evaluation",
     "neighbors": "inspection",
+    "debias": "concepts",
+    "align": "concepts",
     "fit": "files",
     "apply": "files",
     "convert": "files",
@@ -21,6 +23,8 @@ COMMANDS = {
     "counterfit": "training",
     "methods": "inspection",
     "data": "data",
+    "doctor": "system",
+    "man": "system",
 }
 
 __all__ = ["main"]

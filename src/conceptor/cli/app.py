@@ -30,7 +30,6 @@ app = typer.Typer(
     cls=_OrderedGroup,
     help="Better word vectors without labels or training.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -71,7 +70,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         try:
-            app()
+            app(prog_name="conceptor")  # also as python -m conceptor
         finally:
             _flush_output()
     except (ConceptorError, OSError, MemoryError) as error:

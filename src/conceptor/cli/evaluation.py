@@ -34,6 +34,10 @@ def evaluate(
     tasks: opt.Tasks = None,
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
+    pairs: opt.Pairs = None,
+    sentence_pairs: opt.SentencePairs = None,
+    resamples: opt.Resamples = 1000,
+    seed: opt.Seed = 0,
     data: opt.Data = None,
     offline: opt.Offline = False,
     by_task: opt.ByTask = False,
@@ -42,21 +46,30 @@ def evaluate(
     as_csv: opt.Csv = False,
     output: opt.Output = None,
 ) -> None:
-    """Score vectors files on standard benchmarks.
+    """Score vectors files on standard benchmarks, or on your own; gains are over the first file.
 
-    Example: [b]conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json[/b]
+    [bold]Examples[/bold]
+
+      conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json
+
+      conceptor evaluate wiki.fr.vec better.fr.vec --pairs my-french-pairs.tsv
     """
     from conceptor.base.progress import on_terminal
+    from conceptor.comparing.words import Comparison
     from conceptor.evaluation import Missing
     from conceptor.evaluation import evaluate as run
-    from conceptor.report.tables import csv_text, evaluation_tables
+    from conceptor.report.tables import comparison_tables, coverage_note, csv_text
 
     out.check_one_format(as_json, as_markdown, as_csv)
-    out.check_outputs([output], vectors)
+    out.check_outputs([output], [*vectors, *(pairs or ()), *(sentence_pairs or ())])
+    if len(set(vectors)) < len(vectors):
+        raise InvalidInputError("a vectors file was named twice; name each once")
     policy = parse_choice(Missing, missing, "--missing")
     # All files are opened first: what is wrong with one shows before anything is downloaded.
     sources = [open_source(path) for path in vectors]
-    battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
+    battery = load_benchmarks(
+        tasks, data, offline=offline, kmeans=kmeans, pairs=pairs, sentence_pairs=sentence_pairs
+    )
     evaluations = []
     for path, source in zip(vectors, sources, strict=True):
         with on_terminal() as progress:
@@ -64,15 +77,20 @@ def evaluate(
                 run(source, battery, name=str(path), missing=policy, progress=progress)
             )
     _warn_if_unused(evaluations)
+    by_name = {found.vectors: found for found in evaluations}
+    comparison = Comparison(
+        "", by_name, resamples=resamples, seed=seed, baseline=evaluations[0].vectors
+    )
     if as_json:
-        found = [evaluation.to_dict() for evaluation in evaluations]
+        found = [each.to_dict() | comparison.gains_of(name) for name, each in by_name.items()]
         out.write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
-        out.write_output(csv_text({found.vectors: found for found in evaluations}), output)
+        out.write_output(csv_text(by_name), output)
     else:
-        remarks = [f"{each.vectors}: {one}" for each in evaluations for one in each.remarks]
-        tables = evaluation_tables(evaluations, by_task=by_task)
-        out.show_tables(tables, remarks, as_markdown, output)
+        notes = [f"{each.vectors}: {one}" for each in evaluations for one in each.remarks]
+        notes += coverage_note(evaluations)
+        tables = comparison_tables(comparison, by_task=by_task, one_file=False)
+        out.show_tables(tables, notes, as_markdown, output, "\n".join(comparison.summary))
 
 
 @app.command()
@@ -81,10 +99,11 @@ def compare(
     methods: Annotated[
         str,
         Option(
+            autocompletion=opt.complete_method,
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
             "pvn, hsr, ppa, ew, sif, and with a lexicon counterfit, counterfit-syn, "
             "counterfit-ant, retrofit; or [b]all[/b] spectral ones. [b]cn+counterfit[/b] applies "
-            "one after the other, [b]abtt:n_directions=3[/b] sets a parameter."
+            "one after the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),
     ] = "original,abtt,cn-paper,cn",
     tasks: opt.Tasks = None,
@@ -105,10 +124,14 @@ def compare(
     antonyms: opt.Antonyms = None,
     missing: opt.Missing = "skip",
     kmeans: opt.Kmeans = "categories",
-    resamples: Annotated[
-        int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
-    ] = 1000,
-    seed: Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")] = 0,
+    pairs: opt.Pairs = None,
+    sentence_pairs: opt.SentencePairs = None,
+    examples: Annotated[
+        int,
+        Option(min=0, help="Example words whose nearest words are shown, before and after."),
+    ] = 10,
+    resamples: opt.Resamples = 1000,
+    seed: opt.Seed = 0,
     data: opt.Data = None,
     offline: opt.Offline = False,
     by_task: opt.ByTask = False,
@@ -130,6 +153,8 @@ def compare(
 
       conceptor compare my-vectors.bin --methods all --html -o report.html
 
+      conceptor compare wiki.fr.vec --pairs my-french-pairs.tsv
+
       conceptor compare --tasks sts --sentences average,sif,usif,conceptor
     """
     from conceptor.algebra.methods import ORIGINAL, parse_methods, spectral_methods
@@ -138,10 +163,16 @@ def compare(
     from conceptor.evaluation import Missing
     from conceptor.fitting import FitOptions
     from conceptor.report.page import page
-    from conceptor.report.tables import comparison_tables, csv_text, sentence_tables
+    from conceptor.report.tables import (
+        comparison_tables,
+        coverage_note,
+        csv_text,
+        example_table,
+        sentence_tables,
+    )
 
     out.check_one_format(as_json, as_markdown, as_csv, as_html)
-    lists = [*(synonyms or ()), *(antonyms or ())]
+    lists = [each for files in (synonyms, antonyms, pairs, sentence_pairs) for each in files or ()]
     out.check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = parse_choice(Missing, missing, "--missing")
     names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
@@ -153,7 +184,9 @@ def compare(
         encoders = encoding.validate_encoders(split_list(sentences))
     source = open_or_demo(vectors)
     title = str(vectors or DEMO)
-    battery = load_benchmarks(tasks, data, offline=offline, kmeans=kmeans)
+    battery = load_benchmarks(
+        tasks, data, offline=offline, kmeans=kmeans, pairs=pairs, sentence_pairs=sentence_pairs
+    )
     if encoders:
         encoding.sentence_tasks(battery)
     fetch_vocabulary(data, offline=offline)
@@ -162,7 +195,15 @@ def compare(
     both: dict[str, Any] = {"name": title, "resamples": resamples, "seed": seed}
     with on_terminal() as progress:
         comparison = run(
-            source, chains, battery, options, missing=policy, progress=progress, **both
+            source,
+            chains,
+            battery,
+            options,
+            missing=policy,
+            # A table for people, which takes a search of its own.
+            examples=0 if as_csv or as_html else examples,
+            progress=progress,
+            **both,
         )
     out.warn(f"{title}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
@@ -183,10 +224,13 @@ def compare(
     else:
         tables = comparison_tables(comparison, by_task=by_task)
         notes, closing = list(comparison.notes), list(comparison.summary)
+        notes += coverage_note(comparison.evaluations.values())
         if by_sentence is not None:
             tables += sentence_tables(by_sentence, by_task=by_task)
             notes += by_sentence.notes
             closing += by_sentence.summary
+        if comparison.examples:
+            tables.append(example_table(comparison))
         out.show_tables(tables, [title, *notes], as_markdown, output, "\n".join(closing))
 
 
@@ -229,6 +273,7 @@ def reproduce(
     from conceptor.base.progress import on_terminal
     from conceptor.comparing.dialogue import FewWordsWarning
     from conceptor.comparing.paper import reproduce as run
+    from conceptor.comparing.paper_files import file_note
     from conceptor.dialogue import TrackerOptions
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
@@ -249,11 +294,17 @@ def reproduce(
         )
     if figure is not None:
         draw_gates(found, figure)
+    other_files = [
+        note
+        for name, source in sources.items()
+        if (note := file_note(name, source.count or 0, source.dimension, found.cells))
+    ]
     if as_json:
-        out.write_json(found.to_dict(), output)
+        out.write_json(found.to_dict() | {"other_files": other_files}, output)
     else:
         tables = reproduction_tables(found)
-        out.show_tables(tables, found.notes, as_markdown, output, after=gates_text(found))
+        notes = [*found.notes, *other_files]
+        out.show_tables(tables, notes, as_markdown, output, after=gates_text(found))
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -154,14 +155,27 @@ def open_or_demo(
 
 
 def load_benchmarks(
-    tasks: str | None, data: Path | None, *, offline: bool, kmeans: str, more: bool = True
+    tasks: str | None,
+    data: Path | None,
+    *,
+    offline: bool,
+    kmeans: str,
+    more: bool = True,
+    pairs: Sequence[Path] | None = None,
+    sentence_pairs: Sequence[Path] | None = None,
 ) -> Battery:
     """Load the benchmarks and report missing ones; raise if none is left.
 
-    `more` is for benchmarks beyond the paper's if the user asks for none.
+    `more` is for benchmarks beyond the paper's if the user asks for none. The user's own pairs
+    stand alone, or beside the tasks that were named.
     """
-    from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, load_battery
+    from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
     from conceptor.evaluation.categorization import KMeansStart
+    from conceptor.evaluation.own import read_own
+
+    own = read_own(pairs or (), sentence_pairs or ())
+    if own and tasks is None:
+        return Battery(own)
 
     start = parse_choice(KMeansStart, kmeans, "--kmeans")
     families: Sequence[str] | None = None if more else PAPER_FAMILIES
@@ -173,6 +187,7 @@ def load_benchmarks(
         count, why = len(battery.missing), next(iter(battery.missing.values()))
         line = f"{count} benchmark files were not found and their tasks left out: {why}"
         typer.echo(f"conceptor: {line}", err=True)
+    battery = replace(battery, tasks=[*battery.tasks, *own])
     if not battery.tasks:
         raise ConceptorError("no benchmark files were found; run: conceptor data fetch")
     return battery

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from conceptor.base.numbers import format_number, format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
@@ -81,7 +82,7 @@ def _show_inspection(found: Inspection) -> None:
                 f"{100 * value:.1f}" for value in side.eigenvalues
             ),
             "their correlation with log frequency": " ".join(
-                f"{value:+.2f}" for value in side.frequency
+                format_signed(value) for value in side.frequency
             )
             or "unknown",
             "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
@@ -97,7 +98,10 @@ def _show_inspection(found: Inspection) -> None:
     console.print(found.advice, markup=False)
     if found.expected:
         expected = found.expected.items()
-        spans = ", ".join(f"{family} {low:+.1f} to {high:+.1f}" for family, (low, high) in expected)
+        spans = ", ".join(
+            f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
+            for family, (low, high) in expected
+        )
         console.print(f"Gains on vectors as uneven (docs/claims.md): {spans}.", markup=False)
 
 
@@ -108,7 +112,11 @@ def neighbors(
     ],
     words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
     methods: Annotated[
-        str, Option(help="As in [b]compare[/b], comma-separated; a column for each.")
+        str,
+        Option(
+            autocompletion=opt.complete_method,
+            help="As in [b]compare[/b], comma-separated; a column for each.",
+        ),
     ] = "original,cn",
     number: Annotated[
         int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
@@ -192,7 +200,7 @@ def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
                     continue
                 # What the first method does not have stands out.
                 name = Text(one.word, style="" if one.word in first else "bold")
-                cells += [name, f"{one.score:.3f}", f"{one.rank + 1:,}"]
+                cells += [name, format_number(one.score, 3), f"{one.rank + 1:,}"]
             table.add_row(*cells)
         console.print(table)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class OnErrorChoice(StrEnum):
@@ -33,6 +36,27 @@ class DtypeChoice(StrEnum):
 
     float32 = "float32"
     float16 = "float16"
+    int8 = "int8"
+    binary = "binary"
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods, for the shell; also behind a comma or a plus sign."""
+    from conceptor.algebra.methods import METHODS, ORIGINAL
+
+    return _complete(incomplete, [ORIGINAL, *METHODS], ",+")
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Return the families of benchmarks, for the shell; also behind a comma."""
+    from conceptor.evaluation import FAMILIES
+
+    return _complete(incomplete, [*FAMILIES, "all"], ",")
+
+
+def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[str]:
+    last = max(incomplete.rfind(separator) for separator in separators) + 1
+    return [incomplete[:last] + name for name in names if name.startswith(incomplete[last:])]
 
 
 In = Annotated[str, Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
@@ -47,6 +71,7 @@ Method = Annotated[
     Option(
         "--method",
         metavar="NAME",
+        autocompletion=complete_method,
         help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with lists "
         "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after the "
         "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
@@ -136,7 +161,13 @@ Memory = Annotated[
 Format = Annotated[
     str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
-Dtype = Annotated[DtypeChoice, Option(help="Number type of OUT.")]
+Dtype = Annotated[
+    DtypeChoice,
+    Option(
+        help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
+        "only. int8 and binary (one bit per number) have a scale for each row."
+    ),
+]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,
@@ -172,11 +203,31 @@ Column = Annotated[
 Tasks = Annotated[
     str | None,
     Option(
+        autocompletion=complete_task,
         help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
         "retrieval, classification, sts-b; or [b]all[/b].  \\[default: the first three, and of the "
-        "next three what is at hand]"
+        "next three what is at hand]",
     ),
 ]
+Pairs = Annotated[
+    list[Path] | None,
+    Option(
+        help="Your own word pairs, in any language: a file of 'word, word, score' lines, separated "
+        "by tabs (or by commas in .csv files); repeatable. Only these are run unless --tasks names "
+        "others."
+    ),
+]
+SentencePairs = Annotated[
+    list[Path] | None,
+    Option(
+        "--sentences-pairs",
+        help="Your own sentence pairs: 'sentence, sentence, score', as in --pairs.",
+    ),
+]
+Resamples = Annotated[
+    int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
+]
+Seed = Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")]
 Missing = Annotated[
     str,
     Option(

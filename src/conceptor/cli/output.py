@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 import warnings
@@ -99,20 +100,22 @@ def show_tables(
     after: str = "",
 ) -> None:
     """Show tables in the terminal, or write them as Markdown or as plain text."""
-    from conceptor.report.tables import markdown, rich_table
+    from conceptor.report.tables import fit_width, markdown, rich_table
 
     if as_markdown:
         parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
         write_output("\n".join([*parts, after]).rstrip() + "\n", output)
         return
     stream = None if output is None else io.StringIO()
-    # Wrap lines only in a terminal, not in a file or a pipe.
+    # Wrap lines only in a terminal, not in a file or a pipe; tables fit 80 columns there.
     on_screen = output is None and sys.stdout.isatty()
-    console = safe_console(file=stream, width=None if on_screen else 200, soft_wrap=not on_screen)
+    console = safe_console(file=stream, soft_wrap=not on_screen)
+    width = console.width if on_screen else int(os.environ.get("COLUMNS") or 80)
     for position, note in enumerate(notes):
         console.print(note, style="bold" if position == 0 else "dim", markup=False)
     for table in tables:
-        console.print(rich_table(table))
+        for part in fit_width(table, width):
+            console.print(rich_table(part), width=width)
     if after:
         console.print(after, markup=False)
     if stream is not None:

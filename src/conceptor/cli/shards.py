@@ -49,7 +49,7 @@ def refuse_file_options(
         raise InvalidInputError(f"{target}: is a file name; {kind} are written to a directory")
     given = {
         "--format": format is not None,
-        "--dtype float16": dtype is not opt.DtypeChoice.float32,
+        f"--dtype {dtype.value}": dtype is not opt.DtypeChoice.float32,
         "--on-error skip": on_error is not opt.OnErrorChoice.error,
         "--replace-spaces": replace_spaces is not None,
     }

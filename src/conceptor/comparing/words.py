@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from conceptor.algebra.methods import DEFAULT_METHODS, ORIGINAL
 from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
+from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
 from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
+from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
+from conceptor.neighbours import nearest_words
 from conceptor.vectors.chunks import as_vectors, vectors_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.algebra.methods import LexiconRecipe, Recipe, Solution
+    from conceptor.fitting import FittedMethods
+    from conceptor.neighbours import Neighbour
+    from conceptor.vectors.table import WordVectors
 
 __all__ = ["Comparison", "compare"]
+
+# How many neighbours of an example word are shown, and how many first words of a file may be
+# examples where no benchmark knows its words.
+_NEIGHBOURS, _FIRST = 5, 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +56,8 @@ class Comparison:
         The method that gains are over.
     baselines : dict of str to str
         Other baselines, for the methods listed here.
+    examples : dict of str to dict of str to list of Neighbour
+        Neighbours of example words, by method and word.
     """
 
     vectors: str
@@ -54,6 +69,7 @@ class Comparison:
     baseline: str = ORIGINAL
     baselines: Mapping[str, str] = field(default_factory=dict)
     cautions: Sequence[str] = ()
+    examples: Mapping[str, Mapping[str, Sequence[Neighbour]]] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -129,26 +145,47 @@ class Comparison:
         if self.baseline not in self.evaluations:
             return {}
         over = [o.dataset for o in self.evaluations[self.baseline].mean_outcomes(family)]
-        intervals = {name: self.interval(name, over) for name in self.methods}
+        intervals = {
+            name: self.interval(name, [each for each in over if each not in found.left_out])
+            for name, found in self.evaluations.items()
+        }
         return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    def gains_of(self, method: str) -> dict[str, Any]:
+        """Return the JSON form of one method's gains over its baseline; empty if it has none."""
+        gains = {family: self.gains(family).get(method) for family in self.families}
+        found = {family: jsonable(asdict(gain)) for family, gain in gains.items() if gain}
+        return (
+            {"against": self.baselines.get(method, self.baseline), "gains": found} if found else {}
+        )
 
     @property
     def summary(self) -> list[str]:
-        """What each method gains and loses, in words; beyond its interval, or else level."""
-        lines = []
+        """What each method gains and loses, a sentence each: beyond its interval, or else level."""
         by_family = {family: self.gains(family) for family in self.families}
+        lines = []
         for method in self.methods:
-            found: dict[str, list[str]] = {"gains": [], "loses": [], "level on": []}
+            verdicts: dict[str, list[str]] = {"better than": [], "worse than": [], "level with": []}
             for family, gains in by_family.items():
-                if method in gains:
-                    gain = gains[method]
-                    kind = "gains" if gain.low > 0 else "loses" if gain.high < 0 else "level on"
-                    amount = "" if kind == "level on" else f" {abs(gain.difference):.1f}"
-                    found[kind].append(f"{family}{amount}")
-            parts = [f"{kind} {', '.join(what)}" for kind, what in found.items() if what]
+                if method not in gains or math.isnan(gains[method].difference):
+                    continue
+                gain = gains[method]
+                named = f"{family} ({format_signed(gain.difference, 1)})"
+                if gain.low > 0:
+                    verdicts["better than"].append(named)
+                elif gain.high < 0:
+                    verdicts["worse than"].append(named)
+                else:
+                    verdicts["level with"].append(family)
+            parts: list[str] = []
+            for verdict, families in verdicts.items():
+                if families:
+                    whom = f"{verdict} {self.baselines.get(method, self.baseline)}"
+                    parts.append(
+                        f"{whom if not parts else verdict.split()[0]} on {_join(families)}"
+                    )
             if parts:
-                against = self.baselines.get(method, self.baseline)
-                lines.append(f"{method} against {against}: {'; '.join(parts)}")
+                lines.append(f"{method} is {'; '.join(parts)}.")
         return lines
 
     @property
@@ -176,8 +213,34 @@ class Comparison:
                 }
                 for name, evaluation in self.evaluations.items()
             ],
+            "left_out": next(iter(self.evaluations.values())).left_out,
+            "examples": {
+                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+                for method, by_word in self.examples.items()
+            },
             "missing": self.missing,
         }
+
+
+def _join(names: Sequence[str]) -> str:
+    """Return a list as in a sentence."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _choose_examples(rows: WordVectors, battery: Battery, number: int) -> list[str]:
+    """Return words from the start of the file to its end, denser at the start.
+
+    Words of word pairs, since they mean something by themselves; if the vectors have too few of
+    them, as in another language, any words will do.
+    """
+    pairs = (task for task in battery.tasks if isinstance(task, WordSimilarity))
+    asked = frozenset().union(*(task.words for task in pairs))
+    pool = [word for word in rows.words if word in asked and word.isalpha()]
+    if len(pool) < number:
+        pool = [word for word in rows.words if word.isalpha()]
+    # The first few words of a pool are often function words; they make poor examples.
+    ends = np.geomspace(min(100, len(pool)), len(pool), number).tolist() if pool else []
+    return list(dict.fromkeys(pool[int(end) - 1] for end in ends))
 
 
 def compare(
@@ -190,6 +253,7 @@ def compare(
     missing: Missing | str = Missing.SKIP,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    examples: int = 0,
     progress: Progress = silent,
 ) -> Comparison:
     """Fit methods to vectors and score each on the same items, in one pass over the vectors.
@@ -210,6 +274,8 @@ def compare(
         As in `conceptor.evaluation.evaluate`.
     resamples, seed
         For the paired bootstrap; 0 resamples for no intervals.
+    examples : int
+        How many example words to show the neighbours of, with the first method and the last.
     progress
         Called while reading the vectors and fitting to a lexicon.
 
@@ -222,7 +288,10 @@ def compare(
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)
     title = name or vectors_name(vectors)
     opened = as_vectors(vectors)
-    found = fit_methods(opened, methods, options, wanted=battery.words, progress=progress)
+    first = _FIRST if examples else 0
+    found = fit_methods(
+        opened, methods, options, wanted=battery.words, first=first, progress=progress
+    )
     transforms = {method: fitted.transforms for method, fitted in found.methods.items()}
     evaluations = battery.run_all(found.rows, opened, transforms, Missing(missing), progress)
     remarks = [f"{name}: {one}" for name, each in evaluations.items() for one in each.remarks]
@@ -239,4 +308,17 @@ def compare(
         seed,
         solutions,
         cautions=found.cautions,
+        examples=_show_examples(opened, found, battery, examples, progress) if examples else {},
     )
+
+
+def _show_examples(
+    vectors: object, found: FittedMethods, battery: Battery, number: int, progress: Progress
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Return the neighbours of example words with the first method and with the last."""
+    words = _choose_examples(next(iter(found.rows.values())), battery, number)
+    names = list(found.methods)
+    ends = dict.fromkeys((names[0], names[-1]))
+    if not words:
+        return {}
+    return nearest_words(vectors, found, words, methods=ends, n=_NEIGHBOURS, progress=progress)

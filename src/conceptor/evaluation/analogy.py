@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["CANDIDATES", "FILE", "Analogy", "read_analogies"]
+    Question = tuple[str, str, str, str]
+
+__all__ = ["CANDIDATES", "FAMILY", "FILE", "Analogy", "read_analogies", "read_family"]
 
 FILE = "analogy/questions-words.txt"
+FAMILY = "Google family"
 # word2vec's own evaluation script searches this many words for the answer.
 CANDIDATES = 30_000
 
@@ -40,7 +43,7 @@ class Analogy:
     """
 
     dataset: str
-    questions: Sequence[tuple[str, str, str, str]]
+    questions: Sequence[Question]
     among: int | None = None
     in_mean: bool = True
     task = "analogy"
@@ -84,24 +87,33 @@ def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -
 
     Both kinds are asked twice: among all words, and among the first `candidates`.
     """
-    kinds: dict[str, list[tuple[str, str, str, str]]] = {
-        "Google semantic": [],
-        "Google syntactic": [],
-    }
-    section = "Google semantic"
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        if line.startswith(":"):
-            syntactic = line[1:].strip().startswith("gram")
-            section = "Google syntactic" if syntactic else "Google semantic"
-        elif line.strip():
-            match line.split():
-                case [a, b, c, d]:
-                    kinds[section].append((a, b, c, d))
-                case _:
-                    raise InvalidInputError(
-                        f"{os.fspath(path)}, line {number}: expected four words"
-                    )
+    kinds: dict[str, list[Question]] = {"Google semantic": [], "Google syntactic": []}
+    for section, questions in _read_sections(path).items():
+        syntactic = section.startswith("gram")
+        kinds["Google syntactic" if syntactic else "Google semantic"] += questions
     return [Analogy(dataset, questions) for dataset, questions in kinds.items()] + [
         Analogy(f"{dataset}, first {candidates:,}", questions, candidates, in_mean=False)
         for dataset, questions in kinds.items()
     ]
+
+
+def read_family(path: str | os.PathLike[str]) -> Analogy:
+    """Read the questions about families alone: man is to woman as king is to queen."""
+    return Analogy(FAMILY, _read_sections(path).get("family", []), in_mean=False)
+
+
+def _read_sections(path: str | os.PathLike[str]) -> dict[str, list[Question]]:
+    sections: dict[str, list[Question]] = {}
+    section = ""
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith(":"):
+            section = line[1:].strip()
+        elif line.strip():
+            match line.split():
+                case [a, b, c, d]:
+                    sections.setdefault(section, []).append((a, b, c, d))
+                case _:
+                    raise InvalidInputError(
+                        f"{os.fspath(path)}, line {number}: expected four words"
+                    )
+    return sections

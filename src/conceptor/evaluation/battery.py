@@ -91,14 +91,17 @@ class Battery:
         if any(searches.values()):
             search(vectors, searches, transforms, progress)
         evaluations = {}
-        for done, (name, table) in enumerate(tables.items()):
-            progress("scoring", done / len(tables), len(table))
-            outcomes = [
-                started[name][task].outcome()
-                if isinstance(task, SearchTask)
-                else task.score(table, missing)
-                for task in self.tasks
-            ]
+        steps, done = len(tables) * len(self.tasks), 0
+        for name, table in tables.items():
+            outcomes = []
+            for task in self.tasks:
+                progress("scoring", done / steps, 0)
+                outcomes.append(
+                    started[name][task].outcome()
+                    if isinstance(task, SearchTask)
+                    else task.score(table, missing)
+                )
+                done += 1
             evaluations[name] = Evaluation(name, outcomes, self.missing)
         return evaluations
 

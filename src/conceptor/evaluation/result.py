@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
+from conceptor.evaluation.task import is_thin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,11 @@ class Row:
     score: float
     used: int
     total: int
+
+    @property
+    def thin(self) -> bool:
+        """Whether too few items were used for the score to take part in a mean."""
+        return is_thin(self.used, self.total)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with None for an undefined score."""
@@ -69,17 +75,18 @@ class Evaluation:
         return rows + self.years() if years else rows
 
     def years(self) -> list[Row]:
-        """Return the mean of the tasks of each year of STS."""
+        """Return the mean of each year of STS, over its thin tasks only if it has no others."""
         years = []
         for year in YEARS:
             of_year = [o for o in self.outcomes if o.dataset.startswith(f"{year}/")]
             if of_year:
+                counted = [o for o in of_year if not o.thin] or of_year
                 years.append(
                     Row(
                         task="sts",
                         dataset=f"STS {year}",
                         metric="pearson",
-                        score=fmean(o.score for o in of_year),
+                        score=fmean(o.score for o in counted),
                         used=sum(o.used for o in of_year),
                         total=sum(o.total for o in of_year),
                     )
@@ -91,8 +98,13 @@ class Evaluation:
         return [o for o in self.outcomes if o.task == family and o.in_mean]
 
     def mean_outcomes(self, family: str) -> list[Outcome]:
-        """Return the outcomes that a family's mean is over: those with a defined score."""
-        return [outcome for outcome in self.of_family(family) if not math.isnan(outcome.score)]
+        """Return the outcomes that a family's mean is over: defined, and on enough items."""
+        return [o for o in self.of_family(family) if not (math.isnan(o.score) or o.thin)]
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Datasets left out of the means because the vectors cover too little of them."""
+        return {o.dataset: f"{o.used} of {o.total} items" for o in self.outcomes if o.thin}
 
     def means(self) -> dict[str, float]:
         """Return each family's plain mean over the sets that belong to it."""
@@ -121,6 +133,7 @@ class Evaluation:
             "vectors": self.vectors,
             "results": [row.to_dict() for row in self.rows()],
             "means": self.means(),
+            "left_out": self.left_out,
             "remarks": self.remarks,
             "missing": self.missing,
         }

@@ -40,7 +40,7 @@ class WordSimilarity:
     dataset: str
     pairs: Sequence[tuple[str, str]]
     gold: Sequence[float]
-    task = "similarity"
+    task: str = "similarity"
     metric = "spearman"
 
     @classmethod

@@ -57,9 +57,10 @@ class Statistic(Protocol):
         """Return the score for each column of `weights` (items × resamples); nan if undefined."""
 
 
-def value(statistic: Statistic) -> float:
-    """Return the score with every item counted once."""
-    return float(statistic(np.ones((statistic.size, 1)))[0])
+def value(statistic: Statistic, kept: NDArray[np.bool_] | None = None) -> float:
+    """Return the score with every item counted once, or only the `kept` ones."""
+    weights = np.ones(statistic.size) if kept is None else kept.astype(np.float64)
+    return float(statistic(weights[:, np.newaxis])[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +255,9 @@ def paired_differences(
     the draws is what makes the comparison paired. Draws depend only on the seed, the dataset's
     name and its size, so an interval does not change when another dataset or method is added.
 
+    Where two cover different items of a dataset, as two files may, they are compared on the items
+    that both cover: no vectors gain by leaving out what is hard.
+
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
     # Many small products: threads would cost more than they gain.
@@ -267,14 +271,33 @@ def paired_differences(
 def _differences(
     name: str, baseline: Statistic, others: Sequence[Statistic], resamples: int, seed: int
 ) -> Differences:
-    reference = value(baseline)
-    measured = np.array([value(other) - reference for other in others])
+    shared = [_shared_items(baseline, other) for other in others]
+    measured = np.array(
+        [
+            value(other, both) - value(baseline, both)
+            for other, both in zip(others, shared, strict=True)
+        ]
+    )
     blocks = []
     for weights in _draw_resamples(name, baseline.size, resamples, seed):
         scores = baseline(weights)
-        blocks.append([other(weights) - scores for other in others])
+        block = []
+        for other, both in zip(others, shared, strict=True):
+            if both is None:
+                block.append(other(weights) - scores)
+            else:
+                kept = weights * both[:, np.newaxis]
+                block.append(other(kept) - baseline(kept))
+        blocks.append(block)
     shape = (len(others), -1)
     return Differences(100 * measured, 100 * np.concatenate(blocks, axis=1).reshape(shape))
+
+
+def _shared_items(one: Statistic, other: Statistic) -> NDArray[np.bool_] | None:
+    """Return which items both are scored on; None if they are scored on the same ones."""
+    if not (isinstance(one, Masked) and isinstance(other, Masked)):
+        return None
+    return None if np.array_equal(one.kept, other.kept) else one.kept & other.kept
 
 
 def _draw_resamples(name: str, size: int, resamples: int, seed: int) -> Iterator[ItemWeights]:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.nearest import Search
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task"]
+__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]
+
+# A result on fewer items than this, or on a smaller share of its set, says little about the set.
+FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3
+# A set that is smaller than that by nature must be covered nearly whole.
+_NEARLY_WHOLE = 0.9
 
 
 class Missing(StrEnum):
@@ -34,6 +39,11 @@ class Missing(StrEnum):
     SKIP = "skip"
     LOWERCASE = "lowercase"
     ZERO = "zero"
+
+
+def is_thin(used: int, total: int) -> bool:
+    """Return whether a result rests on too few items to take part in a mean."""
+    return used < LEAST_COVERAGE * total or used < min(FEWEST_ITEMS, _NEARLY_WHOLE * total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +84,11 @@ class Outcome:
     def score(self) -> float:
         """The score × 100."""
         return 100 * value(self.statistic)
+
+    @property
+    def thin(self) -> bool:
+        """Whether too few items were used for the score to take part in a mean."""
+        return is_thin(self.used, self.total)
 
 
 class _Dataset(Protocol):

@@ -256,7 +256,7 @@ def _version_file(package: str) -> bytes:
     return Path(str(spec and spec.origin)).with_name("_version.py").read_bytes()
 
 
-def _cache_directories() -> list[Path]:
+def cache_directories() -> list[Path]:
     """Return where machine code is cached: beside the package, or in the user's cache.
 
     A relative `XDG_CACHE_HOME` is ignored, as its specification demands: it would take code from
@@ -279,7 +279,7 @@ def _is_private(found: os.stat_result) -> bool:
 
 def _load(name: str) -> bytes | None:
     """Return cached code that is private and undamaged."""
-    for directory in _cache_directories():
+    for directory in cache_directories():
         with suppress(OSError), (directory / name).open("rb") as file:
             if _is_private(directory.stat()) and _is_private(os.fstat(file.fileno())):
                 digest, code = file.read(_DIGEST_BYTES), file.read()
@@ -290,7 +290,7 @@ def _load(name: str) -> bytes | None:
 
 def _store(name: str, code: bytes) -> None:
     """Cache code for the next process, which compiles again if no directory is writable."""
-    for directory in _cache_directories():
+    for directory in cache_directories():
         with suppress(OSError):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_private(directory.stat()):

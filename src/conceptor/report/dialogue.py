@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from conceptor.base.numbers import format_signed
 from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
@@ -70,4 +71,5 @@ def verdict(study: Study, method: str, goal: str) -> str:
 def _interval(found: Interval | None) -> str:
     if found is None:
         return "—"
-    return f"{found.difference:+.1f} ({found.low:+.1f} … {found.high:+.1f})".replace("-", "−")
+    low, high = format_signed(found.low, 1), format_signed(found.high, 1)
+    return f"{format_signed(found.difference, 1)} ({low} … {high})"

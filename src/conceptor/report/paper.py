@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
+from conceptor.base.numbers import format_number, format_signed
 from conceptor.report.plots import draw_panels, plot_gates
-from conceptor.report.tables import Cell, Line, Table, format_signed
+from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,8 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
     lines = []
     previous = None
     for cell in cells:
-        measured = "—" if math.isnan(cell.measured) else f"{cell.measured:.2f}"
-        texts = (cell.method, f"{cell.paper:.2f}", measured, format_signed(cell.difference))
+        figures = format_number(cell.paper), format_number(cell.measured)
+        texts = (cell.method, *figures, format_signed(cell.difference))
         entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}", faint=True)]
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset

@@ -6,12 +6,14 @@ import csv
 import io
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from conceptor.base.numbers import format_number, format_signed
 from conceptor.evaluation.statistics import CONFIDENCE
+from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.table import Table as RichTable
 
@@ -27,10 +29,16 @@ TITLES = {
     "retrieval": "Retrieval (nDCG@10 × 100)",
     "classification": "Text classification (accuracy %)",
     "sts-b": "STS benchmark (Pearson × 100)",
+    "pairs": "Your word pairs (Spearman × 100)",
+    "sentence-pairs": "Your sentence pairs (Pearson × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
 
 
+_USED = "used"
+# Of a table on a terminal: letters of a heading before it is folded, blanks between columns and
+# around them.
+_HEADING, _GAP, _EDGES = 16, 2, 2
 # The rows of gains, and the part of an interval that each shows.
 _GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
 
@@ -60,19 +68,26 @@ class Table:
     title: str
     columns: Sequence[str]
     lines: Sequence[Line]
+    prose: bool = False  # cells of words rather than figures
 
 
-def comparison_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
-    """Return a table for each task, with means and intervals of the gains at the bottom."""
+def comparison_tables(
+    comparison: Comparison, *, by_task: bool = False, one_file: bool = True
+) -> list[Table]:
+    """Return a table for each task, with means and intervals of the gains at the bottom.
+
+    Columns are methods on one file, or else several files.
+    """
     tables = []
     for family in comparison.families:
-        table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=True)
+        table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=one_file)
         gains = comparison.gains(family)
         foot = []
         for label, part in _GAINS.items() if gains else ():
             shown = {method: format_signed(getattr(gains[method], part)) for method in gains}
             cells = [Cell(shown.get(method, ""), faint=True) for method in comparison.methods]
-            foot.append(Line(label, [*cells, Cell("")], summary=True))
+            rest = [Cell("")] * (len(table.columns) - len(cells))
+            foot.append(Line(label, [*cells, *rest], summary=True))
         tables.append(replace(table, lines=[*table.lines, *foot]))
     return tables
 
@@ -85,11 +100,37 @@ def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Ta
     ]
 
 
-def evaluation_tables(evaluations: Sequence[Evaluation], *, by_task: bool = False) -> list[Table]:
-    """Return a table for each task, with one column per set of vectors."""
-    by_name = {evaluation.vectors: evaluation for evaluation in evaluations}
-    families = evaluations[0].families if evaluations else []
-    return [_family_table(family, by_name, by_task=by_task) for family in families]
+def example_table(comparison: Comparison) -> Table:
+    """Return the neighbours of example words, before and after."""
+    methods = list(comparison.examples)
+    words = comparison.examples[methods[0]]
+    lines = [
+        Line(
+            word,
+            [
+                Cell(", ".join(near.word for near in comparison.examples[method][word]))
+                for method in methods
+            ],
+        )
+        for word in words
+    ]
+    return Table("Nearest words, before and after", methods, lines, prose=True)
+
+
+def coverage_note(evaluations: Iterable[Evaluation]) -> list[str]:
+    """Say which results are in brackets, and why; nothing if none is."""
+    thin = {
+        f"{dataset} {covered}": None
+        for evaluation in evaluations
+        for dataset, covered in evaluation.left_out.items()
+    }
+    if not thin:
+        return []
+    named = ", ".join(list(thin)[:5]) + (f" and {len(thin) - 5} more" if len(thin) > 5 else "")
+    return [
+        f"(in brackets: left out of means, since fewer than {FEWEST_ITEMS} items or "
+        f"{LEAST_COVERAGE:.0%} are covered: {named})"
+    ]
 
 
 def _family_table(
@@ -108,14 +149,14 @@ def _family_table(
     )
     lines = []
     for across in zip(*columns, strict=True):
-        cells = _score_cells([row.score for row in across])
+        cells = _score_cells([row.score for row in across], [row.thin for row in across])
         if apart:
             counts = sorted({row.used for row in across})
             used = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
             cells = [*cells, Cell(f"{used}/{across[0].total}", faint=True)]
         else:
             cells = [
-                Cell(f"{cell.text} ({row.used}/{row.total})", best=cell.best)
+                replace(cell, text=f"{cell.text} ({row.used}/{row.total})")
                 for cell, row in zip(cells, across, strict=True)
             ]
         lines.append(Line(across[0].dataset, cells))
@@ -133,7 +174,7 @@ def _family_table(
         elif defined[0] != sets:
             label += f" of {defined[0]}"
         lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
-    names = [*evaluations, "used"] if apart else list(evaluations)
+    names = [*evaluations, _USED] if apart else list(evaluations)
     return Table(TITLES.get(family, family), names, lines)
 
 
@@ -144,17 +185,55 @@ def _rows_to_show(evaluation: Evaluation, family: str, *, by_task: bool) -> list
     return evaluation.years() + [row for row in rows if "/" not in row.dataset]
 
 
-def _score_cells(scores: Sequence[float]) -> list[Cell]:
-    """Format scores; mark the ones that print as the best, unless all are equal."""
-    texts = ["—" if math.isnan(score) else f"{score:.2f}" for score in scores]
-    printed = [float(text) for text in texts if text != "—"]
-    best = f"{max(printed):.2f}" if len(set(printed)) > 1 else None
-    return [Cell(text, best=text == best) for text in texts]
+def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cell]:
+    """Format scores; mark the ones that print as the best, unless all are equal.
+
+    Thin ones, which rest on few items, are faint, in brackets and never the best.
+    """
+    thin = thin or [False] * len(scores)
+    counted = [
+        round(score, 2)
+        for score, few in zip(scores, thin, strict=True)
+        if not (few or math.isnan(score))
+    ]
+    best = format_number(max(counted)) if len(set(counted)) > 1 else None
+    cells = []
+    for score, few in zip(scores, thin, strict=True):
+        text = format_number(score)
+        cells.append(Cell(f"({text})", faint=True) if few else Cell(text, best=text == best))
+    return cells
 
 
-def format_signed(number: float) -> str:
-    """Return a number with its sign; a dash if it is undefined."""
-    return "—" if math.isnan(number) else f"{number:+.2f}".replace("-", "−")
+def fit_width(table: Table, width: int) -> list[Table]:
+    """Split a table that is too wide into several, each with some of its columns.
+
+    Every part has the labels; a heading may be folded, a figure never.
+    """
+    if table.prose:
+        return [table]
+    label = max((len(line.label) for line in table.lines), default=0)
+    sizes = [
+        max(min(len(name), _HEADING), *(len(line.cells[place].text) for line in table.lines))
+        for place, name in enumerate(table.columns)
+    ]
+    parts: list[list[int]] = [[]]
+    for place, size in enumerate(sizes):
+        taken = label + sum(sizes[i] + _GAP for i in parts[-1])
+        if parts[-1] and taken + size + _GAP + _EDGES > width:
+            parts.append([])
+        parts[-1].append(place)
+    # A last part of nothing but the numbers of items would say little.
+    if len(parts) > 1 and [table.columns[i] for i in parts[-1]] == [_USED] and len(parts[-2]) > 1:
+        parts[-1].insert(0, parts[-2].pop())
+    return [
+        replace(
+            table,
+            title=table.title if not number else f"{table.title}, continued",
+            columns=[table.columns[i] for i in places],
+            lines=[replace(line, cells=[line.cells[i] for i in places]) for line in table.lines],
+        )
+        for number, places in enumerate(parts)
+    ]
 
 
 def rich_table(table: Table) -> RichTable:
@@ -164,11 +243,22 @@ def rich_table(table: Table) -> RichTable:
     from rich.text import Text
 
     shown = RichTable(
-        title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE, pad_edge=False
+        title=table.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    shown.add_column("")
+    shown.add_column("", no_wrap=not table.prose)
     for column in table.columns:
-        shown.add_column(column, justify="right", overflow="fold")
+        justify: Literal["left", "right"] = "left" if table.prose else "right"
+        size = (
+            None
+            if table.prose
+            else max(len(line.cells[len(shown.columns) - 1].text) for line in table.lines)
+        )
+        shown.add_column(column, justify=justify, overflow="fold", min_width=size)
     for position, line in enumerate(table.lines):
         if line.summary and position and not table.lines[position - 1].summary:
             shown.add_section()

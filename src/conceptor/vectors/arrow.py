@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.npy import as_float32
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource, check_finite
 from conceptor.vectors.words import PackedWords
@@ -26,6 +27,8 @@ FEATHER = "feather"
 # Below this size of a file nothing in it may take more than `_LARGEST_BATCH` bytes of memory.
 _SMALL_FILE = 64 << 20
 _LARGEST_BATCH = 256 << 20
+_VECTOR = "vector"
+_BITS = b"bits"  # how many bits of the bytes are a row, in the metadata of the column
 WORD_COLUMNS = ("word", "words", "token", "key", "index", "__index_level_0__")
 
 
@@ -62,6 +65,7 @@ class ArrowSource(VectorSource):
         self.format = file_format
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
+            self._encoding = find_encoding(schema)
             self._word_column, self._vector_columns = choose_columns(path, schema)
             dimension, dtype = self._shape(path, schema, batches)
         super().__init__(path, dimension, dtype)
@@ -77,6 +81,8 @@ class ArrowSource(VectorSource):
         batches: Batches,
     ) -> tuple[int, np.dtype[np.generic]]:
         arrow = import_pyarrow()
+        if self._encoding is not None:
+            return self._encoding.dimension, self._encoding.stored
         kind = schema.field(self._vector_columns[0]).type
         if arrow.types.is_floating(kind):
             return len(self._vector_columns), np.dtype(kind.to_pandas_dtype())
@@ -113,6 +119,11 @@ class ArrowSource(VectorSource):
 
     def _vectors(self, batch: Any, start: int) -> NDArray[np.float32]:  # noqa: ANN401
         columns = [batch.column(name) for name in self._vector_columns]
+        if self._encoding is not None:
+            codes = to_matrix(columns, self._encoding.width, self.path, start)
+            scales = batch.column(SCALE)
+            check_no_nulls(scales, self.path, start, SCALE)
+            return self._encoding.decode(codes, scales.to_numpy())
         return as_float32(to_matrix(columns, self.dimension, self.path, start))
 
 
@@ -158,8 +169,28 @@ def is_list_view(kind: Any) -> bool:  # noqa: ANN401
     return str(kind).startswith(("list_view<", "large_list_view<"))
 
 
+def find_encoding(schema: Any) -> Encoding | None:  # noqa: ANN401
+    """Return how a table with a column of small numbers and one of scales stores its vectors."""
+    arrow = import_pyarrow()
+    if not {_VECTOR, SCALE} <= set(schema.names) or len(set(schema.names)) != len(schema):
+        return None
+    field, scale = schema.field(_VECTOR), schema.field(SCALE)
+    if not arrow.types.is_fixed_size_list(field.type) or scale.type != arrow.float32():
+        return None
+    bits = (field.metadata or {}).get(_BITS, b"")
+    if field.type.value_type == arrow.int8():
+        return Encoding("int8", field.type.list_size)
+    if field.type.value_type == arrow.uint8() and bits.isdigit():
+        found = Encoding("binary", int(bits))
+        return found if found.width == field.type.list_size else None
+    return None
+
+
 def float_columns(schema: Any) -> tuple[list[str], list[str], list[str]]:  # noqa: ANN401
-    """Return the names of the list columns of floats, of the columns of floats, and of integers."""
+    """Return the names of the list columns of floats, of the columns of floats, and of integers.
+
+    Scales of small numbers are no vectors.
+    """
     types = import_pyarrow().types
     lists = [
         field.name
@@ -172,7 +203,10 @@ def float_columns(schema: Any) -> tuple[list[str], list[str], list[str]]:  # noq
         )
         and types.is_floating(field.type.value_type)
     ]
-    floats = [field.name for field in schema if types.is_floating(field.type)]
+    scale = SCALE if find_encoding(schema) else None
+    floats = [
+        field.name for field in schema if types.is_floating(field.type) and field.name != scale
+    ]
     integers = [
         field.name
         for field in schema
@@ -198,7 +232,7 @@ def choose_columns(path: object, schema: Any) -> tuple[str, list[str]]:  # noqa:
     """Choose the column of words and the column or columns of vectors."""
     words = word_columns(schema)
     lists, numbers, integers = float_columns(schema)
-    vectors = lists if lists else numbers
+    vectors = lists or ([_VECTOR] if find_encoding(schema) else numbers)
     if not lists and integers:
         raise InvalidInputError(
             f"{path}: {integers[0]} is a column of integers, the other dimensions are floats; make "
@@ -310,15 +344,20 @@ def _unpacked_size(metadata: bytes, body: memoryview) -> int:
 
 
 class ArrowWriter:
-    """Writes chunks as row groups of a table `word: string, vector: fixed_size_list`."""
+    """Writes chunks as row groups of a table `word: string, vector: fixed_size_list`.
 
-    def __init__(
-        self, path: Path, file_format: str, dimension: int, dtype: np.dtype[np.generic]
-    ) -> None:
+    Small numbers have their scales in a third column.
+    """
+
+    def __init__(self, path: Path, file_format: str, encoding: Encoding) -> None:
         arrow = import_pyarrow()
-        self._list = arrow.list_(arrow.from_numpy_dtype(dtype), dimension)
-        self._dtype = dtype
-        schema = arrow.schema([("word", arrow.string()), ("vector", self._list)])
+        self._list = arrow.list_(arrow.from_numpy_dtype(encoding.stored), encoding.width)
+        self._encoding = encoding
+        bits = {_BITS: str(encoding.dimension)} if encoding.dtype == "binary" else None
+        fields = [("word", arrow.string()), arrow.field(_VECTOR, self._list, metadata=bits)]
+        if encoding.has_scales:
+            fields.append((SCALE, arrow.float32()))
+        schema = arrow.schema(fields)
         self._schema = schema
         if file_format == PARQUET:
             self._writer = arrow.parquet.ParquetWriter(
@@ -330,16 +369,19 @@ class ArrowWriter:
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
         """Return a record batch without copying words or numbers."""
         arrow = import_pyarrow()
-        check_finite(chunk, self._dtype)
+        check_finite(chunk, self._encoding.stored)
         words, vectors = chunk
         offsets = (words.offsets - words.offsets[0]).astype(np.int32)
         blob = words.blob[words.offsets[0] : words.offsets[-1]]
         text = arrow.StringArray.from_buffers(
             len(words), arrow.py_buffer(offsets), arrow.py_buffer(np.ascontiguousarray(blob))
         )
-        flat = arrow.array(vectors.astype(self._dtype, copy=False).reshape(-1))
-        lists = arrow.FixedSizeListArray.from_arrays(flat, type=self._list)
-        return arrow.RecordBatch.from_arrays([text, lists], schema=self._schema)
+        codes, scales = self._encoding.encode(vectors)
+        lists = arrow.FixedSizeListArray.from_arrays(
+            arrow.array(codes.reshape(-1)), type=self._list
+        )
+        columns = [text, lists, arrow.array(scales)]
+        return arrow.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema)
 
     def write(self, batch: Any) -> None:  # noqa: ANN401
         """Append a batch."""

@@ -1,4 +1,4 @@
-"""NumPy's `.npy` (two dimensions, floats), with a file of words beside it.
+"""NumPy's `.npy` (two dimensions, floats; or records with scales), with a file of words beside it.
 
 Two files cannot be replaced at once, so the array carries a checksum of its words. A `.npy` header
 has no room for more than the shape and type, but is padded with blanks, which every reader passes
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
 from conceptor.vectors.words_file import CHECKSUM_BYTES, find_words_file, read_words_for
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 FORMAT = "npy"
 MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 192
+_RECORD_HEADER_BYTES = 256
 _CHECKSUM_BITS = 8 * CHECKSUM_BYTES
 _LONGEST_HEADER = 10_000  # NumPy's own limit
 _TO_BITS, _FROM_BITS = bytes.maketrans(b" \t", b"01"), bytes.maketrans(b"01", b" \t")
@@ -51,6 +53,7 @@ class ArraySource(VectorSource):
         fortran: bool = False,
         tokenizer: bool = False,
         check: bytes = b"",
+        row_bytes: int | None = None,
     ) -> None:
         self.rows, dimension = shape
         self._start = start
@@ -58,7 +61,7 @@ class ArraySource(VectorSource):
         self._tokenizer = tokenizer
         self._check = check
         self._done = 0
-        need = self.rows * dimension * dtype.itemsize
+        need = self.rows * (row_bytes or dimension * dtype.itemsize)
         held = path.stat().st_size - start
         if held < need:
             raise InvalidInputError(
@@ -95,6 +98,11 @@ class ArraySource(VectorSource):
     def _read(self, start: int, stop: int) -> NDArray[np.float32]:
         """Read rows; in Fortran order, a piece of each column."""
         size = self.dtype.itemsize
+        if self.dtype.names:
+            records = np.empty(stop - start, dtype=self.dtype)
+            self._fill(records, self._start + start * size)
+            encoding = Encoding.from_record(self.dtype)
+            return encoding.decode(records[encoding.field], records[SCALE])
         if self._fortran:
             stored = np.empty((self.dimension, stop - start), dtype=self.dtype)
             with self.path.open("rb", buffering=0) as file:
@@ -103,10 +111,14 @@ class ArraySource(VectorSource):
                     read_exactly(file.readinto, stored[column], self.path)
             return as_float32(stored.T)
         stored = np.empty((stop - start, self.dimension), dtype=self.dtype)
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(self._start + start * self.dimension * size)
-            read_exactly(file.readinto, stored.reshape(-1), self.path)
+        self._fill(stored.reshape(-1), self._start + start * self.dimension * size)
         return as_float32(stored)
+
+    def _fill(self, flat: NDArray[Any], place: int) -> None:
+        """Fill a flat array with the bytes at a place in the file."""
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(place)
+            read_exactly(file.readinto, flat, self.path)
 
 
 def read_exactly(
@@ -141,8 +153,11 @@ class Header(NamedTuple):
     check: bytes
 
 
-def read_header(file: BinaryIO, where: object) -> Header:
-    """Read a header; refuse anything but a matrix of floats. Nothing is unpickled or executed."""
+def read_header(file: BinaryIO, where: object, *, records: bool = False) -> Header:
+    """Read a header; refuse anything but a matrix of floats. Nothing is unpickled or executed.
+
+    With `records`, rows may be records of small numbers and a scale (`Encoding.record`).
+    """
     # A damaged length may be gigabytes, so NumPy gets no more than the longest header.
     head = BytesIO(file.read(_LONGEST_HEADER))
     try:
@@ -150,8 +165,12 @@ def read_header(file: BinaryIO, where: object) -> Header:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files of Python 2, which are read all the same
             shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
+        is_record = records and dtype.names is not None
+        if is_record:
+            shape = (*shape, Encoding.from_record(dtype).dimension)
         rows, columns = shape
-        if dtype.kind != "f" or dtype.itemsize > 8 or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
+        is_float = dtype.kind == "f" and dtype.itemsize <= 8
+        if not (is_float or is_record) or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
             raise ValueError
     except Exception:  # about the content only: nothing is read from disk here
         shown = head.getvalue()[10:110].decode("latin-1").strip()
@@ -167,10 +186,16 @@ def read_header(file: BinaryIO, where: object) -> Header:
 def open_npy(path: Path) -> ArraySource:
     """Open an array."""
     with path.open("rb") as file:
-        found = read_header(file, path)
+        found = read_header(file, path, records=True)
     shape = (found.rows, found.columns)
     return ArraySource(
-        path, shape, found.dtype, found.start, fortran=found.fortran, check=found.check
+        path,
+        shape,
+        found.dtype,
+        found.start,
+        fortran=found.fortran,
+        check=found.check,
+        row_bytes=found.dtype.itemsize if found.dtype.names else None,
     )
 
 
@@ -178,9 +203,10 @@ def make_header(
     rows: int, dimension: int, dtype: np.dtype[np.generic], check: bytes = b""
 ) -> bytes:
     """Return a `.npy` header of fixed length, so that count and checksum can be filled in later."""
-    descr = dtype.newbyteorder("<").str
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {dimension}), }}"
-    room = _HEADER_BYTES - 10
+    descr: object = dtype.descr if dtype.names else dtype.newbyteorder("<").str
+    shape = (rows,) if dtype.names else (rows, dimension)
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
+    room = (_RECORD_HEADER_BYTES if dtype.names else _HEADER_BYTES) - 10
     bits = f"{int.from_bytes(check):0{_CHECKSUM_BITS}b}".encode().translate(_FROM_BITS)
     filled = text.ljust(room - _CHECKSUM_BITS - 1).encode() + bits + b"\n"
     return MAGIC + b"\x01\x00" + room.to_bytes(2, "little") + filled

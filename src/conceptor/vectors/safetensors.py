@@ -7,33 +7,42 @@ tensor of bytes called `words`, one word per line.
 from __future__ import annotations
 
 import json
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.encoding import Encoding
 from conceptor.vectors.npy import ArraySource
 from conceptor.vectors.words_file import check_count, split_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from conceptor.vectors.words import PackedWords
 
 FORMAT = "safetensors"
 NAMES = ("embeddings", "embedding.weight")
 WORDS = "words"
+SCALES = "scales"
+PADDING = "padding"
+_BITS = "bits"  # how many of the bytes' bits are a row, in the metadata
 # bfloat16 is the upper half of a float32; NumPy has no name for it.
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 _LONGEST_HEADER = 100 << 20
 _HEADER_BYTES = 256
+_SCALED_HEADER_BYTES = 512
+_NAMES_OF_DTYPES = {"float32": "F32", "float16": "F16", "int8": "I8", "binary": "U8"}
 
 
 class SafetensorsSource(ArraySource):
     """Reads the matrix called `embeddings` or `embedding.weight`, or else the only matrix.
 
     The words are in the file, or in one beside it, or in `tokenizer.json`; `words_at` tells where
-    they begin and end in the file.
+    they begin and end in the file. Small numbers have an encoding, with scales at `scales_at`.
     """
 
     format = FORMAT
@@ -45,13 +54,29 @@ class SafetensorsSource(ArraySource):
         dtype: np.dtype[np.generic],
         start: int,
         words_at: tuple[int, int] | None,
+        encoding: Encoding | None = None,
+        scales_at: int = 0,
     ) -> None:
         self._words_at = words_at
-        super().__init__(path, shape, dtype, start, tokenizer=True)
+        self._encoding = encoding
+        self._scales_at = scales_at
+        row_bytes = encoding.width if encoding else None
+        super().__init__(path, shape, dtype, start, tokenizer=True, row_bytes=row_bytes)
 
     def files(self) -> list[Path]:
         """Return the file, and that of its words if they are apart."""
         return [self.path] if self._words_at else super().files()
+
+    def _read(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Read rows; small numbers with their scales."""
+        if self._encoding is None:
+            return super()._read(start, stop)
+        width = self._encoding.width
+        codes = np.empty((stop - start, width), dtype=self._encoding.stored)
+        scales = np.empty(stop - start, dtype="<f4")
+        self._fill(codes.reshape(-1), self._start + start * width)
+        self._fill(scales, self._scales_at + 4 * start)
+        return self._encoding.decode(codes, scales)
 
     def _read_words(self) -> PackedWords:
         if not self._words_at:
@@ -78,7 +103,7 @@ def open_safetensors(path: Path) -> SafetensorsSource:
         raw = file.read(length) if length <= _LONGEST_HEADER else b""
     try:
         tensors: dict[str, Any] = json.loads(raw, object_pairs_hook=_unique)
-        tensors.pop("__metadata__", None)
+        metadata = tensors.pop("__metadata__", {})
         matrices = {name for name, entry in tensors.items() if len(entry["shape"]) == 2}
         name = next((name for name in NAMES if name in matrices), None)
         if name is None and len(matrices) == 1:
@@ -89,7 +114,11 @@ def open_safetensors(path: Path) -> SafetensorsSource:
             )
         rows, dimension = (int(size) for size in tensors[name]["shape"])
         begin, end = (int(offset) for offset in tensors[name]["data_offsets"])
-        dtype = np.dtype(_DTYPES[tensors[name]["dtype"]])
+        encoding = _find_encoding(tensors, name, metadata)
+        scales_at = 8 + length + tensors[SCALES]["data_offsets"][0] if encoding else 0
+        dtype = encoding.stored if encoding else np.dtype(_DTYPES[tensors[name]["dtype"]])
+        row_bytes = dimension * dtype.itemsize
+        dimension = encoding.dimension if encoding else dimension
         words = tensors.get(WORDS, {})
         words_at = None
         if words.get("dtype") == "U8" and len(words["shape"]) == 1:
@@ -99,16 +128,30 @@ def open_safetensors(path: Path) -> SafetensorsSource:
         raise
     except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{path}: not a safetensors file of float vectors") from None
-    if min(rows, dimension, begin) < 0 or end - begin != rows * dimension * dtype.itemsize:
+    if min(rows, dimension, begin) < 0 or end - begin != rows * row_bytes:
         raise InvalidInputError(f"{path}: the offsets of {name} contradict its shape")
     shape = (rows, dimension)
-    source = SafetensorsSource(path, shape, dtype, 8 + length + begin, words_at)
+    start = 8 + length + begin
+    source = SafetensorsSource(path, shape, dtype, start, words_at, encoding, scales_at)
     try:
         with safe_open(path, framework="numpy"):
             return source
     except SafetensorError as error:
         said = " ".join(str(error).split())
         raise InvalidInputError(f"{path}: damaged ({said}); fetch it again") from None
+
+
+def _find_encoding(tensors: dict[str, Any], name: str, metadata: dict[str, str]) -> Encoding | None:
+    """Return how small numbers with scales are stored; raise if they contradict each other."""
+    (rows, width), dtype = tensors[name]["shape"], tensors[name]["dtype"]
+    scales = tensors.get(SCALES)
+    if scales is None or dtype not in ("I8", "U8"):
+        return None
+    is_binary = dtype == "U8"
+    found = Encoding("binary", int(metadata[_BITS])) if is_binary else Encoding("int8", width)
+    if found.width != width or (scales["dtype"], scales["shape"]) != ("F32", [rows]):
+        raise ValueError(f"{SCALES} do not belong to {name}")
+    return found
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,19 +162,33 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def make_header(rows: int, dimension: int, dtype: np.dtype[np.generic], words: int = 0) -> bytes:
+def make_header(rows: int, encoding: Encoding, words: int = 0) -> bytes:
     """Return a header of fixed length, so that the numbers can be filled in later.
 
-    `words` is how many bytes of words follow the matrix.
+    `words` is how many bytes of words follow the matrix. Scales come last, where floats may begin.
     """
-    size = rows * dimension * dtype.itemsize
-    tensors = {
-        NAMES[0]: {
-            "dtype": {2: "F16", 4: "F32"}[dtype.itemsize],
-            "shape": [rows, dimension],
-            "data_offsets": [0, size],
-        },
-        WORDS: {"dtype": "U8", "shape": [words], "data_offsets": [size, size + words]},
-    }
-    text = json.dumps(tensors).ljust(_HEADER_BYTES - 8)
-    return (_HEADER_BYTES - 8).to_bytes(8, "little") + text.encode()
+    stored = _NAMES_OF_DTYPES[encoding.dtype]
+    parts = [
+        (NAMES[0], stored, [rows, encoding.width], encoding.stored.itemsize),
+        (WORDS, "U8", [words], 1),
+    ]
+    if encoding.has_scales:
+        parts += [
+            (PADDING, "U8", [padding(rows * encoding.width + words)], 1),
+            (SCALES, "F32", [rows], 4),
+        ]
+    tensors: dict[str, Any] = {}
+    end = 0
+    for name, dtype, shape, itemsize in parts:
+        begin, end = end, end + prod(shape) * itemsize
+        tensors[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+    if encoding.dtype == "binary":
+        tensors["__metadata__"] = {_BITS: str(encoding.dimension)}
+    length = _SCALED_HEADER_BYTES if encoding.has_scales else _HEADER_BYTES
+    text = json.dumps(tensors).ljust(length - 8)
+    return (length - 8).to_bytes(8, "little") + text.encode()
+
+
+def padding(size: int) -> int:
+    """Return how many bytes make a multiple of four, where floats may begin."""
+    return -size % 4

@@ -11,6 +11,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
 from conceptor.vectors import fasttext, npy, safetensors
 from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
+from conceptor.vectors.encoding import DTYPES
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
 from conceptor.vectors.words_file import words_path
@@ -63,8 +64,8 @@ def plan_target(
     Links are followed. `source` is never overwritten, and its format is used if the target's name
     gives none.
     """
-    if dtype not in ("float32", "float16"):
-        raise InvalidInputError(f"dtype must be float32 or float16, not {dtype}")
+    if dtype not in DTYPES:
+        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
     if format is not None and format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
     like = source.format if source else None

@@ -18,6 +18,7 @@ from conceptor.base.files import name_in_errors, replace_atomically
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
+from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.source import Chunk, check_finite
 from conceptor.vectors.streams import open_byte_writer
 from conceptor.vectors.words import PackedWords
@@ -124,28 +125,34 @@ class ArrayWriter:
         stream: BinaryIO,
         words: BinaryIO,
         file_format: str,
-        dimension: int,
-        dtype: np.dtype[Any],
+        encoding: Encoding,
     ) -> None:
         self._stream = stream
         self._words = words
         self._is_npy = file_format == npy.FORMAT
-        self._dimension = dimension
-        self._dtype = dtype
+        self._encoding = encoding
+        self._scales: list[NDArray[np.float32]] = []
         self._hash = hashlib.sha256()
         self._is_first = True
         self.finish(0)
 
-    def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any]]:
-        """Return the words as lines and the numbers as they are stored."""
-        check_finite(chunk, self._dtype)
+    def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any], NDArray[np.float32]]:
+        """Return the words as lines, the numbers as they are stored, and their scales."""
+        check_finite(chunk, self._encoding.stored)
         _check_words(chunk.words, "words file")
         lines = "".join(f"{word}\n" for word in chunk.words).encode()
-        return lines, np.ascontiguousarray(chunk.vectors, dtype=self._dtype)
+        codes, scales = self._encoding.encode(chunk.vectors)
+        if self._encoding.has_scales and self._is_npy:
+            records = np.empty(len(codes), dtype=self._encoding.record)
+            records[self._encoding.field], records[SCALE] = codes, scales
+            codes = records
+        return lines, codes, scales
 
-    def write(self, encoded: tuple[bytes, NDArray[Any]]) -> None:
+    def write(self, encoded: tuple[bytes, NDArray[Any], NDArray[np.float32]]) -> None:
         """Append words and rows."""
-        lines, vectors = encoded
+        lines, vectors, scales = encoded
+        if self._encoding.has_scales and not self._is_npy:
+            self._scales.append(scales)
         if self._is_first and self._is_npy:
             _protect_bom(self._words, lines)
         self._is_first = False
@@ -155,13 +162,18 @@ class ArrayWriter:
 
     def finish(self, count: int) -> None:
         """Fill in the count, and what ties the words to the matrix."""
-        shape = (count, self._dimension, self._dtype)
+        encoding = self._encoding
         if self._is_npy:
-            header = npy.make_header(*shape, checksum(self._hash))
+            dtype = encoding.record if encoding.has_scales else encoding.stored
+            header = npy.make_header(count, encoding.dimension, dtype, checksum(self._hash))
         else:
-            header = safetensors.make_header(*shape, self._words.tell())
+            size = self._words.tell()
+            header = safetensors.make_header(count, encoding, size)
             self._words.seek(0)
             shutil.copyfileobj(self._words, self._stream, _COPIED_AT_ONCE)
+            if self._scales:
+                self._stream.write(bytes(safetensors.padding(count * encoding.width + size)))
+                self._stream.write(np.concatenate(self._scales).data)
         self._stream.seek(0)
         self._stream.write(header)
 
@@ -249,21 +261,21 @@ def open_writer(
     dimension: int,
     *,
     count: int | None = None,
-    dtype: np.dtype[Any] | None = None,
+    dtype: str = "float32",
 ) -> Iterator[Writer]:
     """Yield a writer; the target appears, complete and synced, when the block succeeds.
 
     None is standard output.
     """
-    dtype = np.dtype("<f4") if dtype is None else dtype.newbyteorder("<")
-    if file_format in STREAMED and dtype.itemsize != 4:
+    if file_format in STREAMED and dtype != "float32":
         raise InvalidInputError(
-            f"{file_format} stores float32 only; for float16 write .npy, .safetensors, .parquet "
+            f"{file_format} stores float32 only; for {dtype} write .npy, .safetensors, .parquet "
             "or .feather"
         )
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
-    opened = _open_writer(target, file_format, compression, dimension, count, dtype)
+    encoding = Encoding(dtype, dimension)
+    opened = _open_writer(target, file_format, compression, encoding, count)
     with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
@@ -273,10 +285,10 @@ def _open_writer(
     target: Path | None,
     file_format: str,
     compression: str | None,
-    dimension: int,
+    encoding: Encoding,
     count: int | None,
-    dtype: np.dtype[Any],
 ) -> Iterator[Writer]:
+    dimension = encoding.dimension
     if target is None:
         yield RowWriter(sys.stdout.buffer, file_format, dimension, count, seekable=False)
         sys.stdout.buffer.flush()
@@ -292,7 +304,7 @@ def _open_writer(
             stream = stack.enter_context(open_byte_writer(path, compression, member))
             yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
         elif file_format in (arrow.PARQUET, arrow.FEATHER):
-            table = arrow.ArrowWriter(path, file_format, dimension, dtype)
+            table = arrow.ArrowWriter(path, file_format, encoding)
             stack.callback(table.close)
             yield table
         else:
@@ -301,7 +313,7 @@ def _open_writer(
                 words = stack.enter_context(open_byte_writer(beside, None, ""))
             else:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
-            yield ArrayWriter(stream, words, file_format, dimension, dtype)
+            yield ArrayWriter(stream, words, file_format, encoding)
 
 
 def output_files(target: Path, file_format: str) -> list[Path]:
@@ -344,7 +356,7 @@ def write_chunks(
             target.compression,
             dimension or int(first[1].shape[1]),
             count=count,
-            dtype=np.dtype(target.dtype),
+            dtype=target.dtype,
         ) as writer,
     ):
 

@@ -1,0 +1,145 @@
+"""The commands as data, read from the program itself: for the manual page and the site."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["CommandHelp", "OptionHelp", "describe_commands", "man_page"]
+
+_MARKUP = re.compile(r"(?<!\\)\[/?(?:b|bold|i|dim)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionHelp:
+    """An argument, or an option with all its spellings, and what it takes."""
+
+    names: Sequence[str]
+    takes: str
+    help: str
+    is_argument: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHelp:
+    """One command: its full name, what it does, examples, arguments and options."""
+
+    name: str
+    paragraphs: Sequence[str]
+    examples: Sequence[str]
+    options: Sequence[OptionHelp]
+
+    @property
+    def usage(self) -> str:
+        """The command with its arguments."""
+        arguments = [each.takes for each in self.options if each.is_argument]
+        return " ".join([self.name, *arguments, "[OPTIONS]"])
+
+
+def describe_commands() -> list[CommandHelp]:
+    """Return every command, in the order of --help."""
+    from typer.main import get_command
+
+    from conceptor.cli import COMMANDS
+    from conceptor.cli.app import app
+
+    for module in sorted(set(COMMANDS.values())):
+        import_module(f"conceptor.cli.{module}")
+    group: Any = get_command(app)
+    ordered = sorted(group.commands.items(), key=lambda item: list(COMMANDS).index(item[0]))
+    return [one for name, command in ordered for one in _describe(f"conceptor {name}", command)]
+
+
+def _describe(name: str, command: Any) -> Iterator[CommandHelp]:  # noqa: ANN401 - Click's or Typer's
+    if hasattr(command, "commands"):
+        for other, inner in command.commands.items():
+            yield from _describe(f"{name} {other}", inner)
+        return
+    text = _plain(command.help or "")
+    paragraphs, examples = [], []
+    for paragraph in re.split(r"\n\s*\n", text):
+        line = " ".join(paragraph.split())
+        before, example, after = line.partition("Example: ")
+        if line == "Examples" or line == "Example":
+            continue
+        if line.startswith("conceptor "):
+            examples.append(line)
+            continue
+        if before.strip():
+            paragraphs.append(before.strip())
+        if example:
+            examples.append(after)
+    options = [_option(each) for each in command.params if each.name != "help"]
+    yield CommandHelp(name, paragraphs, examples, options)
+
+
+def _option(parameter: Any) -> OptionHelp:  # noqa: ANN401
+    is_argument = parameter.param_type_name == "argument"
+    choices = getattr(parameter.type, "choices", None)
+    takes = parameter.metavar or ("|".join(map(str, choices)) if choices else None)
+    if takes is None:
+        takes = parameter.name.upper() if is_argument else parameter.type.name.upper()
+    if getattr(parameter, "is_flag", False):
+        takes = ""
+    if is_argument:
+        takes = takes.removesuffix("...") + ("..." if parameter.nargs == -1 else "")
+        takes = takes if parameter.required else f"[{takes}]"
+    help_ = _plain(getattr(parameter, "help", None) or "")
+    shown = parameter.default
+    if shown not in (None, False, "", ()) and not callable(shown) and "[default" not in help_:
+        help_ += f"  [default: {getattr(shown, 'value', shown)}]"
+    names = [takes] if is_argument else [*parameter.opts, *parameter.secondary_opts]
+    return OptionHelp(names, takes, help_.strip(), is_argument)
+
+
+def _plain(text: str) -> str:
+    """Return a help text without markup."""
+    return _MARKUP.sub("", text).replace("\\[", "[")
+
+
+def man_page(commands: Sequence[CommandHelp]) -> str:
+    """Return the manual in the language of man(7)."""
+    from conceptor import __version__
+
+    lines = [
+        f'.TH CONCEPTOR 1 "" "conceptor {__version__}" "User Commands"',
+        ".SH NAME",
+        "conceptor \\- better word vectors without labels or training",
+        ".SH SYNOPSIS",
+        ".B conceptor",
+        "COMMAND [OPTIONS]",
+        ".SH DESCRIPTION",
+        _roff(
+            "Estimates, in one pass over a vectors file, what the vectors share only because of "
+            "how often words are used, and softly takes it out."
+        ),
+        ".SH COMMANDS",
+    ]
+    for command in commands:
+        lines += [f".SS {_roff(command.usage)}", *map(_roff, command.paragraphs)]
+        for option in command.options:
+            spelt = ", ".join(option.names)
+            takes = "" if option.is_argument or not option.takes else f" {option.takes}"
+            lines += [".TP", f".B {_roff(spelt + takes)}", _roff(option.help)]
+        if command.examples:
+            lines += [".PP", "Examples:", ".nf", *map(_roff, command.examples), ".fi"]
+    lines += [
+        ".SH EXIT STATUS",
+        "0 if done, 1 if the work failed, 2 if the call or the input is wrong.",
+        ".SH ENVIRONMENT",
+        ".TP",
+        ".B CONCEPTOR_DATA",
+        "Directory in which benchmark files are looked for first.",
+    ]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _roff(text: str) -> str:
+    """Escape what groff would take for a request, and hyphens that must stay hyphens."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -1,0 +1,1 @@
+"""Conceptors of word lists, and what can be done with their algebra."""

@@ -1,0 +1,228 @@
+"""Two languages in one space: post-processing, a rotation, and what both have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor import __version__
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.aperture import scale_free_aperture
+from conceptor.algebra.conceptors import Conceptor
+from conceptor.algebra.methods import ORIGINAL, Words
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.arrays import row_lengths
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_lines
+from conceptor.base.progress import silent
+from conceptor.base.threads import one_blas_thread
+from conceptor.fitting import FitOptions, fit_methods, gather
+from conceptor.vectors.chunks import MappedVectors, as_vectors, vectors_name
+from conceptor.vectors.conversion import convert
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.source import VectorSource
+from conceptor.vectors.table import MISSING
+from conceptor.vectors.target import plan_target
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.arrays import Float64
+    from conceptor.base.progress import Progress
+    from conceptor.vectors.conversion import Report
+    from conceptor.vectors.table import WordVectors
+
+    Pairs = Sequence[tuple[str, str]]
+
+__all__ = ["Alignment", "align", "align_files", "read_dictionary"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Maps that bring two sets of vectors into one space.
+
+    Attributes
+    ----------
+    source, target : AffineMap
+    pairs, listed : int
+        How many pairs of the dictionary have both their vectors, and how many there are.
+    remarks : sequence of str
+        What users should know.
+    """
+
+    source: AffineMap
+    target: AffineMap
+    pairs: int
+    listed: int
+    remarks: Sequence[str] = ()
+
+
+def read_dictionary(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Read one word and its translation per line, separated by a tab or a space."""
+    pairs = []
+    for number, line in read_lines(path, "word pairs", "of word pairs"):
+        match line.split("\t") if "\t" in line else line.split():
+            case [word, translation]:
+                pairs.append((word.strip(), translation.strip()))
+            case _:
+                raise InvalidInputError(
+                    f"{path}, line {number}: expected a word and its translation, found "
+                    f"{line[:60]!r}"
+                )
+    if not pairs:
+        raise InvalidInputError(f"{path}: contains no pairs of words")
+    return pairs
+
+
+def align(
+    source: object,
+    target: object,
+    dictionary: str | os.PathLike[str] | Pairs,
+    *,
+    method: str = "cn",
+    shared: float | None = None,
+    options: tuple[FitOptions, FitOptions] | None = None,
+    progress: Progress = silent,
+) -> Alignment:
+    """Learn to map two sets of vectors into one space, from pairs of words with one meaning.
+
+    Each side is post-processed by `method`; then the source is turned by the rotation that
+    brings the dictionary's words nearest to their translations (orthogonal Procrustes; Xing et
+    al. 2015).
+
+    Parameters
+    ----------
+    source, target : path, open source, WordVectors, (words, array), ...
+    dictionary : file, or pairs of words
+    method : str
+        A spectral method, or `original` for none.
+    shared : float, optional
+        Keep, softly, only what both sides have in common: the AND of the conceptors of both
+        sides' words, at the aperture at which a mean direction has odds ``shared²``.
+    options : two FitOptions, optional
+        How words are weighed on either side.
+    """
+    pairs = read_dictionary(dictionary) if _is_path(dictionary) else list(dictionary)
+    opened = as_vectors(source), as_vectors(target)
+    given = options or (FitOptions(), FitOptions())
+    maps: list[AffineMap] = []
+    tables: list[WordVectors] = []
+    remarks: list[str] = []
+    for vectors, words, choice in zip(opened, zip(*pairs, strict=True), given, strict=True):
+        found = fit_methods(vectors, [method], choice, wanted=frozenset(words), progress=progress)
+        rows = found.rows[method]
+        maps.append(
+            AffineMap(np.eye(rows.dimension), unit=True)
+            if method == ORIGINAL
+            else found.methods[method].map
+        )
+        tables.append(rows)
+        remarks += [f"{vectors_name(vectors)}: {each}" for each in found.cautions]
+    known = np.array([[tables[side].rows([pair[side]])[0] for side in (0, 1)] for pair in pairs])
+    known = known[(known != MISSING).all(axis=1)]
+    if len(known) < 2:
+        raise InvalidInputError(
+            f"{len(known)} of the dictionary's {len(pairs)} pairs have vectors on both sides; "
+            "are the files in the dictionary's order of languages?"
+        )
+    left, right = (
+        _unit(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
+    )
+    if len(known) < left.shape[1]:
+        remarks.append(
+            f"{len(known)} pairs of words leave a rotation of {left.shape[1]} dimensions "
+            "undetermined; a longer dictionary is better"
+        )
+    provenance = {"method": f"{method}, aligned", "pairs": len(known)}
+    provenance["library"] = f"conceptor {__version__}"
+    maps[0] = maps[0] @ AffineMap(rotation(left, right))
+    if shared is not None:
+        common = _common_space(opened, maps, shared)
+        maps = [map_ @ common for map_ in maps]
+    first, second = (AffineMap(m.matrix, m.offset, m.bias, provenance, unit=m.unit) for m in maps)
+    return Alignment(first, second, len(known), len(pairs), remarks)
+
+
+def rotation(left: Float64, right: Float64) -> Float64:
+    """Return the orthogonal matrix W with the least ``‖left W − right‖`` (Schönemann 1966).
+
+    With more columns on the right its rows are orthonormal, with fewer its columns.
+    """
+    with one_blas_thread():
+        U, _, Vt = np.linalg.svd(left.T @ right, full_matrices=False)
+    return np.asarray(U @ Vt)
+
+
+def _common_space(
+    opened: tuple[object, object], maps: Sequence[AffineMap], strength: float
+) -> AffineMap:
+    """Return the AND of the conceptors of both sides' words, in the space they share."""
+    conceptors = []
+    for vectors, map_ in zip(opened, maps, strict=True):
+        weights = FitOptions().weights_for(Words.ALL, vectors, unit=True)
+        mapped = MappedVectors(vectors, (lambda _, rows, map_=map_: map_(rows),))
+        moments = gather(mapped.chunks(), [weights]).moments[weights]
+        spectrum = Spectrum.from_matrix(moments.second_moment)
+        aperture = scale_free_aperture(spectrum.values, strength)
+        conceptors.append(Conceptor.from_spectrum(spectrum, aperture))
+    return AffineMap((conceptors[0] & conceptors[1]).matrix)
+
+
+def align_files(
+    source: VectorSource | str | os.PathLike[str],
+    target: VectorSource | str | os.PathLike[str],
+    dictionary: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    method: str = "cn",
+    shared: float | None = None,
+    options: tuple[FitOptions, FitOptions] | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+) -> tuple[Alignment, list[Report]]:
+    """Align two files of vectors and write both, under their own names, to a directory.
+
+    Parameters are those of `align`. The directory is made if it does not exist.
+    """
+    opened = [
+        each if isinstance(each, VectorSource) else open_vectors(each) for each in (source, target)
+    ]
+    folder = Path(directory)
+    names = [each.path.name for each in opened]
+    if names[0] == names[1]:
+        raise InvalidInputError(
+            f"both files are called {names[0]} and would be written to one; rename one"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{folder}: is a file, not a directory to write to")
+    if folder.is_dir():
+        for each, name in zip(opened, names, strict=True):
+            plan_target(folder / name, source=each, force=force)
+    found = align(
+        *opened,
+        dictionary,
+        method=method,
+        shared=shared,
+        options=options,
+        progress=progress,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    reports = [
+        convert(each, folder / name, map_, force=force, progress=progress)
+        for each, name, map_ in zip(opened, names, (found.source, found.target), strict=True)
+    ]
+    return found, reports
+
+
+def _is_path(dictionary: object) -> bool:
+    return isinstance(dictionary, str) or hasattr(dictionary, "__fspath__")
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)

@@ -1,0 +1,100 @@
+"""The user's own benchmarks: word pairs and sentence pairs with scores, in any language."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from conceptor.evaluation.task import Task
+
+__all__ = ["PAIRS", "SENTENCE_PAIRS", "read_own", "read_pairs"]
+
+# The families of the user's own benchmarks.
+PAIRS, SENTENCE_PAIRS = "pairs", "sentence-pairs"
+
+
+def read_own(
+    pairs: Sequence[str | os.PathLike[str]] = (),
+    sentence_pairs: Sequence[str | os.PathLike[str]] = (),
+) -> list[Task]:
+    """Return a benchmark for each file, called by the file's name."""
+    files = [*pairs, *sentence_pairs]
+    names = [Path(file).name for file in files]
+    if len(set(names)) < len(names):  # two files of one name in different directories
+        names = [os.fspath(file) for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidInputError("a file of pairs was named twice; name each once")
+    tasks: list[Task] = []
+    for position, (name, file) in enumerate(zip(names, files, strict=True)):
+        found = read_pairs(file)
+        if position < len(pairs):
+            words = [(pair.left, pair.right) for pair in found]
+            tasks.append(WordSimilarity(name, words, [pair.gold for pair in found], PAIRS))
+        else:
+            tasks.append(SentenceSimilarity(name, found, SENTENCE_PAIRS))
+    return tasks
+
+
+def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
+    """Read lines of two words or sentences and a score; a heading and # comments are passed over.
+
+    Fields are separated by tabs, in a file without tabs by commas if its name ends in .csv, and
+    else by blanks.
+    """
+    found: list[SentencePair] = []
+    for number, fields in _split_lines(path):
+        try:
+            left, right, score = (field.strip() for field in fields)
+            gold = float(score)
+        except ValueError:
+            if not found and len(fields) == 3 and _is_first(path, number):
+                continue  # a heading
+            raise InvalidInputError(
+                f"{os.fspath(path)}, line {number}: expected two texts and a score, separated by "
+                f"tabs, and found {len(fields)} fields"
+                + (f" of which the last is {fields[-1].strip()!r}" if len(fields) == 3 else "")
+            ) from None
+        if not (left and right and math.isfinite(gold)):
+            raise InvalidInputError(
+                f"{os.fspath(path)}, line {number}: a text is empty or the score is not finite"
+            )
+        found.append(SentencePair(left, right, gold))
+    if not found:
+        raise InvalidInputError(f"{os.fspath(path)}: contains no pairs")
+    if len({pair.gold for pair in found}) == 1:
+        raise InvalidInputError(
+            f"{os.fspath(path)}: all scores are equal, so nothing can agree with them"
+        )
+    return found
+
+
+def _is_first(path: str | os.PathLike[str], number: int) -> bool:
+    return next(_split_lines(path))[0] == number
+
+
+def _split_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the fields of each line that is neither blank nor a comment."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{os.fspath(path)}: not UTF-8 text (byte {error.start}); convert it to UTF-8"
+        ) from None
+    tabs, commas = "\t" in text, Path(path).suffix.lower() == ".csv"
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if tabs:
+            yield number, line.split("\t")
+        else:
+            yield number, next(csv.reader([line])) if commas else line.split()

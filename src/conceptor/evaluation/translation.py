@@ -1,0 +1,129 @@
+"""Translation by nearest vectors: how often the right word is the first, or among ten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.evaluation.statistics import Mean
+from conceptor.vectors.table import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["Translation", "distinct", "translate"]
+
+# CSLS looks at this many neighbours, as its authors do.
+NEIGHBOURS = 10
+# Vectors of a block: its cosines with all others are held at once.
+_BLOCK = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """Where the best of each word's translations was found, from 1.
+
+    Attributes
+    ----------
+    ranks : array of int
+        One for each word that has a vector, and a translation that has one.
+    total : int
+        How many words the dictionary has.
+    """
+
+    ranks: NDArray[np.int64]
+    total: int
+
+    @property
+    def statistics(self) -> dict[str, Mean]:
+        """P@1, P@10 and the mean reciprocal rank."""
+        return {
+            "P@1": Mean(self.ranks <= 1),
+            "P@10": Mean(self.ranks <= 10),
+            "MRR": Mean(1 / self.ranks),
+        }
+
+
+def translate(
+    source: WordVectors,
+    target: WordVectors,
+    dictionary: Sequence[tuple[str, str]],
+    *,
+    csls: bool = False,
+    groups: NDArray[np.intp] | None = None,
+) -> Translation:
+    """Look for the translations of words among all target vectors, by cosine.
+
+    Parameters
+    ----------
+    source, target : WordVectors
+        In one space.
+    dictionary : pairs of words
+        A word may have several translations; the best placed one counts.
+    csls : bool
+        Take off how near either vector is to its ten nearest on the other side, so that vectors
+        that are near to everything are not the answer to everything (Conneau et al. 2018).
+    groups : array of int, optional
+        Which target words count as one candidate: by default those with the same vector. Where
+        vectors were mapped pass the `distinct` ones of before, as products differ in their last
+        digits.
+    """
+    gold: dict[str, list[str]] = {}
+    for word, translation in dictionary:
+        gold.setdefault(word, []).append(translation)
+    same = distinct(target.vectors) if groups is None else groups
+    first = np.full(int(same.max()) + 1, len(target), dtype=np.intp)
+    np.minimum.at(first, same, np.arange(len(target)))
+    words, answers = [], []
+    for word, translations in gold.items():
+        row = source.rows([word])[0]
+        rows = target.rows(translations)
+        if row != MISSING and (rows != MISSING).any():
+            words.append(row)
+            answers.append(same[rows[rows != MISSING]])
+    pool, queries = _unit(target.vectors[first]), _unit(source.vectors[words])
+    penalty = np.zeros(len(pool), dtype=np.float32)
+    if csls:
+        # Half of it, as the cosine is not doubled; the queries' own makes no difference to ranks.
+        everything = _unit(source.vectors)
+        penalty = np.concatenate([_nearness(block, everything) / 2 for block in _blocks(pool)])
+    ranks = []
+    for start, block in zip(range(0, len(queries), _BLOCK), _blocks(queries), strict=True):
+        scores = block @ pool.T - penalty
+        for row, right in zip(scores, answers[start : start + _BLOCK], strict=True):
+            ranks.append(1 + int(np.count_nonzero(row > row[right].max())))
+    return Translation(np.array(ranks, dtype=np.int64), len(gold))
+
+
+def distinct(vectors: NDArray[Any]) -> NDArray[np.intp]:
+    """Return a number for each row, the same for rows that are equal.
+
+    Tables that were pruned give many words one vector.
+    """
+    solid = np.ascontiguousarray(vectors)
+    as_bytes = solid.view(np.dtype((np.void, solid.dtype.itemsize * solid.shape[1]))).ravel()
+    return np.asarray(np.unique(as_bytes, return_inverse=True)[1], dtype=np.intp)
+
+
+def _nearness(block: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean cosine of each vector with its nearest on the other side."""
+    scores = block @ others.T
+    k = min(NEIGHBOURS, scores.shape[1])
+    return np.asarray(np.partition(scores, -k, axis=1)[:, -k:].mean(axis=1))
+
+
+def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    for start in range(0, len(rows), _BLOCK):
+        yield rows[start : start + _BLOCK]
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
+    wide = np.asarray(rows, dtype=np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)

@@ -1,0 +1,37 @@
+"""A map as a layer of PyTorch, of its own modules: it loads where this library is not installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from conceptor.algebra.affine_map import AffineMap
+
+# What keeps a vector of zeros from being divided by zero, and changes no other.
+_TINY = 1e-30
+
+
+def to_torch(map_: AffineMap) -> nn.Module:
+    """Return an `nn.Linear`, behind an `nn.RMSNorm` where lengths matter: `AffineMap.to_torch`."""
+    try:
+        import torch
+        from torch import nn
+    except ImportError:
+        raise MissingExtraError("a PyTorch layer", "torch") from None
+    weight, bias = map_.as_linear()
+    if map_.unit:
+        # RMSNorm brings vectors to length √n.
+        weight = weight / map_.n_in**0.5
+    linear = nn.Linear(map_.n_in, map_.n_out, bias=bool(bias.any()))
+    with torch.no_grad():
+        linear.weight.copy_(torch.from_numpy(weight))
+        if linear.bias is not None:
+            linear.bias.copy_(torch.from_numpy(bias))
+    if not map_.unit:
+        return linear
+    norm = nn.RMSNorm(map_.n_in, eps=_TINY, elementwise_affine=False)
+    return nn.Sequential(norm, linear)

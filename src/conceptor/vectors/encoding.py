@@ -1,0 +1,94 @@
+"""How a row's numbers are stored: as floats, as bytes, or as single bits with a scale for each row.
+
+A scale per row, rather than per dimension, needs no pass of its own over the vectors, and cosines
+do not see it: the stored integers have them by themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_STORED = {"float32": "<f4", "float16": "<f2", "int8": "|i1", "binary": "|u1"}
+DTYPES = tuple(_STORED)
+SCALE = "scale"
+_LARGEST_BYTE = 127
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How vectors of `dimension` numbers are stored; `dtype` is one of `DTYPES`.
+
+    `int8` is ``round(x / scale)`` with ``scale = max |x| / 127``. `binary` is a bit for each
+    number, 1 where it is positive, eight to a byte with the first in the highest bit
+    (`numpy.packbits`), and ``scale = mean |x|``, with which ``±scale`` is nearest to x.
+    """
+
+    dtype: str
+    dimension: int
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether rows have scales."""
+        return self.dtype in ("int8", "binary")
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        """The type of the numbers in the file."""
+        return np.dtype(_STORED[self.dtype])
+
+    @property
+    def width(self) -> int:
+        """How many such numbers make a row."""
+        return -(-self.dimension // 8) if self.dtype == "binary" else self.dimension
+
+    @property
+    def field(self) -> str:
+        """The name of a record's numbers."""
+        return "bits" if self.dtype == "binary" else "vector"
+
+    @property
+    def record(self) -> np.dtype[Any]:
+        """A row and its scale as one record; the title of the bits says how many they are."""
+        bits = (f"{self.dimension} bits", self.field)
+        name: Any = bits if self.dtype == "binary" else self.field
+        return np.dtype([(name, self.stored, (self.width,)), (SCALE, "<f4")])
+
+    @classmethod
+    def from_record(cls, record: np.dtype[Any]) -> Encoding:
+        """Return the encoding that has this record; raise if none has."""
+        name = (record.names or ("",))[0]
+        stored, _, *title = (record.fields or {name: (record, 0)})[name]
+        size = title[0].removesuffix(" bits") if title else stored.shape[0]
+        found = cls("binary" if title else "int8", int(size))
+        if found.record != record:
+            raise InvalidInputError(f"{record} is no encoding of vectors")
+        return found
+
+    def encode(self, rows: NDArray[np.float32]) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """Return what is stored of rows, and their scales (1 for floats)."""
+        if not self.has_scales:
+            ones = np.ones(len(rows), dtype=np.float32)
+            return np.ascontiguousarray(rows, dtype=self.stored), ones
+        if self.dtype == "binary":
+            sizes = np.abs(rows).mean(axis=1, dtype=np.float64)
+            return np.packbits(rows > 0, axis=1), sizes.astype(np.float32)
+        scales = np.abs(rows).max(axis=1) / np.float32(_LARGEST_BYTE)
+        whole = np.rint(rows / np.where(scales > 0, scales, 1)[:, np.newaxis])
+        # The scale of a row of the smallest numbers there are is rounded itself.
+        return np.clip(whole, -_LARGEST_BYTE, _LARGEST_BYTE).astype(self.stored), scales
+
+    def decode(self, codes: NDArray[Any], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return rows from what is stored of them."""
+        if self.dtype == "binary":
+            bits = np.unpackbits(codes, axis=1, count=self.dimension)
+            return np.where(bits, scales[:, np.newaxis], -scales[:, np.newaxis])
+        with np.errstate(over="ignore", invalid="ignore"):  # reported with the row
+            return codes.astype(np.float32) * scales[:, np.newaxis]
