@@ -104,8 +104,8 @@ class FastTextSource(VectorSource):
         super().__init__(path, dimension, np.dtype("<f4"))
 
     @cached_property
-    def counts(self) -> Mapping[str, float]:
-        """How often each word occurred in the training text."""
+    def counts(self) -> Mapping[str, float] | None:
+        """How often each word occurred in the training text, if the model tells."""
         after = self._ends[: self._words, np.newaxis] + 1 + np.arange(_COUNT_AND_KIND.itemsize)
         found = self._data[after].view(_COUNT_AND_KIND)["count"][:, 0]
         words = PackedWords.cut(self._data, self._starts, self._ends)[: self._words]
@@ -113,7 +113,7 @@ class FastTextSource(VectorSource):
         decoded = (words.raw(i).decode(errors="replace") for i in range(self._words))
         counts = dict(zip(decoded, found.tolist(), strict=True))
         counts.pop(_END_OF_LINE, None)  # counts lines, and is no word
-        return counts
+        return counts if any(count > 0 for count in counts.values()) else None
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
