@@ -368,7 +368,12 @@ def over_original(words: Mapping[str, Measured]) -> list[str]:
         name: [cell(interval([m.gain(OURS, ORIGINAL, family)])) for family in FAMILIES]
         for name, m in words.items()
     }
-    return ["## The default against the original, by vectors\n", *table([*FAMILIES.values()], rows)]
+    return [
+        "## The default against the original, by vectors\n",
+        "<!-- --8<-- [start:by-vectors] -->\n",  # docs/when-not.md includes it
+        *table([*FAMILIES.values()], rows),
+        "<!-- --8<-- [end:by-vectors] -->\n",
+    ]
 
 
 def each_set(words: Mapping[str, Measured]) -> list[str]:

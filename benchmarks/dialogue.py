@@ -1,128 +1,233 @@
-"""The study behind docs/dialogue.md: dialogue state tracking with GloVe 6B 50d.
+"""The studies behind docs/dialogue.md: dialogue state tracking with different word vectors.
 
-    python benchmarks/dialogue.py run TRIALS.jsonl [--shard 0/2]
-    python benchmarks/dialogue.py summarise TRIALS.jsonl
-    python benchmarks/dialogue.py markdown
+    python benchmarks/dialogue.py run STUDY TRIALS.jsonl
+    python benchmarks/dialogue.py summarise STUDY TRIALS.jsonl
+    python benchmarks/dialogue.py markdown [STUDY]
+    python benchmarks/dialogue.py write docs/dialogue.md
 
-`run` trains one tracker after the other on one thread and appends each result to the file; what is
-there is not done again, so it can be stopped at any time. Two shards are two processes.
-`summarise` writes what the file says to benchmarks/dialogue.json, `markdown` prints that as tables.
-Needs the demo and dialogue extras, and WOZ 2.0 (`conceptor data fetch`).
+STUDY is googlenews (300 dimensions), published (the same vectors, the published training: one seed)
+or glove50. `run` trains one tracker after the other on one thread and appends each result to the
+file; what is there is not done again, so it can be stopped at any time. `summarise` writes what the
+file says so far to benchmarks/dialogue-STUDY.json, `markdown` prints that as tables, and `write`
+puts the means and the conclusion of every study into the page, between two comments. Needs the
+dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conceptor.algebra.methods import DEFAULT_METHODS
 from conceptor.base.files import replace_atomically
-from conceptor.comparing.dialogue import RANDOM, MethodEmbeddings, embed_corpus
+from conceptor.comparing.dialogue import RANDOM, embed_corpus
 from conceptor.comparing.paper import paper_tables
+from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors
-from conceptor.dialogue import SLOTS, Corpus, TrackerOptions, load_corpus
+from conceptor.dialogue import SLOTS, Corpus, Initialization, TrackerOptions, load_corpus
+from conceptor.dialogue.goals import JOINT, JOINT_WHEN_SET
 from conceptor.dialogue.study import Study
-from conceptor.dialogue.trials import Trial, run_trial
+from conceptor.dialogue.trials import Job, TrialLog, run_trial
 from conceptor.report.dialogue import dialogue_tables, verdict
 from conceptor.report.tables import markdown
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 METHODS = [*DEFAULT_METHODS, RANDOM]
-SEEDS = range(5)
-SUMMARY = Path(__file__).with_name("dialogue.json")
+BEGIN, END = "<!-- studies -->", "<!-- end of studies -->"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study trains."""
+
+    title: str
+    training: str
+    vectors: Callable[[], object]
+    seeds: Sequence[int]
+    options: TrackerOptions
+
+    def prepare(self, corpus: Corpus) -> tuple[list[Job], Sequence[str]]:
+        """Return the trackers to train, seed by seed, and what the methods were fitted on."""
+        embedded = embed_corpus(self.vectors(), corpus, METHODS)
+        return embedded.jobs(METHODS, self.seeds, SLOTS), embedded.notes
+
+
+GOOGLE_NEWS = "Google News 31k (300d)"
+# Chosen on the held-out validation turns alone: docs/dialogue.md.
+QUICK = TrackerOptions(epochs=10, patience=10, rate=0.006)
+PUBLISHED = TrackerOptions(
+    start=Initialization.ORIGINAL, rate=0.001, decay=False, epochs=400, patience=400
+)
+
+
+def google_news() -> object:
+    return google_news_vectors()[0]
+
+
+PLANS = {
+    "googlenews": Plan(GOOGLE_NEWS, "ten epochs, falling rate", google_news, range(5), QUICK),
+    "published": Plan(GOOGLE_NEWS, "published training", google_news, range(1), PUBLISHED),
+    "glove50": Plan("GloVe 6B 50d", "default training", demo_vectors, range(5), TrackerOptions()),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run")
-    running.add_argument("trials", type=Path)
-    running.add_argument("--shard", default="0/1", metavar="I/N")
-    commands.add_parser("summarise").add_argument("trials", type=Path)
-    commands.add_parser("markdown")
+    for name in ("run", "summarise"):
+        command = commands.add_parser(name)
+        command.add_argument("study", choices=PLANS)
+        command.add_argument("trials", type=Path)
+    commands.add_parser("markdown").add_argument(
+        "study", choices=PLANS, default="googlenews", nargs="?"
+    )
+    commands.add_parser("write").add_argument("page", type=Path)
     arguments = parser.parse_args()
     match arguments.command:
         case "run":
-            shard, shards = map(int, arguments.shard.split("/"))
-            run(arguments.trials, shard, shards)
+            run(PLANS[arguments.study], arguments.trials)
         case "summarise":
-            summarise(arguments.trials)
+            summarise(arguments.study, arguments.trials)
         case "markdown":
-            print("\n".join(section()))
+            print("\n".join(section(arguments.study)))
+        case "write":
+            write(arguments.page)
 
 
-def embedded(corpus: Corpus) -> MethodEmbeddings:
-    return embed_corpus(demo_vectors(), corpus, METHODS)
-
-
-def read(path: Path) -> list[Trial]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [Trial.from_dict(json.loads(line)) for line in lines]
-
-
-def run(path: Path, shard: int, shards: int) -> None:
+def run(plan: Plan, path: Path) -> None:
     corpus = load_corpus()
-    # Seeds first, so that a study cut short has fewer seeds and not fewer methods.
-    jobs = embedded(corpus).jobs(METHODS, SEEDS, SLOTS)
-    by_slot = [[job for job in jobs if job.slot == slot] for slot in SLOTS]
-    mine = sorted(
-        (job for some in by_slot for job in some[shard::shards]), key=lambda job: job.seed
-    )
-    for job in mine:
-        if (job.method, job.seed, job.slot) in {(t.method, t.seed, t.slot) for t in read(path)}:
-            continue
-        trial, _ = run_trial(corpus, job, TrackerOptions())
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(trial.to_dict()) + "\n")
-        print(f"{job}: epoch {trial.kept} of {len(trial.curve)}, {trial.seconds:.0f} s", flush=True)
+    jobs, _ = plan.prepare(corpus)
+    log = TrialLog(path, plan.options)
+    left = [job for job in jobs if job not in log.finished(jobs)]
+    began = time.monotonic()
+    for number, job in enumerate(left, 1):
+        trial, _ = run_trial(corpus, job, plan.options)
+        log.append(job, trial)
+        minutes = (time.monotonic() - began) / number * (len(left) - number) / 60
+        print(
+            f"{job}: epoch {trial.kept} of {len(trial.curve)}, {trial.seconds:.0f} s; "
+            f"{len(left) - number} left, about {minutes:.0f} min",
+            flush=True,
+        )
 
 
-def summarise(path: Path) -> None:
-    corpus = load_corpus()
-    trials = sorted(read(path), key=lambda trial: METHODS.index(trial.method))
-    study = Study.from_trials("GloVe 6B 50d", corpus, trials, embedded(corpus).notes)
-    with replace_atomically(SUMMARY) as beside:
+def summary_file(name: str) -> Path:
+    return Path(__file__).with_name(f"dialogue-{name}.json")
+
+
+def summarise(name: str, path: Path) -> None:
+    corpus, plan = load_corpus(), PLANS[name]
+    jobs, notes = plan.prepare(corpus)
+    found = TrialLog(path, plan.options).finished(jobs)
+    trials = [
+        found[job] for method in METHODS for job in jobs if job.method == method and job in found
+    ]
+    study = Study.from_trials(plan.title, corpus, trials, notes)
+    with replace_atomically(summary_file(name)) as beside:
         beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
 
 
-def section() -> list[str]:
-    """Return the study as Markdown: means, differences, the paper's figures, every run."""
-    study = Study.from_dict(json.loads(SUMMARY.read_text(encoding="utf-8")))
-    means, differences, runs = dialogue_tables(study)
+def read_summary(name: str) -> Study:
+    return Study.from_dict(json.loads(summary_file(name).read_text(encoding="utf-8")))
+
+
+def section(name: str) -> list[str]:
+    """Return a study as Markdown: means, differences, the paper's figures, every run."""
+    study = read_summary(name)
+    means, *differences, runs = dialogue_tables(study)
     lines = [f"- {note}" for note in study.notes]
-    lines += ["", *(markdown(table) for table in (means, differences))]
-    lines += [f"{verdicts(study)}\n", *paper(study), markdown(runs)]
+    lines += ["", *(markdown(table) for table in (means, *differences))]
+    lines += [f"{conclusion(study)}\n", *paper(study), markdown(runs)]
     return lines
 
 
-def verdicts(study: Study) -> str:
-    """Say which differences from the original are more than noise."""
+def write(page: Path) -> None:
+    """Replace what stands between the page's two comments by the studies that were run."""
+    parts = []
+    for name, plan in PLANS.items():
+        if summary_file(name).exists():
+            study = read_summary(name)
+            means, *differences, _ = dialogue_tables(study)
+            parts += [f"### {plan.title}, {plan.training}\n", f"{conclusion(study)}\n"]
+            parts += [markdown(table).replace("### ", "#### ") for table in (means, *differences)]
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    with replace_atomically(page) as beside:
+        body = "\n".join([BEGIN, "", *parts, END])
+        beside.write_text(before + body + after, encoding="utf-8")
+
+
+def conclusion(study: Study) -> str:
+    """Say which differences from the original are more than noise, and for how many runs."""
+    runs = min(len(by_seed) for by_seed in study.runs.values())
+    adjusted = study.adjusted()
+    if runs < 2 or not adjusted:
+        return f"{runs} run(s) of each method: nothing can be concluded about differences."
     found = [
         f"{method} on {goal} ({verdict(study, method, goal)})"
-        for method in study.methods[1:]
-        for goal in study.goals
+        for method, goal in adjusted
         if verdict(study, method, goal) in ("better", "worse")
     ]
-    compared = (len(study.methods) - 1) * len(study.goals)
-    named = f": {', '.join(found)}" if found else ""
+    text = [
+        f"**Does CN help?** With {runs} runs of each method: "
+        + "; ".join(helps(study, method) for method in ("cn-paper", "cn"))
+        + ".",
+        f"Of all {len(adjusted)} comparisons with {study.methods[0]}, {len(found) or 'none'} "
+        f"{'is' if len(found) < 2 else 'are'} beyond chance after Holm's correction"
+        f"{': ' + ', '.join(found) if found else ''}.",
+        "What is not named is undecided, not shown to be equal: an interval says how large a "
+        "difference may still be.",
+    ]
+    return " ".join(text)
+
+
+def helps(study: Study, method: str) -> str:
+    """Say how a method does on the joint goal, and how sure that is."""
+    found = study.difference(method, JOINT)
+    assert found is not None
+    between = f"{found.interval.low:+.1f} to {found.interval.high:+.1f}".replace("-", "−")
+    gain = f"{found.interval.difference:+.1f}".replace("-", "−")
+    sure = {"better": "it does", "worse": "it hurts"}.get(
+        verdict(study, method, JOINT), "undecided"
+    )
     return (
-        f"Of {compared} differences from {study.methods[0]}, {len(found)} have an interval without "
-        f"zero{named}. One in twenty would by chance."
+        f"{method}, {sure} (joint goal {gain} points, 95% interval {between} over seeds and "
+        f"dialogues, adjusted p {study.adjusted()[method, JOINT]:.2f})"
     )
 
 
+def joint_table(study: Study) -> list[str]:
+    """Return the joint goal over all turns, and over those with a goal as in the public code."""
+    lines = ["| joint goal | over all turns | over turns with a goal |", "| --- | ---: | ---: |"]
+    for method in study.methods:
+        figures = [study.mean(method, goal) for goal in (JOINT, JOINT_WHEN_SET)]
+        lines.append(f"| {method} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+    return lines
+
+
 def paper(study: Study) -> list[str]:
-    """Return the paper's table for 300 dimensions, beside the means of this study."""
+    """Return the paper's Table 5 beside the means of this study."""
     rows = paper_tables()["dialogue"]["rows"]
-    methods = ("original", "abtt", "cn-paper")
-    columns = [
-        f"{vectors}/{method}"
-        for vectors in ("word2vec", "glove")
-        for method in ("original", "abtt", "cn")
+    methods = [
+        method for method in ("original", "abtt", "cn-paper", "cn") if method in study.methods
     ]
+    published = (
+        "word2vec/original",
+        "word2vec/abtt",
+        "word2vec/cn",
+        "glove/original",
+        "glove/abtt",
+    )
+    columns = [*published, "glove/cn"]
     heads = [column.replace("/", ", ") for column in columns]
     lines = [
-        "### Beside the paper's Table 5 (300 dimensions)\n",
+        "### Beside the paper's Table 5\n",
         "| | " + " | ".join([*heads, *(f"here, {method}" for method in methods)]) + " |",
         "| --- |" + " ---: |" * (len(columns) + len(methods)),
     ]
@@ -134,7 +239,7 @@ def paper(study: Study) -> list[str]:
         ]
         cells = [*(f"{figures[column]:.1f}" for column in columns), *here]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+    return [*lines, "", *joint_table(study), ""]
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ NAMES = [
     "x.vec.bz2", "x.bin.xz", "x.txt.zst", "x.txt.zip", "fortran.npy", "model.safetensors",
     "cr.txt", "streams.txt.bz2", "streams.txt.xz", "streams.txt.gz", "columns.parquet",
     "snappy.parquet", "zstd.feather", "lz4.feather", "views.feather", "map.safetensors",
-    "encoder.safetensors",
+    "encoder.safetensors", "int8.npy", "binary.npy", "int8.safetensors", "binary.safetensors",
+    "int8.parquet", "binary.parquet", "int8.feather", "binary.feather",
 ]  # fmt: skip
 TOKENS = [
     b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8,
@@ -96,7 +97,8 @@ def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
     elif kind == "encoder":
         SentenceEncoder((words, vectors)).fit([words[:3], words[3:]]).save(path)
     else:
-        write_vectors(path, [(words, vectors)], count=len(words))
+        dtype = kind if kind in ("int8", "binary") else "float32"
+        write_vectors(path, [(words, vectors)], count=len(words), dtype=dtype)
 
 
 @cache

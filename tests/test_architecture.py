@@ -21,7 +21,7 @@ LAYERS = [
         "lexicon", "concepts", "integrations",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
-    {"cli", "__init__", "__main__"},
+    {"cli", "explore", "__init__", "__main__"},
 ]  # fmt: skip
 LAYER_OF = {room: number for number, layer in enumerate(LAYERS) for room in layer}
 
@@ -50,7 +50,7 @@ FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__
 
 def test_every_room_has_its_layer() -> None:
     assert {room(path) for path in FILES} | {"__init__"} == set(LAYER_OF)
-    assert sum(map(len, LAYERS)) == len(LAYER_OF) <= 24
+    assert sum(map(len, LAYERS)) == len(LAYER_OF) <= 26
 
 
 def test_imports_go_up_only() -> None:

@@ -11,6 +11,7 @@ import conceptor
 from conceptor import PPA, AffineMap, InvalidInputError, Moments, compare
 from conceptor.algebra.methods import METHODS, parse_method, spectral_methods, with_dimensions
 from conceptor.fitting import FitOptions, fit_methods
+from conceptor.pipeline import fit
 from conceptor.vectors import open_vectors, write_vectors
 from tests.processes import call
 
@@ -45,10 +46,50 @@ def test_no_other_directions_hold_more_of_what_is_left(name, k, seed):
     np.testing.assert_allclose(gram(Z), gram(best_approximation(Y, weights, k)), atol=1e-8)
     held = (Z**2).T @ weights
     assert (np.diff(held) <= 1e-6 * held[0]).all()  # strongest first
-    assert np.count_nonzero(smaller.gate) <= k
+    assert np.linalg.matrix_rank(smaller.map.matrix) <= k
     assert smaller.variance_removed is None or smaller.variance_removed >= (
         whole.variance_removed - 1e-12
     )
+
+
+@pytest.mark.parametrize("name", ["cn", "zipf-whitening"])
+@given(k=st.integers(1, 12), seed=st.integers(0, 1000))
+def test_words_are_weighed_by_usage_and_directions_chosen_by_words(name, k, seed):
+    """What running text uses most behind the gate are the directions of function words."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 12)) * np.geomspace(3, 0.3, 12) + rng.standard_normal(12)
+    recipe = METHODS[name].with_parameters(n_components=k)
+    assert (recipe.once, METHODS[name].once, METHODS["abtt"].once) == ("types", None, None)
+    moments = Moments.from_vectors(X, rng.random(60), unit=recipe.unit)
+    once = Moments.from_vectors(X, unit=recipe.unit)
+    Y, Z = METHODS[name].solve(moments).map(X), recipe.solve(moments, once).map(X)
+    expected = best_approximation(Y, np.ones(60), k)
+    np.testing.assert_allclose(gram(Z), gram(expected), atol=1e-7 * (Y**2).max())
+    assert recipe.solve(moments, once).variance_removed is None or name == "cn"
+
+
+def test_everyone_chooses_them_so(tmp_path, rng):
+    """The estimator, in one fit or a stream, and files: the same coordinates."""
+    X = (rng.standard_normal((300, 10)) * np.geomspace(2, 0.3, 10) + 0.5).astype(np.float32)
+    write_vectors(tmp_path / "in.bin", [(WORDS, X)])
+    one = conceptor.ConceptorNegation(weights="zipf", n_components=4).fit(X)
+    stream = conceptor.ConceptorNegation(weights="zipf", n_components=4)
+    for part in np.array_split(X, 7):
+        stream.partial_fit(part)
+    rows = fit_methods(tmp_path / "in.bin", ["cn:n_components=4"], wanted=set(WORDS)).rows
+    solution, _ = fit(tmp_path / "in.bin", "cn:n_components=4")
+    expected, fresh = one.transform(X), conceptor.ConceptorNegation(n_components=4)
+    for found in (
+        stream.transform(X),
+        rows["cn:n_components=4"].vectors,
+        solution.map(X),
+        conceptor.ConceptorNegation(n_components=4)
+        .fit_moments(one.moments_, one.once_)
+        .transform(X),
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    usage = fresh.fit_moments(one.moments_).transform(X)
+    assert np.abs(gram(usage) - gram(expected)).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", LEVEL)
@@ -70,7 +111,9 @@ def test_all_directions_are_a_rotation(name, vectors):
         for each in (recipe, recipe.with_parameters(n_components=12))
     )
     np.testing.assert_allclose(gram(all_of_it), gram(whole), atol=1e-8)
-    with pytest.raises(InvalidInputError, match="n_components=13 is more than the 12 dimensions"):
+    with pytest.raises(
+        InvalidInputError, match="13 dimensions were asked for, and the vectors have 12"
+    ):
         recipe.with_parameters(n_components=13).solve(moments)
 
 
@@ -186,7 +229,7 @@ def test_chains_and_shorthands(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--dimensions", "11"], "n_components=11 is more than the 10 dimensions"),
+        (["--dimensions", "11"], "11 dimensions were asked for, and the vectors have 10"),
         (["--dimensions", "0"], "--dimensions"),
         (["--method", "retrofit", "--dimensions", "3"], "put a spectral method first"),
     ],

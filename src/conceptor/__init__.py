@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
     from conceptor.comparing import compare
     from conceptor.concepts.classify import ConceptorClassifier
+    from conceptor.concepts.query import Query
     from conceptor.corpus import PPMIVectors
     from conceptor.estimators import (
         PPA,
@@ -53,6 +54,7 @@ _HOMES = {
     "PPA": "estimators",
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
+    "Query": "concepts.query",
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
@@ -85,6 +87,7 @@ __all__ = [
     "Moments",
     "PPMIVectors",
     "PrincipalVarianceNormalization",
+    "Query",
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",

@@ -43,6 +43,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     ----------
     moments_ : Moments
         All vectors seen so far, weighted.
+    once_ : Moments
+        The same, each counting once; only where `n_components` needs it.
     solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
         What the recipe made of them: eigenpairs, how much of each direction is kept, the map.
     n_features_in_ : int
@@ -72,7 +74,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (k,), optional
             How much each vector counts: an integer weight is that many copies of the row.
         """
-        self.__dict__.pop("moments_", None)
+        for learnt in ("moments_", "once_"):
+            self.__dict__.pop(learnt, None)
         self.partial_fit(X, y, sample_weight)
         _ = self.solution_  # parameters are read now: changing them later waits for the next fit
         return self
@@ -92,23 +95,36 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        more = Moments.from_vectors(matrix, sample_weight, unit=self.recipe.unit)
+        recipe = self.recipe
+        more = Moments.from_vectors(matrix, sample_weight, unit=recipe.unit)
         self.__dict__.pop("_solution", None)
-        self.moments_ = self.moments_ + more if hasattr(self, "moments_") else more
+        before = getattr(self, "moments_", None)
+        if hasattr(self, "once_") or (recipe.once is not None and sample_weight is not None):
+            each = more
+            if sample_weight is not None:
+                each = Moments.from_vectors(matrix, np.asarray(sample_weight) > 0, unit=recipe.unit)
+            once = getattr(self, "once_", before)
+            self.once_ = each if once is None else once + each
+        self.moments_ = more if before is None else before + more
         return self
 
-    def fit_moments(self, moments: Moments) -> Self:
-        """Learn the map from moments gathered elsewhere, forgetting what was learnt before."""
+    def fit_moments(self, moments: Moments, once: Moments | None = None) -> Self:
+        """Learn the map from moments gathered elsewhere, forgetting what was learnt before.
+
+        `once`: moments of the same vectors, each counting once, by which `ConceptorNegation` finds
+        the leading directions; by default by `moments`.
+        """
         self.n_features_in_ = moments.dimension
         self.moments_ = moments
-        self._solution = self.recipe.solve(moments)
+        self.__dict__.pop("once_", None)
+        self._solution = self.recipe.solve(moments, once)
         return self
 
     @property
     def solution_(self) -> Solution:
         """What the recipe made of the moments."""
         if "_solution" not in self.__dict__:
-            self._solution = self.recipe.solve(self.moments_)
+            self._solution = self.recipe.solve(self.moments_, getattr(self, "once_", None))
         return self._solution
 
     @property
@@ -176,8 +192,8 @@ class ConceptorNegation(SpectralPostprocessor):
         gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. Where counts
         are known, pass them as `sample_weight` instead.
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension.
+        Dimension of the result: that many leading directions of what is left, as coordinates,
+        whereby each row counts once. By default the vectors keep their dimension.
 
     Attributes
     ----------

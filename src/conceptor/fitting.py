@@ -138,14 +138,14 @@ def gather(
     return Gathered(totals, collector.table(), collector.count)
 
 
-def solve(recipe: Recipe, moments: Moments) -> Solution:
-    """Solve a recipe on one processor.
+def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solution:
+    """Solve a recipe on one processor: see `Recipe.solve`.
 
     An eigendecomposition of this size is quicker so: several processors mostly wait for each
     other, and on a busy machine for a second.
     """
     with one_blas_thread():
-        return recipe.solve(moments)
+        return recipe.solve(moments, once)
 
 
 def find_doubt(solution: Solution, participation: float) -> str:
@@ -381,14 +381,17 @@ def fit_methods(
     def weights_for(words: Words, unit: bool) -> Weights:
         return chosen_options.weights_for(words, opened, unit=unit)
 
+    def weightings(recipe: Recipe) -> list[Weights]:
+        kinds = (recipe.words, recipe.once)
+        return [weights_for(words, recipe.unit) for words in kinds if words is not None]
+
     heads = {chain[0]: None for chain in chains.values() if chain}
-    used = {
-        recipe: weights_for(recipe.words, recipe.unit)
-        for recipe in heads
-        if isinstance(recipe, Recipe)
-    }
+    used = {recipe: weightings(recipe) for recipe in heads if isinstance(recipe, Recipe)}
     gathered = gather(
-        read_chunks(opened, progress), list(dict.fromkeys(used.values())), wanted, first=first
+        read_chunks(opened, progress),
+        list(dict.fromkeys(each for kinds in used.values() for each in kinds)),
+        wanted,
+        first=first,
     )
     steps: dict[Chain, tuple[Step, ...]] = {(): ()}
 
@@ -400,7 +403,7 @@ def fit_methods(
             step: Step
             if isinstance(last, Recipe):
                 moments = moments_after(before, last)
-                step = swapped(last, moments, before) if last.swaps else solve(last, moments)
+                step = swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
             elif last.name == "sif":
                 step = RowFactors(sif_factors(frequent_words()))
             else:
@@ -411,11 +414,10 @@ def fit_methods(
             steps[chain] = (*before, step)
         return steps[chain]
 
-    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> Moments:
-        if not before:
-            return gathered.moments[used[recipe]]
-        chosen = weights_for(recipe.words, recipe.unit)
-        return gather(after(before).chunks(), [chosen]).moments[chosen]
+    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
+        chosen = weightings(recipe)
+        found = gather(after(before).chunks(), chosen) if before else gathered
+        return [found.moments[each] for each in chosen]
 
     def swapped(recipe: Recipe, moments: Moments, before: tuple[Step, ...]) -> Swapped:
         known = weights_for(recipe.words, recipe.unit).vocabulary or frozenset()
@@ -457,7 +459,7 @@ def fit_methods(
 
     fitted = {name: Fitted(name, steps_of(tuple(chain))) for name, chain in chains.items()}
     fitted_on = {
-        name: used[chain[0]]
+        name: used[chain[0]][0]
         for name, chain in chains.items()
         if chain and isinstance(chain[0], Recipe)
     }

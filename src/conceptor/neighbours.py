@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -83,9 +84,7 @@ def most_similar(
         raise InvalidInputError("at least one word and one neighbour must be asked for")
     opened = as_vectors(vectors)
     fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
-    for word in asked:
-        if word not in next(iter(fitted.rows.values())):
-            raise InvalidInputError(_unknown(word, opened))
+    check_known(asked, fitted, opened)
     return nearest_words(opened, fitted, asked, n=n, among=among, prior=prior, progress=progress)
 
 
@@ -105,31 +104,62 @@ def nearest_words(
     The rows of `words` must be among those that `fitted` kept; `methods` names some of them.
     """
     chosen = list(fitted.methods if methods is None else methods)
-    if prior is None:
-        prior = PRIOR if why_unsorted(first_words(vectors)) is None else 0.0
+    prior = choose_prior(prior, vectors)
     # One more than asked for: the word itself is its own nearest.
     searches = {
         name: Nearest(rows.vectors[rows.rows(words)], n + 1, prior=prior, among=among)
         for name, rows in ((name, fitted.rows[name]) for name in chosen)
     }
+    found = find_words(vectors, fitted, searches, progress)
+    return {
+        method: {
+            word: [one for one in near if one.word != word][:n]
+            for word, near in zip(words, lists, strict=True)
+        }
+        for method, lists in found.items()
+    }
+
+
+def check_known(words: Iterable[str], fitted: FittedMethods, vectors: object) -> None:
+    """Raise for the first word that has no vector, with words that are spelt like it."""
+    known = next(iter(fitted.rows.values()))
+    for word in words:
+        if word not in known:
+            raise InvalidInputError(_unknown(word, vectors))
+
+
+def choose_prior(prior: float | None, vectors: object) -> float:
+    """Return the prior, by default one that prefers common words if the file is sorted by use."""
+    if prior is not None:
+        return prior
+    return PRIOR if why_unsorted(first_words(vectors)) is None else 0.0
+
+
+def find_words(
+    vectors: object,
+    fitted: FittedMethods,
+    searches: Mapping[str, Nearest],
+    progress: Progress = silent,
+) -> dict[str, list[list[Neighbour]]]:
+    """Carry out a search for each method, and return the words found for each of its queries."""
     search(
         vectors,
         {name: [each] for name, each in searches.items()},
-        {name: fitted.methods[name].transforms for name in chosen},
+        {name: fitted.methods[name].transforms for name in searches},
         progress,
     )
     names = _words_at(
         {row for found in searches.values() for row in found.rows.ravel().tolist()}, vectors
     )
     return {
-        method: {
-            word: [
+        method: [
+            [
                 Neighbour(names[row], float(score), int(row))
                 for row, score in zip(rows.tolist(), scores, strict=True)
-                if row >= 0 and names[row] != word
-            ][:n]
-            for word, rows, scores in zip(words, found.rows, found.scores, strict=True)
-        }
+                if row >= 0
+            ]
+            for rows, scores in zip(found.rows, found.scores, strict=True)
+        ]
         for method, found in searches.items()
     }
 
@@ -137,20 +167,25 @@ def nearest_words(
 def _words_at(rows: set[int], vectors: object) -> dict[int, str]:
     """Return the words of some rows."""
     names: dict[int, str] = {}
+    ordered = sorted(rows)
     for before, words, _ in number_chunks(read_chunks(vectors)):
-        here = [row for row in range(before, before + len(words)) if row in rows]
+        here = ordered[bisect_left(ordered, before) : bisect_left(ordered, before + len(words))]
         names |= {row: words[row - before] for row in here}
     return names
 
 
 def _unknown(word: str, vectors: object) -> str:
     """Say that a word is not there, with words that are spelt like it."""
+    close = close_words(word, (other for words, _ in read_chunks(vectors) for other in words))
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    return f"the vectors have no word {word!r}{hint}"
+
+
+def close_words(word: str, words: Iterable[str]) -> list[str]:
+    """Return up to three words that are spelt like a word."""
     alike = [
         other
-        for words, _ in read_chunks(vectors)
         for other in words
         if other[:1].lower() == word[:1].lower() and abs(len(other) - len(word)) <= 2
     ]
-    close = get_close_matches(word.lower(), alike, n=3, cutoff=0.75)
-    hint = f"; did you mean {', '.join(close)}?" if close else ""
-    return f"the vectors have no word {word!r}{hint}"
+    return get_close_matches(word.lower(), alike, n=3, cutoff=0.75)

@@ -153,11 +153,15 @@ def fit(
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    chosen = (options or FitOptions()).weights_for(chain[0].words, opened, unit=chain[0].unit)
-    chunks = _until(read_chunks(opened, progress), chosen.top)
-    moments = gather(chunks, [chosen]).moments[chosen]
-    solution = solve(chain[0], moments)
-    report = finish_report(opened, started, opened.count or moments.count)
+    recipe, given = chain[0], options or FitOptions()
+    kinds = [words for words in (recipe.words, recipe.once) if words is not None]
+    chosen, *others = (given.weights_for(words, opened, unit=recipe.unit) for words in kinds)
+    tops = [each.top for each in (chosen, *others)]
+    top = None if None in tops else max(top for top in tops if top is not None)
+    chunks = _until(read_chunks(opened, progress), top)
+    found = gather(chunks, [chosen, *others]).moments
+    solution = solve(recipe, *(found[each] for each in (chosen, *others)))
+    report = finish_report(opened, started, opened.count or solution.moments.count)
     report.method, report.fitted_on = name, chosen.description
     if chosen.caution:
         report.remarks.append(f"{opened.path}: {chosen.caution}")

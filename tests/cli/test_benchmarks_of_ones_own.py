@@ -17,8 +17,8 @@ from conceptor.base.numbers import format_number, format_signed
 from conceptor.comparing.paper import PaperCell
 from conceptor.comparing.paper_files import file_note
 from conceptor.comparing.words import Comparison, compare
-from conceptor.evaluation import Battery
-from conceptor.evaluation.own import read_own, read_pairs
+from conceptor.evaluation import FAMILIES, Battery, load_battery
+from conceptor.evaluation.own import LANGUAGES, read_own, read_pairs
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.evaluation.task import is_thin
@@ -122,6 +122,22 @@ def test_commas_in_csv_files_and_files_of_one_name(tmp_path) -> None:
         read_own(files, files[:1])
 
 
+def test_sets_in_other_languages_go_by_name(tmp_path, monkeypatch) -> None:
+    """Of files like the public ones, which have a heading and lines that end in returns only."""
+    directory = tmp_path / "word-similarity"
+    directory.mkdir()
+    for name in ("DE-SIMLEX-999.txt", "DE-WS-353.txt"):
+        (directory / name).write_bytes(b"word 1\tword 2\tscore\rein\tzwei\t3\rdrei\tvier\t0\r")
+    monkeypatch.setattr("conceptor.data.registry.matches", lambda *_: True)
+    battery = load_battery(["similarity-de"], tmp_path, offline=True)
+    assert [(task.dataset, task.task) for task in battery.tasks] == [
+        ("SimLex de", "similarity-de"),
+        ("WS de", "similarity-de"),
+    ]
+    assert list(battery.tasks[0].pairs) == [("ein", "zwei"), ("drei", "vier")]
+    assert not set(LANGUAGES) & set(FAMILIES)
+
+
 def test_own_pairs_run_alone_and_are_scored_as_any_others(world, vectors, tmp_path) -> None:
     shown = world("evaluate", "a.txt", "--pairs", "own.tsv", "--json")
     (row,) = json.loads(shown.stdout)["results"]
@@ -158,7 +174,7 @@ def test_thin_results_are_in_brackets_and_out_of_the_mean(world) -> None:
 
 def test_two_files_are_compared_on_the_items_that_both_cover(world, vectors) -> None:
     found = json.loads(world("evaluate", "a.txt", "b.txt", "--pairs", "own.tsv", "--json").stdout)
-    assert "gains" not in found[0]
+    assert found[0]["gains"] == {}
     gain = found[1]["gains"]["pairs"]
     assert found[1]["against"] == "a.txt"
     # The same with the pairs that both cover, and nothing else.

@@ -156,7 +156,7 @@ def test_policies_and_starts_reach_the_tasks(call, small_file):
         (["compare", "nowhere.bin"], 2, "nowhere.bin"),
         (["compare", "--methods", "magic"], 2, "unknown method 'magic'"),
         (["compare", "--json", "--csv"], 2, "one output format"),
-        (["reproduce"], 2, "--word2vec FILE or --glove FILE"),
+        (["reproduce", "--resume", __file__], 2, "not a directory"),
         (["data", "fetch", "nothing"], 2, "no data file is called 'nothing'"),
         (["data", "fetch", "EN-RG-65.txt"], 1, "cannot be reached"),
         (["data", "list", "--data", "nowhere"], 2, "not a directory"),
@@ -245,11 +245,12 @@ def test_data_list_and_verify(call, tmp_path):
 def test_reproduce_prints_every_cell_and_draws_the_figure(call, tmp_path):
     pytest.importorskip("matplotlib")
     vectors = Path(DATA, "vectors/googlenews-13k.bin")
-    options = ["--data", DATA, "--figure", "g.svg", "--dialogue", "0"]
+    options = ["--data", DATA, "--figure", "g.svg", "--resume", "parts"]
     shown = call("reproduce", "--word2vec", vectors, *options)
     assert shown.returncode == 0, shown.stderr
+    assert "this takes about" in shown.stderr
     # Of the paper, word2vec with CN on MEN; and d = 3.
-    assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000", shown.stdout)
+    assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000 †", shown.stdout)
     assert "0.00 0.00 0.00 1.00" in shown.stdout
     cells = re.findall(
         r"^.* (?:original|abtt|cn-paper|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
@@ -257,3 +258,4 @@ def test_reproduce_prints_every_cell_and_draws_the_figure(call, tmp_path):
     assert len(cells) == 3 * (7 + 5 + 20 + 3 + 4) + 4
     assert re.search(r"Food +original +48\.60 +— +— +0/0", shown.stdout)
     assert (tmp_path / "g.svg").read_text().startswith("<?xml")
+    assert call("reproduce", "--word2vec", vectors, *options).stdout == shown.stdout

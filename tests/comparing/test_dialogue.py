@@ -68,6 +68,28 @@ def test_a_study_from_vectors(word_vectors) -> None:
     assert len(study.runs["original"][3].curves["area"]) == 2
 
 
+def test_a_study_continues_from_its_log(word_vectors, tmp_path) -> None:
+    log, trained = tmp_path / "trials.jsonl", []
+
+    def run(seeds):
+        return compare_dialogue(
+            word_vectors,
+            MADE_CORPUS,
+            ["original", "random"],
+            slots=["area"],
+            seeds=seeds,
+            options=QUICK,
+            workers=1,
+            keep=lambda job, weights: trained.append((job.seed, job.method)),
+            log=log,
+        )
+
+    run(1)
+    study = run(2)
+    assert trained == [(seed, method) for seed in (0, 1) for method in ("original", "random")]
+    assert list(study.runs["random"]) == [0, 1]
+
+
 def test_few_words_are_told_and_none_refused(rng) -> None:
     few = WordVectors(["cheap", "north", "zzz"], rng.standard_normal((3, 4)))
     with pytest.warns(FewWordsWarning, match=r"hold 2 of 2\d words, 8\.3% of the 144 said"):

@@ -13,7 +13,7 @@ from conceptor import ConceptorNegation, Whitening
 from conceptor.algebra.methods import spectral_methods
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
-from conceptor.comparing.paper import paper_tables, reproduce
+from conceptor.comparing.paper import PaperVectors, expect, paper_tables, reproduce
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data.registry import MissingDataError
 from conceptor.dialogue import TrackerOptions
@@ -22,7 +22,7 @@ from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.report.page import page
-from conceptor.report.paper import gates_text
+from conceptor.report.paper import gates_text, reproduction_tables
 from conceptor.report.tables import comparison_tables, csv_text, markdown
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
@@ -211,17 +211,24 @@ def test_the_page_is_complete_in_itself(comparison):
     html = page(comparison)
     assert "toys &amp; &lt;more&gt;" in html
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
-    drawings = re.findall(r"<svg.*?</svg>", html)
-    assert len(drawings) == 2
-    for drawing in drawings:
+    *forests, spectrum, gates = re.findall(r"<svg.*?</svg>", html)
+    assert len(forests) == 2
+    for drawing in forests:
         shapes = ElementTree.fromstring(drawing)
         assert len(shapes.findall("circle")) == len(ALL) - 1
+    lines = {
+        name: ElementTree.fromstring(s).findall("polyline")
+        for name, s in (("spectrum", spectrum), ("gates", gates))
+    }
+    assert len(lines["spectrum"]) == 2
+    shrinking = [s for s in comparison.solutions.values() if s.gate.max() <= 1]
+    assert len(lines["gates"]) == len(shrinking) > 2
 
 
 def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
     encoders = dataclasses.replace(comparison, vectors="encoders", notes=["(own): a note"])
     html = page(comparison, encoders)
-    assert html.count("<svg") == 2 * page(comparison).count("<svg")
+    assert html.count('class="forest"') == 2 * page(comparison).count('class="forest"')
     assert "Sentence encoders: " in html
     assert html.index("(own): a note") > html.index("Sentence encoders: ")
 
@@ -274,7 +281,9 @@ def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # trackers are trained in this process
     quick = TrackerOptions(epochs=1, batches=1, batch=8)
     common = (glove.words[:20_000], glove.vectors[:20_000])
-    found = reproduce({"glove": common}, load_battery(offline=True), options=quick, offline=True)
+    found = reproduce(
+        {"glove": common}, load_battery(offline=True), dialogue=1, options=quick, offline=True
+    )
     tables = paper_tables()
     printed = [row for t in tables if t != "settings" for row in tables[t]["rows"].values()]
     assert 2 * len(found.cells) == sum(map(len, printed)) == 2 * (3 * (7 + 5 + 20 + 3 + 4) + 4)
@@ -297,11 +306,48 @@ def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
     assert json.dumps(found.to_dict(), allow_nan=False)
 
 
+@needs_data
+def test_a_reproduction_goes_on_from_what_is_finished(glove, tmp_path, monkeypatch):
+    battery = load_battery(["similarity"], offline=True)
+    few = WordVectors(glove.words[:20_000], glove.vectors[:20_000])
+    source = PaperVectors(few, "a part of GloVe", stand_in=True)
+    first = reproduce({"glove": source}, battery, resume=tmp_path / "parts", offline=True)
+    monkeypatch.setattr("conceptor.comparing.paper.compare", None)  # not called again
+    again = reproduce({"glove": source}, battery, resume=tmp_path / "parts", offline=True)
+    assert json.dumps(again.to_dict()) == json.dumps(first.to_dict())
+    # 999 of SimLex's pairs are covered well, RW's are not: half of the words are too rare.
+    by_set = {(c.dataset, c.method): c for c in first.cells if c.table == "word_similarity"}
+    assert by_set["SimLex", "original"].comparable
+    assert not by_set["RW", "original"].comparable
+    assert "†" in first.notes[-2]
+    assert "a part of GloVe" in first.notes[1]
+    shown = markdown(reproduction_tables(first)[0])
+    assert "(stand-in)" in shown
+    assert "/2034 †" in shown
+    assert first.summary == []  # stand-ins are not counted
+    with pytest.raises(TypeError):  # other vectors: the finished part is not theirs
+        reproduce(
+            {"glove": dataclasses.replace(source, title="x")}, battery, resume=tmp_path / "parts"
+        )
+    (tmp_path / "parts" / "glove.json").write_text("{}")
+    with pytest.raises(InvalidInputError, match="not a finished part"):
+        reproduce({"glove": source}, battery, resume=tmp_path / "parts")
+
+
+def test_how_long_it_will_take_is_said_first(tmp_path):
+    small = PaperVectors((["a", "b"], np.ones((2, 300))), "small")
+    assert expect({"glove": small}, 0) == "this takes about 1 min on two processors"
+    line = expect({"glove": small}, 5)
+    assert "5 runs" in line
+    assert "--resume" in line
+    assert "--resume" not in expect({"glove": small}, 5, tmp_path)
+
+
 @pytest.mark.slow
 @needs_data
 def test_reproduction_on_all_of_glove_is_as_measured(glove):
     battery = load_battery(["similarity"], offline=True)
-    found = reproduce({"glove": glove}, battery, dialogue=0, offline=True)
+    found = reproduce({"glove": glove}, battery, offline=True)
     simlex = {c.method: c.measured for c in found.cells if c.table == "supervised_simlex"}
     assert simlex["cn-paper"] == pytest.approx(30.13, abs=0.05)
     assert simlex["counterfit"] == pytest.approx(38.33, abs=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conceptor.dialogue import goal_accuracies, string_match
+from conceptor.dialogue.goals import goal_counts
 from tests.dialogues import VALUES, dialogue
 
 # Four turns, then two. Goals after each:
@@ -37,6 +38,14 @@ def test_goal_accuracies_by_hand() -> None:
     # joint: turns 1 and 5 are right; 2 has a price too early, 3 the area, 4 the food, 6 the food.
     assert (found["joint"].right, found["joint"].total) == (2, 6)
     assert found["joint"].percent == pytest.approx(100 / 3)
+    # Turn 5, right because nothing is set, does not count in the public code.
+    when_set = found["joint, goal set"]
+    counts = goal_counts(DIALOGUES, SAID)
+    is_set = [bool(turn.after) for dialogue in DIALOGUES for turn in dialogue]
+    assert when_set.total == sum(is_set) < 6
+    for goal, (right, total) in counts.items():
+        assert right.shape == total.shape == (len(DIALOGUES),)
+        assert (right.sum(), total.sum()) == (found[goal].right, found[goal].total)
 
 
 def test_the_joint_goal_needs_all_slots() -> None:

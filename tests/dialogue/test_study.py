@@ -11,7 +11,8 @@ from scipy import stats
 
 mpl.use("agg")
 
-from conceptor.dialogue.study import Study
+from conceptor.dialogue.goals import GoalAccuracy
+from conceptor.dialogue.study import Run, Study
 from conceptor.dialogue.training import Epoch
 from conceptor.dialogue.trials import Trial
 from conceptor.report import plots
@@ -55,11 +56,41 @@ def test_means_and_differences_are_scipys(study) -> None:
         assert study.deviation("cn", goal) == pytest.approx(stats.tstd(mine))
         found = study.difference("cn", goal)
         expected = stats.ttest_rel(mine, theirs).confidence_interval(0.95)
-        assert (found.low, found.high) == pytest.approx(tuple(expected))
-        assert found.difference == pytest.approx(np.mean(mine) - np.mean(theirs))
+        assert (found.training.low, found.training.high) == pytest.approx(tuple(expected))
+        assert found.interval.difference == pytest.approx(np.mean(mine) - np.mean(theirs))
     assert study.difference("original", "area") is None
     assert verdict(study, "original", "area") == "not compared"
     assert verdict(study, "cn", "area") in ("better", "within noise")
+
+
+def test_the_interval_also_covers_the_choice_of_dialogues() -> None:
+    """Against a simulation: seeds and dialogues are both drawn anew, and the truth is known."""
+    rng = np.random.default_rng(5)
+    seeds, dialogues, covered, alone = 5, 60, 0, 0
+    for _ in range(150):
+        gain = rng.normal(0, 0.5, (seeds, 1)) + rng.normal(0, 3, dialogues)
+        counts = np.clip(np.rint(10 + gain + rng.normal(0, 1, (seeds, dialogues))), 0, 20)
+        turns = np.full(dialogues, 20)
+        runs = {
+            method: {
+                s: Run({"area": np.stack([c[s], turns]).astype(int)}, {}, 0.0) for s in range(seeds)
+            }
+            for method, c in (("original", np.full((seeds, dialogues), 10)), ("cn", counts))
+        }
+        found = Study("made", {"area": GoalAccuracy(0, 1)}, runs).difference("cn", "area")
+        covered += found.interval.low <= 0 <= found.interval.high
+        alone += found.training.low <= 0 <= found.training.high
+        assert (found.p < 0.05) == (not found.interval.low <= 0 <= found.interval.high)
+    assert covered >= 0.9 * 150  # 95% ± sampling error
+    assert alone < covered
+
+
+def test_p_values_are_adjusted_together(study) -> None:
+    adjusted = study.adjusted()
+    assert list(adjusted) == [("cn", goal) for goal in ("price range", "area", "joint")]
+    single = [study.difference(*key).p for key in adjusted]
+    assert all(p <= q for p, q in zip(single, adjusted.values(), strict=True))
+    assert sorted(single)[0] * 3 == pytest.approx(min(adjusted.values())) or max(single) == 1
 
 
 def test_a_slot_that_is_never_set_has_no_accuracy(study) -> None:

@@ -13,7 +13,7 @@ from conceptor.dialogue import Confirm, Corpus, Embedding, TrackerOptions, Turn,
 from conceptor.dialogue.goals import goal_accuracies
 from conceptor.dialogue.tracker import Tracker, predict, score_turns, track
 from conceptor.dialogue.training import Examples, TrainingSet, WordTable, train
-from conceptor.dialogue.trials import Job, Trial, run_trial, run_trials
+from conceptor.dialogue.trials import Job, Trial, TrialLog, run_trial, run_trials
 from tests.dialogues import MADE_CORPUS
 
 QUICK = TrackerOptions(epochs=3, batch=32, batches=8, rate=0.01)
@@ -110,6 +110,61 @@ def test_processes_change_nothing() -> None:
         assert together[seed][0] == trial
         assert all((together[seed][1][name] == part).all() for name, part in weights.items())
     assert len(seen) == 2 * 2 * QUICK.epochs
+
+
+def test_a_study_goes_on_where_it_was_killed(tmp_path) -> None:
+    jobs = [Job("x", seed, "area", EMBEDDING) for seed in (0, 1)]
+    log = TrialLog(tmp_path / "trials.jsonl", QUICK)
+    assert log.finished(jobs) == {}
+    trials = [run_trial(MADE_CORPUS, job, QUICK)[0] for job in jobs]
+    log.append(jobs[0], trials[0])
+    whole = log.path.read_bytes()
+    log.append(jobs[1], trials[1])
+    # Killed while it wrote: any part of the second line is as if it had never been there.
+    for end in (len(whole) + 1, len(log.path.read_bytes()) - 1):
+        log.path.write_bytes(log.path.read_bytes()[:end])
+        assert log.finished(jobs) == {jobs[0]: trials[0]}
+        log.append(jobs[1], trials[1])
+        assert log.finished(jobs) == dict(zip(jobs, trials, strict=True))
+
+
+def test_trials_of_another_study_are_refused(tmp_path) -> None:
+    job = Job("x", 0, "area", EMBEDDING)
+    log = TrialLog(tmp_path / "trials.jsonl", QUICK)
+    log.append(job, run_trial(MADE_CORPUS, job, QUICK)[0])
+    other_options = TrialLog(log.path, dataclasses.replace(QUICK, rate=0.02))
+    with pytest.raises(InvalidInputError, match="line 1: x, seed 0, area was trained on other"):
+        other_options.finished([job])
+    other_vectors = dataclasses.replace(job, embedding=Embedding.random(13, 0))
+    with pytest.raises(InvalidInputError, match="other vectors"):
+        log.finished([other_vectors])
+    assert log.finished([dataclasses.replace(job, seed=3)]) == {}
+    log.path.write_text("{}\n")
+    with pytest.raises(InvalidInputError, match="line 1: not a finished trial"):
+        log.finished([job])
+
+
+def test_a_signature_tells_vectors_apart_but_not_their_rounding(rng) -> None:
+    units = rng.standard_normal((40, 9)).astype(np.float32)
+    words = [f"w{i}" for i in range(40)]
+    one, rounded, other = (
+        Embedding(words, u.astype(np.float32)).signature()
+        for u in (units, units * (1 + 1e-6), units[::-1])
+    )
+    np.testing.assert_allclose(one, rounded, rtol=1e-3, atol=1e-3)
+    assert not np.allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_the_rate_falls_to_zero() -> None:
+    """The last step of a decaying rate moves the weights far less than one at a constant rate."""
+    task = TrainingSet.from_corpus(MADE_CORPUS, "area", EMBEDDING)
+    losses = {}
+    for decay in (True, False):
+        options = dataclasses.replace(QUICK, epochs=12, patience=12, rate=0.03, decay=decay)
+        _, curve, _ = train(task, options, 0)
+        losses[decay] = [epoch.held_out_loss for epoch in curve]
+    assert losses[True][0] != losses[False][0]
+    assert abs(losses[True][-1] - losses[True][-2]) < abs(losses[True][1] - losses[True][0])
 
 
 def test_the_best_epoch_is_kept_and_training_stops() -> None:

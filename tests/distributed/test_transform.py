@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from conceptor import AffineMap, AllButTheTop, ConceptorError, InvalidInputError
+from conceptor import (
+    AffineMap,
+    AllButTheTop,
+    ConceptorError,
+    ConceptorNegation,
+    InvalidInputError,
+    Moments,
+)
 from conceptor.distributed import postprocess, transform
 from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import BATCH_BYTES, Need
@@ -119,6 +126,15 @@ def test_a_map_to_fewer_dimensions(tmp_path):
     transform(half, tmp_path / "c.parquet", tmp_path / "columns")
     kept = pq.read_table(tmp_path / "columns/c.parquet").column_names
     assert kept == [*(f"d{i}" for i in range(10)), "n"]
+
+
+def test_fewer_dimensions_are_those_of_words_counting_once(folder, X):
+    report = postprocess(folder / "in", folder / "out", "cn:n_components=10", weights="column:mass")
+    assert report.dimension == 10
+    mass = np.arange(len(X)) * 7 % 11
+    moments = Moments.from_vectors(X, mass, unit=True), Moments.from_vectors(X, unit=True)
+    expected = ConceptorNegation(n_components=10).fit_moments(*moments).transform(X)
+    np.testing.assert_allclose(read_parquet(parts(folder / "out")), expected, atol=1e-5)
 
 
 def test_directories_below_and_empty_tables(tmp_path, X, cn):

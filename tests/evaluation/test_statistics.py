@@ -13,6 +13,7 @@ from conceptor.evaluation.statistics import (
     PearsonCorrelation,
     Purity,
     SpearmanCorrelation,
+    holm,
     paired_differences,
     value,
     weighted_ranks,
@@ -220,3 +221,13 @@ def test_an_undefined_baseline_gives_an_undefined_interval():
     empty = SpearmanCorrelation(np.empty(0), np.empty(0))
     found = paired_differences({"a": empty}, [{"a": empty}], resamples=10)["a"].interval(0)
     assert np.isnan([found.difference, found.low, found.high]).all()
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_by_its_definition(p_values):
+    adjusted = holm(p_values)
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    greatest = 0.0
+    for place, i in enumerate(order):
+        greatest = max(greatest, (len(p_values) - place) * p_values[i])
+        assert adjusted[i] == pytest.approx(min(1, greatest))

@@ -26,14 +26,14 @@ from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.spectrum import Spectrum
+from conceptor.algebra.spectrum import Spectrum, symmetric_part
 from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.algebra.moments import Moments
-    from conceptor.base.arrays import Array, Float64
+    from conceptor.base.arrays import Float64
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -247,6 +247,7 @@ class Recipe:
     n_components : int or None
         How many dimensions the result has: the leading directions of what the gate leaves, as
         coordinates, strongest first. None keeps the dimension, and the coordinates as they are.
+        See `once`.
     swaps : bool
         Whether the words of the moment themselves go through another map, made of the commonest
         other words.
@@ -271,6 +272,16 @@ class Recipe:
         """The gate's parameters by name, `unit` and `n_components`."""
         return asdict(self.gate) | {"unit": self.unit, "n_components": self.n_components}
 
+    @property
+    def once(self) -> Words | None:
+        """Which words say which directions lead, if not those of the moment as they are weighed.
+
+        What running text uses most after the gate are the directions of function words. So with
+        fewer dimensions words count once.
+        """
+        by_usage = self.words is Words.USAGE and self.n_components is not None
+        return Words.TYPES if by_usage else None
+
     def with_parameters(self, **parameters: object) -> Recipe:
         """Return the recipe with other parameters; raise for a name or value it does not take."""
         for name in parameters:
@@ -288,10 +299,17 @@ class Recipe:
         gate._check()
         return replace(self, gate=gate, unit=bool(unit), n_components=size)
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, once: Moments | None = None) -> Solution:
         """Return the map that improves vectors with these moments; one eigendecomposition.
 
         Moments of vectors of length 1 make a map that brings vectors to it.
+
+        Parameters
+        ----------
+        moments : Moments
+            Of the recipe's `words`.
+        once : Moments, optional
+            Of its `once`, by which the leading directions are found; by default by `moments`.
         """
         if self.swaps and self.n_components is not None:
             raise InvalidInputError(
@@ -304,7 +322,7 @@ class Recipe:
         components = self.n_components or self.gate._components(n)
         if components is not None and components > n:
             raise InvalidInputError(
-                f"n_components={components} is more than the {n} dimensions of the vectors"
+                f"{components} dimensions were asked for, and the vectors have {n}; ask for fewer"
             )
         gate = self.gate._settle(spectrum.values)
         coefficients = gate._coefficients(spectrum.values, components or n)
@@ -313,11 +331,17 @@ class Recipe:
                 f"{self.name}: on these vectors a direction would be multiplied by more than "
                 "numbers can hold; scale them, or choose other parameters"
             )
+        mean = moments.mean if self.centred else None
         if components is None:
             matrix = spectrum.matrix(coefficients)
+        elif once is None:
+            matrix = _leading(spectrum, coefficients, components)
         else:
-            kept, coefficients = _leading(spectrum.values, coefficients, components)
-            matrix = spectrum.vectors[:, kept] * coefficients[kept]
+            gated = spectrum.matrix(coefficients)
+            shift = once.mean if mean is None else once.mean - mean
+            about_mean = once.covariance + np.outer(shift, shift)
+            left = Spectrum.from_matrix(symmetric_part(gated @ about_mean @ gated))
+            matrix = gated @ _leading(left, np.ones(n), components)
         aperture = getattr(gate, "aperture", None)
         parameters = asdict(self.gate) | (
             {} if components is None else {"n_components": components}
@@ -331,7 +355,6 @@ class Recipe:
             "dimension": n,
             "library": f"conceptor {__version__}",
         } | ({} if aperture is None else {"aperture": aperture})
-        mean = moments.mean if self.centred else None
         # At aperture 0 nothing changes, the length neither.
         map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit and aperture != 0)
         return Solution(self, moments, spectrum, coefficients, aperture, map_)
@@ -348,7 +371,8 @@ class Solution:
     spectrum : Spectrum
         ``λ`` (descending) and ``U`` of the recipe's moment.
     gate : ndarray of shape (n,)
-        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients.
+        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients;
+        before any reduction to fewer dimensions.
     aperture : float or None
         The α that was used, given or chosen.
     map : AffineMap
@@ -371,11 +395,15 @@ class Solution:
 
     @property
     def variance_removed(self) -> float | None:
-        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all."""
+        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all.
+
+        With fewer dimensions, what is not kept counts as removed.
+        """
         total = float(self.spectrum.values.sum())
         if not total > 0 or (self.gate > 1).any():
             return None
-        return float(1 - self.gate**2 @ self.spectrum.values / total)
+        kept = ((self.spectrum.vectors.T @ self.map.matrix) ** 2).sum(axis=1)
+        return float(1 - kept @ self.spectrum.values / total)
 
     def __repr__(self) -> str:
         aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"
@@ -402,18 +430,17 @@ class LexiconRecipe:
         return self
 
 
-def _leading(values: Float64, coefficients: Float64, count: int) -> tuple[Array, Float64]:
-    """Return which directions are strongest behind a gate, and the gate that leaves only those.
+def _leading(spectrum: Spectrum, coefficients: Float64, count: int) -> Float64:
+    """Return the strongest directions behind a gate, as columns, times their coefficients.
 
     Directions that are equally strong, up to rounding, stay in their order: after whitening that
-    is the order they had before. Those without variance are no directions but an arbitrary basis.
+    is the order they had before. Those without variance are no directions but an arbitrary basis,
+    and stay at zero.
     """
-    left = coefficients * np.sqrt(values)
+    left = coefficients * np.sqrt(spectrum.values)
     shares = (left / (left.max() or 1.0)).astype(np.float32)
     kept = np.argsort(-shares, kind="stable")[:count]
-    only = np.zeros_like(coefficients)
-    only[kept] = np.where(left[kept] > 0, coefficients[kept], 0.0)
-    return kept, only
+    return spectrum.vectors[:, kept] * np.where(left > 0, coefficients, 0.0)[kept]
 
 
 def _plain(value: object) -> object:

@@ -11,6 +11,7 @@ COMMANDS = {
     "inspect": "inspection",
     "compare": "evaluation",
     "neighbors": "inspection",
+    "explore": "explore",
     "debias": "concepts",
     "align": "concepts",
     "fit": "files",

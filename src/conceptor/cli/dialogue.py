@@ -46,12 +46,15 @@ def dialogue(
     ] = "food,price range,area",
     epochs: Annotated[
         int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
-    ] = 60,
+    ] = 25,
     patience: Annotated[
         int, Option(min=1, help="Epochs without a better accuracy before training stops.")
-    ] = 20,
+    ] = 10,
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
-    rate: Annotated[float, Option(help="Learning rate of Adam.")] = 0.003,
+    rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.006,
+    decay: Annotated[
+        bool, Option(help="Let the rate fall to zero in a straight line over the epochs.")
+    ] = True,
     update: Annotated[
         str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
     ] = "constrained",
@@ -71,6 +74,14 @@ def dialogue(
     ] = "scaled",
     workers: Annotated[
         int | None, Option(min=1, help="Number of processes.  \\[default: one per processor]")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        Option(
+            help="Keep finished trackers in this file, and do not train again what it holds: the "
+            "same command continues after a stop.",
+            metavar="FILE",
+        ),
     ] = None,
     save: Annotated[
         Path | None, Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR")
@@ -103,6 +114,8 @@ def dialogue(
 
       conceptor dialogue my-vectors.bin --methods original,cn --seeds 10 --slots food,area
 
+      conceptor dialogue my-vectors.bin --resume trials.jsonl
+
       conceptor dialogue --methods cn --seeds 1 --save trackers
 
       conceptor dialogue --interactive --load trackers/cn/0
@@ -114,7 +127,7 @@ def dialogue(
     from conceptor.fitting import FitOptions
 
     out.check_one_format(as_json, as_markdown)
-    out.check_outputs([output], [vectors], plot)
+    out.check_outputs([output, resume], [vectors], plot)
     comparing.require_torch()
     from conceptor.dialogue.saved import BeliefTracker
 
@@ -123,6 +136,10 @@ def dialogue(
             raise InvalidInputError("--load is only for --interactive; add that, or remove --load")
         converse(BeliefTracker.load(load))
         return
+    if resume is not None and (interactive or save is not None):
+        raise InvalidInputError(
+            "--resume keeps results, not trackers; remove it, or --interactive and --save"
+        )
     options = TrackerOptions(
         update=parse_choice(Update, update, "--update"),
         confirm=parse_choice(Confirm, confirm, "--confirm"),
@@ -131,6 +148,7 @@ def dialogue(
         patience=patience,
         batch=batch,
         rate=rate,
+        decay=decay,
     )
     default = ["cn"] if interactive else list(DEFAULT_METHODS)
     chosen = comparing.validate_methods(split_list(methods) if methods is not None else default)
@@ -166,6 +184,7 @@ def dialogue(
             progress=progress,
             watch=watch,
             keep=keep,
+            log=resume,
         )
     trackers = [
         BeliefTracker.from_parts(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Argument, Option
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.cli import options as opt
 from conceptor.cli import output as out
 from conceptor.cli.app import app
@@ -82,7 +83,10 @@ def evaluate(
         "", by_name, resamples=resamples, seed=seed, baseline=evaluations[0].vectors
     )
     if as_json:
-        found = [each.to_dict() | comparison.gains_of(name) for name, each in by_name.items()]
+        found = [
+            each.to_dict() | {"against": comparison.baseline, "gains": comparison.gains_of(name)}
+            for name, each in by_name.items()
+        ]
         out.write_json(found[0] if len(found) == 1 else found, output)
     elif as_csv:
         out.write_output(csv_text(by_name), output)
@@ -138,9 +142,7 @@ def compare(
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
     as_csv: opt.Csv = False,
-    as_html: Annotated[
-        bool, Option("--html", help="Print a self-contained web page with charts.")
-    ] = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
@@ -201,7 +203,7 @@ def compare(
             options,
             missing=policy,
             # A table for people, which takes a search of its own.
-            examples=0 if as_csv or as_html else examples,
+            examples=0 if as_csv else examples,
             progress=progress,
             **both,
         )
@@ -237,9 +239,26 @@ def compare(
 @app.command()
 def reproduce(
     word2vec: Annotated[
-        Path | None, Option(help="Google News vectors, GoogleNews-vectors-negative300.bin.")
+        Path | None,
+        Option(
+            help="Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
+            "--glove: the 31,530 words of them that can be had]"
+        ),
     ] = None,
-    glove: Annotated[Path | None, Option(help="Common Crawl GloVe, glove.840B.300d.txt.")] = None,
+    glove: Annotated[
+        Path | None,
+        Option(
+            help="Common Crawl GloVe, glove.840B.300d.txt.  \\[default, without --word2vec: GloVe "
+            "6B 50d as a stand-in (demo extra)]"
+        ),
+    ] = None,
+    notebook: Annotated[
+        bool,
+        Option(
+            "--notebook",
+            help="Rank ties and split sentences as the authors' notebook does (notebook extra).",
+        ),
+    ] = False,
     figure: Annotated[
         Path | None,
         Option(help="Also draw the gating figure to this svg, pdf or png file (plots extra)."),
@@ -249,44 +268,70 @@ def reproduce(
         Option(
             min=0,
             metavar="RUNS",
-            help="Dialogue state trackers to train for each method: minutes per run at 50 "
-            "dimensions, much longer at 300; 0 for none (dialogue extra).",
+            help="Dialogue state trackers to train for each method: minutes per run; 0 for none "
+            "(dialogue extra).",
         ),
-    ] = 1,
+    ] = 0,
+    resume: Annotated[
+        Path | None,
+        Option(
+            help="Keep what is finished in this directory, and do not do again what it holds: the "
+            "same command continues after a stop.",
+            metavar="DIR",
+        ),
+    ] = None,
     data: opt.Data = None,
     offline: opt.Offline = False,
     as_json: opt.Json = False,
     as_markdown: opt.Markdown = False,
+    as_html: opt.Html = False,
     output: opt.Output = None,
 ) -> None:
     """Run the paper's protocol and compare its published scores with the measured ones.
 
-    Example: [b]conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove
-    glove.840B.300d.txt[/b]
+    [bold]Examples[/bold]
+
+      conceptor reproduce
+
+      conceptor reproduce --dialogue 5 --resume study
+
+      conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove glove.840B.300d.txt
     """
-    out.check_one_format(as_json, as_markdown)
+    out.check_one_format(as_json, as_markdown, as_html)
     out.check_outputs([output], [word2vec, glove], figure)
+    if resume is not None and resume.exists() and not resume.is_dir():
+        raise InvalidInputError(f"--resume {resume}: not a directory; name one, or remove it")
     given = {"word2vec": word2vec, "glove": glove}
-    sources = {name: open_source(path) for name, path in given.items() if path is not None}
-    if not sources:
-        raise InvalidInputError("no vectors were given; use --word2vec FILE or --glove FILE")
+    files = {name: open_source(path) for name, path in given.items() if path is not None}
+    sources: dict[str, object] = {**files}
     from conceptor.base.progress import on_terminal
+    from conceptor.comparing import paper
     from conceptor.comparing.dialogue import FewWordsWarning
-    from conceptor.comparing.paper import reproduce as run
     from conceptor.comparing.paper_files import file_note
     from conceptor.dialogue import TrackerOptions
+    from conceptor.report.page import reproduction_page
     from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
 
+    if not sources:
+        with out.download_progress() as bars:
+            found_vectors, missing = paper.available_vectors(data, offline=offline, progress=bars)
+        out.warn(f"{name} left out: {why}" for name, why in missing.items())
+        sources.update(found_vectors)
+    if not sources:
+        raise ConceptorError("no vectors were found; use --word2vec FILE or --glove FILE")
     battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
+    typer.echo(f"conceptor: {paper.expect(sources, dialogue, resume)}", err=True)
     with (
         out.print_warnings(FewWordsWarning),
         on_terminal() as progress,
         out.training_progress(TrackerOptions().epochs) as watch,
     ):
-        found = run(
+        found = paper.reproduce(
             sources,
             battery,
+            notebook=notebook,
             dialogue=dialogue,
+            resume=resume,
             data=data,
             offline=offline,
             progress=progress,
@@ -296,15 +341,17 @@ def reproduce(
         draw_gates(found, figure)
     other_files = [
         note
-        for name, source in sources.items()
+        for name, source in files.items()
         if (note := file_note(name, source.count or 0, source.dimension, found.cells))
     ]
     if as_json:
         out.write_json(found.to_dict() | {"other_files": other_files}, output)
+    elif as_html:
+        out.write_output(reproduction_page(found, other_files), output)
     else:
         tables = reproduction_tables(found)
-        notes = [*found.notes, *other_files]
-        out.show_tables(tables, notes, as_markdown, output, after=gates_text(found))
+        after = "\n".join([*found.summary, gates_text(found)])
+        out.show_tables(tables, [*found.notes, *other_files], as_markdown, output, after=after)
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from conceptor.base.errors import printable
+from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
@@ -23,6 +23,9 @@ from conceptor.cli.shards import (
 
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
+
+# A folder for the Hugging Face hub, which is no format of a file.
+_HUB = "hub"
 
 
 @app.command()
@@ -57,10 +60,11 @@ def postprocess(
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
-    .feather; text and binary ones also compressed as .gz .bz2 .xz .zst .zip. The format of IN is
-    recognised by its content, that of OUT by its name; OUT appears only when complete. Shards (a
-    directory or a quoted pattern) are written to a directory; repeat an interrupted run to
-    continue it. So is a spaCy pipeline, which keeps all but its vectors.
+    .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
+    .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
+    OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
+    directory; repeat an interrupted run to continue it. So is a spaCy pipeline, which
+    keeps all but its vectors.
 
     [bold]Examples[/bold]
 
@@ -76,6 +80,8 @@ def postprocess(
 
       conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
 
+      conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
+
       conceptor postprocess cc.fr.300.bin better.bin
 
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
@@ -84,6 +90,7 @@ def postprocess(
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
+    from conceptor.fitting import FitOptions
 
     chosen = resolve_method(
         method,
@@ -98,15 +105,13 @@ def postprocess(
     )
     budget = read_size(memory)
     lists = [*(synonyms or ()), *(antonyms or ())]
-    lexicon = make_lexicon(synonyms, antonyms)
+    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
     if is_spacy_pipeline(source):
         kind = "spaCy pipelines"
         refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
         refuse_shard_options(kind, save_map, scheduler, workers, column)
-        from conceptor.fitting import FitOptions
         from conceptor.integrations.spacy import postprocess_folder
 
-        options = FitOptions(weights, vocabulary, lexicon, function_words)
         with on_terminal() as progress:
             report = postprocess_folder(
                 source, target, chosen, options, force=force, progress=progress
@@ -130,16 +135,33 @@ def postprocess(
         )
         _print_report(report, as_json=as_json)
         return
-    from conceptor.fitting import FitOptions
     from conceptor.pipeline import postprocess as run
 
+    if format == _HUB:
+        from conceptor.integrations.hub import save_folder
+
+        if save_map is not None:
+            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+        with on_terminal() as progress:
+            report = save_folder(
+                open_source(source, on_error, replace_spaces),
+                target,
+                chosen,
+                options,
+                dtype=dtype.value,
+                force=force,
+                progress=progress,
+                caution=lambda doubt: warn([doubt]),
+            )
+        _print_report(report, as_json=as_json)
+        return
     check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
     with on_terminal() as progress:
         report = run(
             open_source(source, on_error, replace_spaces),
             target,
             chosen,
-            FitOptions(weights, vocabulary, lexicon, function_words),
+            options,
             memory=budget,
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
@@ -241,6 +263,10 @@ def convert(
     [bold]Example[/bold]
 
       conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+
+      conceptor convert glove.txt glove-int8.safetensors --dtype int8
+
+      conceptor convert glove.txt tensors.tsv
     """
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 

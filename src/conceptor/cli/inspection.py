@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shutil import get_terminal_size
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -17,6 +19,8 @@ from conceptor.cli.inputs import DEMO, open_or_demo, split_list
 from conceptor.cli.output import check_outputs, safe_console, warn, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conceptor.inspection import Inspection
     from conceptor.neighbours import Neighbour
 
@@ -111,6 +115,23 @@ def neighbors(
         str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
     ],
     words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
+    without: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WORD,...",
+            help="Exclude what is like these words; the words to look up are then one query. "
+            "Repeat it for another list, joined by OR.",
+        ),
+    ] = None,
+    within: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WORD,...", help="Keep to what is like these words; otherwise as --without."
+        ),
+    ] = None,
+    together: Annotated[
+        bool, Option("--together", help="One query of all words, without --without or --within.")
+    ] = False,
     methods: Annotated[
         str,
         Option(
@@ -146,19 +167,20 @@ def neighbors(
       conceptor neighbors glove.840B.300d.txt bank river
 
       conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
+
+      conceptor neighbors demo bank finance --without river,shore,water
     """
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
-    from conceptor.neighbours import most_similar
 
     source = open_or_demo(
         None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
     )
     options = FitOptions(weights, vocabulary, function_words=function_words)
+    search = _search(words, without or [], within or [], together)
     with on_terminal() as progress:
-        found = most_similar(
+        found = search(
             source,
-            words,
             split_list(methods),
             options,
             n=number,
@@ -176,6 +198,30 @@ def neighbors(
         return
     _show_neighbours(found)
     warn(_far_away(found))
+
+
+def _search(
+    words: list[str], without: list[str], within: list[str], together: bool
+) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
+    """Return a search for each of the words, or for all of them as one query."""
+    if not (without or within or together):
+        from conceptor.neighbours import most_similar
+
+        return lambda vectors, *given, **named: most_similar(vectors, words, *given, **named)
+    from conceptor.concepts.query import Query, rank_words
+
+    query = Query(words, *([split_list(each) for each in lists] for lists in (without, within)))
+    title = " ".join(
+        [*query.like]
+        + [f"without {', '.join(each)}" for each in query.without]
+        + [f"within {', '.join(each)}" for each in query.within]
+    )
+
+    def search(vectors: object, *given: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
+        found = rank_words(vectors, query, *given, **named)
+        return {method: {title: near} for method, near in found.items()}
+
+    return search
 
 
 def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
@@ -228,9 +274,11 @@ def methods() -> None:
     """
     from conceptor.algebra.methods import METHODS, Recipe
 
-    width = max(map(len, METHODS))
+    indent = max(map(len, METHODS)) + 2
+    wrap = TextWrapper(get_terminal_size().columns, subsequent_indent=" " * indent)
     for name, recipe in METHODS.items():
-        typer.echo(f"{name:<{width}}  {recipe.description}")
+        typer.echo(wrap.fill(f"{name:<{indent}}{recipe.description}"))
         if isinstance(recipe, Recipe) and recipe.parameters:
             given = ", ".join(f"{key}={value}" for key, value in recipe.parameters.items())
-            typer.echo(f"{'':<{width}}  fitted on {recipe.words}; {given.replace('=None', '')}")
+            fitted = f"fitted on {recipe.words}; {given.replace('=None', '')}"
+            typer.echo(wrap.fill(" " * indent + fitted))

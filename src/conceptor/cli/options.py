@@ -50,8 +50,9 @@ def complete_method(incomplete: str) -> list[str]:
 def complete_task(incomplete: str) -> list[str]:
     """Return the families of benchmarks, for the shell; also behind a comma."""
     from conceptor.evaluation import FAMILIES
+    from conceptor.evaluation.own import LANGUAGES
 
-    return _complete(incomplete, [*FAMILIES, "all"], ",")
+    return _complete(incomplete, [*FAMILIES, "all", *LANGUAGES], ",")
 
 
 def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[str]:
@@ -205,7 +206,8 @@ Tasks = Annotated[
     Option(
         autocompletion=complete_task,
         help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
-        "retrieval, classification, sts-b; or [b]all[/b].  \\[default: the first three, and of the "
+        "retrieval, classification, sts-b; or [b]all[/b]; in other languages similarity-de, "
+        "similarity-it, similarity-ru.  \\[default: the first three, and of the "
         "next three what is at hand]",
     ),
 ]
@@ -255,6 +257,9 @@ ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead o
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
+Html = Annotated[
+    bool, Option("--html", help="Print a self-contained web page with charts and neighbours.")
+]
 Output = Annotated[
     Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]

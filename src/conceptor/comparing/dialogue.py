@@ -19,6 +19,7 @@ from conceptor.fitting import fit_methods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from conceptor.dialogue.study import Study
     from conceptor.dialogue.trials import Job, TrackerWeights, Trial, Watch
@@ -113,6 +114,7 @@ def compare_dialogue(
     progress: Progress = silent,
     watch: Watch | None = None,
     keep: Callable[[Job, TrackerWeights], None] | None = None,
+    log: Path | None = None,
 ) -> Study:
     """Train trackers on each method's vectors, several times, and compare their accuracy.
 
@@ -137,10 +139,13 @@ def compare_dialogue(
         Name of the vectors in the result.
     progress, watch, keep
         Called while reading the vectors, after every epoch, and with the weights of each tracker.
+    log : path, optional
+        A file for finished trials. Those that it holds already are not run again, so that a study
+        can be stopped and continued.
     """
     require_torch()
     from conceptor.dialogue.study import Study
-    from conceptor.dialogue.trials import ignore, run_trials
+    from conceptor.dialogue.trials import TrialLog, ignore, run_trials
 
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not len(chosen):
@@ -148,11 +153,15 @@ def compare_dialogue(
     prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
     jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
     options, workers = options or TrackerOptions(), workers or os.cpu_count() or 1
-    done: dict[Job, Trial] = {}
+    kept = TrialLog(log, options) if log is not None else None
+    done: dict[Job, Trial] = kept.finished(jobs) if kept else {}
+    left = [job for job in jobs if job not in done]
     for job, trial, weights in run_trials(
-        corpus, jobs, options, workers=workers, watch=watch or ignore
+        corpus, left, options, workers=workers, watch=watch or ignore
     ):
         done[job] = trial
+        if kept is not None:
+            kept.append(job, trial)
         if keep is not None:
             keep(job, weights)
     return Study.from_trials(name, corpus, [done[job] for job in jobs], prepared.notes)

@@ -152,12 +152,9 @@ class Comparison:
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
     def gains_of(self, method: str) -> dict[str, Any]:
-        """Return the JSON form of one method's gains over its baseline; empty if it has none."""
+        """Return the JSON form of a method's gains over its baseline, by family."""
         gains = {family: self.gains(family).get(method) for family in self.families}
-        found = {family: jsonable(asdict(gain)) for family, gain in gains.items() if gain}
-        return (
-            {"against": self.baselines.get(method, self.baseline), "gains": found} if found else {}
-        )
+        return {family: jsonable(asdict(gain)) for family, gain in gains.items() if gain}
 
     @property
     def summary(self) -> list[str]:
@@ -195,7 +192,6 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        gains = {family: self.gains(family) for family in self.families}
         return {
             "vectors": self.vectors,
             "notes": list(self.notes),
@@ -205,11 +201,7 @@ class Comparison:
                     "name": name,
                     "results": [row.to_dict() for row in evaluation.rows()],
                     "means": evaluation.means(),
-                    "gains": {
-                        family: jsonable(asdict(by[name]))
-                        for family, by in gains.items()
-                        if name in by
-                    },
+                    "gains": self.gains_of(name),
                 }
                 for name, evaluation in self.evaluations.items()
             ],
@@ -239,7 +231,8 @@ def _choose_examples(rows: WordVectors, battery: Battery, number: int) -> list[s
     if len(pool) < number:
         pool = [word for word in rows.words if word.isalpha()]
     # The first few words of a pool are often function words; they make poor examples.
-    ends = np.geomspace(min(100, len(pool)), len(pool), number).tolist() if pool else []
+    start = min(100, len(pool) // 10 + 1)
+    ends = np.geomspace(start, len(pool), number).tolist() if pool else []
     return list(dict.fromkeys(pool[int(end) - 1] for end in ends))
 
 

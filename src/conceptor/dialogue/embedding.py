@@ -104,6 +104,15 @@ class Embedding:
         """Return the plain sum of the vectors of a phrase."""
         return np.asarray(self.table(phrase(slot_or_value)).sum(axis=0))
 
+    def signature(self) -> list[float]:
+        """Return four numbers that tell these vectors from others, whatever their rounding."""
+        dimension = [float(self.dimension)]
+        if not len(self.words):
+            return dimension
+        places = np.arange(1, self.units.size + 1, dtype=np.float64).reshape(self.units.shape)
+        steps = (1.0, 2.0, 3.0)
+        return dimension + [float(np.sum(self.units * np.sin(places * step))) for step in steps]
+
     def coverage(self, corpus: Corpus) -> Coverage:
         """Return how much of a corpus these vectors cover."""
         types, spoken = corpus.words, corpus.spoken

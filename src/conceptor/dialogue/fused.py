@@ -3,7 +3,8 @@
 A tracker spends its time combining every turn with every candidate value: 256 × 92 × 100 hidden
 units for food. Written as single operations, that takes a dozen passes over ten megabytes and
 keeps half a dozen copies for the gradient; here it is one matrix product and one saved array,
-both without the half that dropout removes.
+both without the half that dropout removes. BLAS does the products; what surrounds them is compiled
+loops (`loops`) that touch each number once.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch.autograd.function import Function, once_differentiable
 
+from conceptor.dialogue import loops
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
 
@@ -64,15 +68,10 @@ class _Decode(Function):
     ) -> Tensor:
         # A column of ones puts the bias, and its gradient, into the same product.
         utterance = torch.nn.functional.pad(utterance, (0, 1), value=1.0)
+        spread = weight.new_empty(*units.shape, weight.shape[1] + 1)
+        loops.spread(*_arrays(units, weight, bias, candidates, spread))
+        active = (utterance @ spread.flatten(0, 1).T).sigmoid_().view(-1, *units.shape)
         outs = out[units]
-        spread = torch.cat(
-            [
-                weight.T.index_select(1, units.flatten()).view(-1, *units.shape)
-                * candidates.T[:, :, None],
-                bias[units][None],
-            ]
-        )
-        active = (utterance @ spread.flatten(1)).sigmoid_().view(len(utterance), *units.shape)
         ctx.save_for_backward(utterance, candidates, weight, outs, units, spread, active)
         return (active * outs).sum(2)
 
@@ -80,22 +79,17 @@ class _Decode(Function):
     @once_differentiable
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         utterance, candidates, weight, outs, units, spread, active = ctx.saved_tensors
-        inner = active * given[:, :, None]
-        for_outs = inner.sum(0)
-        # The output weights are the same for all turns, so they are multiplied in afterwards.
-        inner = inner.addcmul_(inner, active, value=-1).flatten(1)
-        for_utterance = inner @ (spread[:-1] * outs).flatten(1).T
-        for_spread = (utterance.T @ inner).view_as(spread) * outs
-        chosen = units.flatten()
-        selected = weight.T.index_select(1, chosen).view(-1, *units.shape)
-        for_candidates = (for_spread[:-1] * selected).sum(2).T
-        for_weight = (
-            torch.zeros_like(weight.T)
-            .index_add_(1, chosen, (for_spread[:-1] * candidates.T[:, :, None]).flatten(1))
-            .T
+        inner, for_outs = torch.empty_like(active), torch.zeros_like(outs)
+        loops.derive_hidden(*_arrays(active, given.contiguous(), outs, inner, for_outs))
+        inner = inner.flatten(1)
+        for_utterance = inner @ spread.flatten(0, 1)[:, :-1]
+        for_spread = (inner.T @ utterance).view_as(spread)
+        for_candidates, for_weight = torch.zeros_like(candidates), torch.zeros_like(weight)
+        for_bias, for_out = (weight.new_zeros(len(weight)) for _ in range(2))
+        loops.gather_spread(
+            *_arrays(units, weight, candidates, for_spread, for_candidates, for_weight, for_bias)
         )
-        for_bias = weight.new_zeros(len(weight)).index_add_(0, chosen, for_spread[-1].flatten())
-        for_out = weight.new_zeros(len(weight)).index_add_(0, chosen, for_outs.flatten())
+        for_out.index_add_(0, units.flatten(), for_outs.flatten())
         return for_utterance, for_candidates, for_weight, for_bias, for_out, None
 
 
@@ -105,11 +99,11 @@ def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> 
     `words`, of shape (turns, positions), are rows of `table`, the fixed word vectors, whose row 0
     is zero and stands for padding after a turn's last word. A filter has the shape (width, D, F).
 
-    A filter is a sum of slices, one for each position in the window. Each word of the table is
-    multiplied by each slice once, and a window is a sum of table rows (a corpus of dialogues has a
-    thousand words, a batch of it two thousand windows). Only windows that start at a word are
+    A filter is a sum of slices, one for each position in the window. Each distinct word of the
+    turns is multiplied by each slice once, and a window is a sum of rows of the products (a batch
+    has four hundred distinct words and two thousand windows). Only windows that start at a word are
     formed; windows of padding respond with 0, the initial value of the maximum. The gradient goes
-    to the winning windows, in equal parts if several tie.
+    to the first of the winning windows: others that tie with it consist of the same words.
     """
     greatest = _MaxConvolution.apply(words, table, *filters)  # type: ignore[no-untyped-call]
     return cast("Tensor", greatest)
@@ -118,36 +112,31 @@ def max_convolution(words: Tensor, table: Tensor, filters: Sequence[Tensor]) -> 
 class _MaxConvolution(Function):
     @staticmethod
     def forward(ctx: Any, words: Tensor, table: Tensor, *filters: Tensor) -> Tensor:  # noqa: ANN401
-        real = words != 0
-        turn = real.nonzero()[:, 0]
-        widest, positions = max(map(len, filters)), words.shape[1]
-        padded = torch.nn.functional.pad(words, (0, widest - 1))
-        window = [padded[:, place : place + positions][real] for place in range(widest)]
+        present = torch.zeros(len(table), dtype=torch.int64)
+        present[words.flatten()] = 1
+        said = table[present.nonzero()[:, 0]]
+        rows = (present.cumsum(0) - 1)[words]
+        lengths = (words != 0).sum(1)
         greatest = table.new_zeros(len(filters), len(words), filters[0].shape[2])
-        winners = []
-        for best, slices in zip(greatest, filters, strict=True):
-            looked_up = table @ slices
-            sums = looked_up[0].index_select(0, window[0])
-            for rows, word in zip(looked_up[1:], window[1:], strict=False):
-                sums += rows.index_select(0, word)
-            best.scatter_reduce_(0, turn[:, None].expand_as(sums), sums, "amax")
-            winners.append(sums == best.index_select(0, turn))
-        ctx.save_for_backward(table, turn, *window, *winners)
+        winners = torch.full(greatest.shape, -1, dtype=torch.int32)
+        for best, winner, slices in zip(greatest, winners, filters, strict=True):
+            loops.max_windows(*_arrays(rows, lengths, said @ slices, best, winner))
+        ctx.save_for_backward(said, rows, lengths, winners)
         ctx.widths = [len(slices) for slices in filters]
         return greatest
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        table, turn, *saved = ctx.saved_tensors
-        window, winners = saved[: max(ctx.widths)], saved[max(ctx.widths) :]
+        said, rows, lengths, winners = ctx.saved_tensors
         gradients: list[Tensor | None] = []
-        for width, won, part in zip(ctx.widths, winners, given, strict=True):
-            won = won.to(part.dtype)
-            equals = torch.zeros_like(part).index_add_(0, turn, won).clamp_(min=1)
-            for_sums = won.mul_((part / equals).index_select(0, turn))
-            by_word = part.new_zeros(width, len(table), part.shape[1])
-            for rows, word in zip(by_word, window, strict=False):
-                rows.index_add_(0, word, for_sums)
-            gradients.append(table.T @ by_word)
+        for width, winner, part in zip(ctx.widths, winners, given.contiguous(), strict=True):
+            by_word = part.new_zeros(width, len(said), part.shape[1])
+            loops.derive_windows(*_arrays(rows, lengths, winner, part, by_word))
+            gradients.append(said.T @ by_word)
         return None, None, *gradients
+
+
+def _arrays(*tensors: Tensor) -> list[NDArray[Any]]:
+    """Return arrays that share the tensors' memory."""
+    return [tensor.detach().numpy() for tensor in tensors]

@@ -56,17 +56,20 @@ class TrackerOptions:
     batch, batches : int
         Turns per batch, and batches per epoch.
     rate : float
-        Learning rate of Adam (0.001).
+        Learning rate of Adam at the start (0.001).
+    decay : bool
+        Let the rate fall to zero in a straight line over `epochs` (False).
     """
 
     update: Update = Update.CONSTRAINED
     confirm: Confirm = Confirm.WORKING
     start: Initialization = Initialization.SCALED
-    epochs: int = 60
-    patience: int = 20
+    epochs: int = 25
+    patience: int = 10
     batch: int = 256
     batches: int = 64
-    rate: float = 3e-3
+    rate: float = 6e-3
+    decay: bool = True
 
     def __post_init__(self) -> None:
         for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():

@@ -148,6 +148,8 @@ def train(
     optimizer = torch.optim.Adam(tracker.parameters(), lr=options.rate, fused=True)
     learned, table = task.learned, task.table.tensor()
     rows = _batches(learned.after != tracker.none, options.batch, generator)
+    steps = options.epochs * options.batches
+    falling = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     curve: list[Epoch] = []
     best, kept, state = (-1.0, 0.0), 0, tracker.state_dict()
     for number in range(1, options.epochs + 1):
@@ -159,6 +161,8 @@ def train(
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
+            if options.decay:
+                falling.step()
             losses.append(loss.item())
         accuracy, held_out_loss = _validate(tracker, task, table)
         curve.append(Epoch(sum(losses) / len(losses), accuracy, held_out_loss))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
 import multiprocessing
+import os
 import queue
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -13,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from conceptor.base.errors import InvalidInputError
 from conceptor.dialogue.tracker import score_turns, track
 from conceptor.dialogue.training import Epoch, Examples, TrainingSet, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -70,6 +75,63 @@ class Trial:
         return cls(**{**found, "states": tuple(found["states"]), "curve": curve})
 
 
+@dataclass(frozen=True, eq=False)
+class TrialLog:
+    """A file of finished trials, one JSON object per line, so that a study can go on after a stop.
+
+    Each line also holds the tracker's options and the signature of its vectors: trials of another
+    study are not taken for this one's.
+    """
+
+    path: Path
+    options: TrackerOptions
+
+    def finished(self, jobs: Sequence[Job]) -> dict[Job, Trial]:
+        """Return the trials of these jobs that the file holds; raise if it holds other studies'."""
+        if not self.path.exists():
+            return {}
+        found: dict[Job, Trial] = {}
+        by_name = {(job.method, job.seed, job.slot): job for job in jobs}
+        lines = self.path.read_text(encoding="utf-8").split("\n")
+        # What follows the last line end was cut off when the process was killed.
+        for number, line in enumerate(lines[:-1], 1):
+            try:
+                entry = json.loads(line)
+                options, signature = entry.pop("options"), entry.pop("signature")
+                trial = Trial.from_dict(entry)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise InvalidInputError(
+                    f"{self.path}, line {number}: not a finished trial; name another file"
+                ) from None
+            job = by_name.get((trial.method, trial.seed, trial.slot))
+            if job is None:
+                continue
+            if options != asdict(self.options) or not _close(signature, job.embedding.signature()):
+                raise InvalidInputError(
+                    f"{self.path}, line {number}: {job} was trained on other vectors or with other "
+                    "options; name another file"
+                )
+            found[job] = trial
+        return found
+
+    def append(self, job: Job, trial: Trial) -> None:
+        """Add a trial, in one write, after taking off what a killed process left unfinished."""
+        entry = {"options": asdict(self.options), "signature": job.embedding.signature()}
+        line = json.dumps(trial.to_dict() | entry) + "\n"
+        written = self.path.read_bytes() if self.path.exists() else b""
+        if cut := len(written) - (written.rfind(b"\n") + 1):
+            os.truncate(self.path, len(written) - cut)
+        with self.path.open("ab") as file:
+            file.write(line.encode())
+
+
+def _close(some: Sequence[float], others: Sequence[float]) -> bool:
+    # Methods are fitted by BLAS, whose last digits depend on the machine and its threads.
+    return len(some) == len(others) and all(
+        math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) for a, b in zip(some, others, strict=True)
+    )
+
+
 def ignore(job: Job, number: int, epoch: Epoch) -> None:
     """Do nothing: the default for `watch`."""
 
@@ -114,7 +176,8 @@ def run_trials(
             yield job, *run_trial(corpus, job, options, watch)
         return
     # Slots with many values take longest; started first, they leave no processor idle at the end.
-    ordered = sorted(jobs, key=lambda job: -len(corpus.values[job.slot]))
+    # Seeds come before that: a study that is stopped has fewer seeds, not fewer methods.
+    ordered = sorted(jobs, key=lambda job: (job.seed, -len(corpus.values[job.slot])))
     context = multiprocessing.get_context("spawn")
     events: multiprocessing.Queue[tuple[int, int, Epoch]] = context.Queue()
     with ProcessPoolExecutor(workers, context, _init_worker, (corpus, options, events)) as pool:

@@ -75,7 +75,12 @@ def postprocess(
     if map_ is None:
         gathered = gather(shards, layouts, weighting, progress)
         plan.estimated_without = [failure.message for failure in gathered.failures]
-        solution = solve(recipe, require_moments(gathered, despite_failures=True))
+        moments = [require_moments(gathered, despite_failures=True)]
+        if recipe.once is not None:
+            each = _weights(replace(recipe, words=recipe.once), shards, None, vocabulary)
+            again = gather(shards, layouts, each, progress)
+            moments.append(require_moments(again, despite_failures=True))
+        solution = solve(recipe, *moments)
         map_ = solution.map
         with publishing(folder / MAP_NAME) as path:
             map_.save(path)

@@ -143,7 +143,7 @@ def transform_shards(
             "and repeat the same call to finish the rest",
         )
     seconds = time.perf_counter() - started
-    report = Report(dimension=map_.n_in, seconds=seconds)
+    report = Report(dimension=map_.n_out, seconds=seconds)
     rows = [shard.get("rows") for shard in plan.shards.values()]
     report.words = sum(filter(None, rows))
     report.megabytes_per_second = (

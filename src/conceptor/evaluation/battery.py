@@ -13,6 +13,7 @@ from conceptor.evaluation import (
     categorization,
     classification,
     neighbours,
+    own,
     retrieval,
     similarity,
     sts,
@@ -165,10 +166,10 @@ def load_battery(
         more = load_battery(MORE_FAMILIES, data, offline=True)
         return Battery([*paper.tasks, *more.tasks], paper.missing)
     wanted = list(dict.fromkeys(families))
-    unknown = [family for family in wanted if family not in FAMILIES]
+    unknown = [family for family in wanted if family not in _FILES]
     if unknown or not wanted:
         found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
-        raise InvalidInputError(f"{found}; choose from {', '.join(FAMILIES)}")
+        raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
     files = [file for family in wanted for names in _FILES[family].values() for file in names]
     paths, missing = datasets.gather(files, data, offline=offline, progress=progress)
     tasks: list[Task | SearchTask] = []
@@ -183,6 +184,8 @@ def load_battery(
 def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
+    if family in own.LANGUAGES:
+        return [own.read_words(dataset, paths[own.LANGUAGES[family][dataset]], family)]
     match family:
         case "similarity":
             return [similarity.WordSimilarity.read(dataset, paths[similarity.FILES[dataset]])]
@@ -217,4 +220,5 @@ _FILES: dict[str, dict[str, tuple[str, ...]]] = {
     "retrieval": retrieval.FILES,
     "classification": classification.FILES,
     "sts-b": _one_each(sts.BENCHMARK_FILES),
+    **{family: _one_each(files) for family, files in own.LANGUAGES.items()},
 }

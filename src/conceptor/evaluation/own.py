@@ -17,10 +17,18 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.task import Task
 
-__all__ = ["PAIRS", "SENTENCE_PAIRS", "read_own", "read_pairs"]
+__all__ = ["LANGUAGES", "PAIRS", "SENTENCE_PAIRS", "read_own", "read_pairs", "read_words"]
 
 # The families of the user's own benchmarks.
 PAIRS, SENTENCE_PAIRS = "pairs", "sentence-pairs"
+# Public sets of the same form in other languages: the files of each dataset, by family.
+LANGUAGES = {
+    f"similarity-{code}": {
+        f"SimLex {code}": f"word-similarity/{code.upper()}-SIMLEX-999.txt",
+        f"WS {code}": f"word-similarity/{code.upper()}-WS-353.txt",
+    }
+    for code in ("de", "it", "ru")
+}
 
 
 def read_own(
@@ -36,13 +44,18 @@ def read_own(
         raise InvalidInputError("a file of pairs was named twice; name each once")
     tasks: list[Task] = []
     for position, (name, file) in enumerate(zip(names, files, strict=True)):
-        found = read_pairs(file)
         if position < len(pairs):
-            words = [(pair.left, pair.right) for pair in found]
-            tasks.append(WordSimilarity(name, words, [pair.gold for pair in found], PAIRS))
+            tasks.append(read_words(name, file, PAIRS))
         else:
-            tasks.append(SentenceSimilarity(name, found, SENTENCE_PAIRS))
+            tasks.append(SentenceSimilarity(name, read_pairs(file), SENTENCE_PAIRS))
     return tasks
+
+
+def read_words(dataset: str, path: str | os.PathLike[str], family: str) -> WordSimilarity:
+    """Read word pairs as a benchmark of a family."""
+    found = read_pairs(path)
+    words = [(pair.left, pair.right) for pair in found]
+    return WordSimilarity(dataset, words, [pair.gold for pair in found], family)
 
 
 def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:

@@ -18,6 +18,8 @@ from conceptor.evaluation.task import Missing, Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from conceptor.vectors.table import WordVectors
 
 __all__ = ["FILES", "WordSimilarity"]
@@ -77,5 +79,11 @@ class WordSimilarity:
         predicted[known] = cosines(vectors.vectors[left[known]], vectors.vectors[right[known]])
         gold = np.asarray(self.gold)
         return Outcome.from_items(
-            self, known, missing, lambda kept: SpearmanCorrelation(predicted[kept], gold[kept])
+            self, known, missing, lambda kept: self.correlate(predicted[kept], gold[kept])
         )
+
+    def correlate(
+        self, predicted: NDArray[np.float64], gold: NDArray[np.float64]
+    ) -> SpearmanCorrelation:
+        """Return the correlation of these pairs, with average ranks for ties."""
+        return SpearmanCorrelation(predicted, gold)

@@ -35,6 +35,7 @@ __all__ = [
     "Purity",
     "SpearmanCorrelation",
     "Statistic",
+    "holm",
     "paired_differences",
     "value",
     "weighted_ranks",
@@ -240,6 +241,19 @@ class Differences:
         tail = 50 * (1 - confidence)
         low, high = np.percentile(samples, [tail, 100 - tail]) if len(samples) else (np.nan, np.nan)
         return Interval(float(self.measured[method]), float(low), float(high))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number: below x, the chance of any error is below x.
+
+    Holm (1979): the smallest is multiplied by n, the next by n − 1, ..., and none may be smaller
+    than the one before.
+    """
+    order = np.argsort(p_values)
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(np.asarray(p_values)[order] * factors))
+    return adjusted.tolist()
 
 
 def paired_differences(

@@ -52,7 +52,8 @@ class Outcome:
 
     `used` counts the items whose words were all found (for sentence pairs, pairs with a known
     token on both sides) out of `total`; `score` is × 100, and nan if it is undefined. `in_mean`
-    says whether it belongs to the mean of its family.
+    says whether it belongs to the mean of its family. `known_tokens`, of benchmarks about texts, is
+    how many of all tokens have a vector.
     """
 
     task: str
@@ -63,6 +64,7 @@ class Outcome:
     statistic: Statistic = field(repr=False)
     in_mean: bool = True
     remark: str = ""
+    known_tokens: tuple[int, int] | None = None
 
     @classmethod
     def from_items(

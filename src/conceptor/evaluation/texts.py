@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from conceptor.base.tokens import tokenize
 from conceptor.evaluation.task import Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,13 +27,14 @@ __all__ = ["TextTask", "Texts"]
 class Texts:
     """Texts, split into tokens once."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], split: Callable[[str], list[str]] = tokenize) -> None:
         self.texts = texts
+        self._split = split
 
     @cached_property
     def tokens(self) -> list[list[str]]:
         """The tokens of every text."""
-        return [tokenize(text) for text in self.texts]
+        return [self._split(text) for text in self.texts]
 
     @cached_property
     def _counts(self) -> tuple[list[str], sparse.csr_array]:
@@ -60,6 +62,12 @@ class Texts:
         sums = counts @ vectors.vectors[rows[known]].astype(np.float64)
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
+    def known_tokens(self, vectors: WordVectors) -> tuple[int, int]:
+        """Return how many tokens have a vector, and how many there are."""
+        words, counts = self._counts
+        per_word = np.asarray(counts.sum(axis=0)).ravel()
+        return int(per_word[vectors.rows(words) >= 0].sum()), int(per_word.sum())
+
 
 class TextTask(ABC):
     """A benchmark that scores vectors of texts: STS, classification, retrieval."""
@@ -79,7 +87,8 @@ class TextTask(ABC):
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score averages of words; tokens are in lower case, so `missing` has no effect."""
-        return self.score_texts(*self.texts.averages(vectors))
+        outcome = self.score_texts(*self.texts.averages(vectors))
+        return replace(outcome, known_tokens=self.texts.known_tokens(vectors))
 
     @abstractmethod
     def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_], /) -> Outcome:

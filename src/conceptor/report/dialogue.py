@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_signed
+from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def dialogue_tables(study: Study) -> list[Table]:
     """Return mean and spread, differences from the first method, and every run."""
     tables = [_means(study)]
-    if any(study.difference(method, study.goals[0]) for method in study.methods):
+    if study.adjusted():
         tables.append(_differences(study))
     return [*tables, _runs(study)]
 
@@ -40,11 +41,21 @@ def _means(study: Study) -> Table:
 
 
 def _differences(study: Study) -> Table:
-    lines = [
-        Line(method, [Cell(_interval(study.difference(method, goal))) for goal in study.goals])
-        for method in study.methods[1:]
-    ]
-    title = f"Difference from {study.methods[0]} over the same seeds, with 95% interval"
+    lines = []
+    adjusted = study.adjusted()
+    for method in study.methods[1:]:
+        found = {goal: study.difference(method, goal) for goal in study.goals}
+        both = [Cell(_interval(f.interval if f else None)) for f in found.values()]
+        alone = [Cell(_interval(f.training if f else None), faint=True) for f in found.values()]
+        lines.append(Line(method, both))
+        lines.append(Line("  over seeds alone", alone))
+        values = [adjusted.get((method, goal)) for goal in study.goals]
+        chances = [Cell("—" if p is None else f"{p:.3f}", faint=True) for p in values]
+        lines.append(Line("  p, adjusted", chances))
+    title = (
+        f"Difference from {study.methods[0]} over the same seeds, with 95% interval over seeds and "
+        f"test dialogues; p adjusted for {len(adjusted)} comparisons (Holm)"
+    )
     return Table(title, study.goals, lines)
 
 
@@ -59,13 +70,13 @@ def _runs(study: Study) -> Table:
 
 
 def verdict(study: Study, method: str, goal: str) -> str:
-    """Return whether a method's difference from the first is more than noise."""
-    found = study.difference(method, goal)
+    """Return whether a method's difference from the first is more than noise: p, adjusted, < 5%."""
+    found, adjusted = study.difference(method, goal), study.adjusted()
     if found is None:
         return "not compared"
-    if found.low <= 0 <= found.high:
+    if adjusted[method, goal] >= 1 - CONFIDENCE:
         return "within noise"
-    return "better" if found.low > 0 else "worse"
+    return "better" if found.interval.difference > 0 else "worse"
 
 
 def _interval(found: Interval | None) -> str:

@@ -24,6 +24,8 @@ __all__ = ["Installation", "examine"]
 _REQUIREMENT = re.compile(
     r"""(?P<name>[\w.-]+)\s*(?:\[[^]]*\])?(?P<bounds>[^;]*)(?:;.*extra\s*==\s*["'](?P<extra>[\w-]+)["'])?"""
 )
+# Extras for those who work on the package itself.
+_DEVELOPERS = ("docs", "test")
 _LOWER = re.compile(r">=\s*([\d.]+)")
 
 
@@ -92,7 +94,7 @@ def _requirements() -> tuple[dict[str, str], dict[str, list[str]]]:
             continue
         if found["extra"] is None:
             core[found["name"]] = found["bounds"]
-        else:
+        elif found["extra"] not in _DEVELOPERS:
             extras.setdefault(found["extra"], []).append(found["name"])
     return core, dict(sorted(extras.items()))
 

@@ -1,77 +1,162 @@
-"""A comparison as a self-contained web page with tables and charts."""
+"""Results as one web page that needs nothing else: a verdict, tables, charts, neighbours."""
 
 from __future__ import annotations
 
 import math
 from html import escape
+from importlib import resources
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from conceptor.report.tables import TITLES, Table, comparison_tables, sentence_tables
+from conceptor.algebra.methods import METHODS, ORIGINAL
+from conceptor.base.numbers import format_signed
+from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
+from conceptor.report.paper import TITLES as PAPER_TITLES
+from conceptor.report.paper import layout_tables
+from conceptor.report.tables import (
+    TITLES,
+    Table,
+    comparison_tables,
+    coverage_note,
+    sentence_tables,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from conceptor.comparing.paper import Reproduction
     from conceptor.comparing.words import Comparison
-    from conceptor.evaluation.statistics import Interval
+    from conceptor.neighbours import Neighbour
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1c1e21, #e4e6eb); --faint: light-dark(#6b7280,
-#9ca3af); --line: light-dark(#d6d9de, #3d4148); --gain: light-dark(#0f766e, #2dd4bf);
---loss: light-dark(#b45309, #fbbf24); --page: light-dark(#ffffff, #17191c); }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
-max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .15rem .8rem; text-align: right; } th:first-child, td:first-child
-{ text-align: left; padding-left: 0; } thead th { border-bottom: 1px solid var(--line); }
-tr.summary:not(tr.summary + tr.summary) td { border-top: 1px solid var(--line); }
-.best { font-weight: 700; color: var(--gain); } .faint, .note { color: var(--faint); }
-svg text { fill: var(--ink); font: 12px system-ui, sans-serif; } svg .faint { fill: var(--faint); }
-div.wide { overflow-x: auto; }
-"""
+__all__ = ["comparison_html", "main_method", "page", "reproduction_page", "verdict"]
+
+# What a family is called in a sentence.
+_SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
+_UNITS = "points × 100"
 
 
 def page(
     comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
 ) -> str:
     """Return a complete HTML document, including sentence encoders if they were compared."""
-    title = f"conceptor compare: {comparison.vectors}"
-    parts = [
-        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
-        f"<title>{escape(title)}</title>",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style>\n<h1>{escape(title)}</h1>",
-        *_notes(comparison),
-        *_sections(comparison, comparison_tables(comparison, by_task=by_task)),
-    ]
+    body = comparison_html(comparison, sentences, by_task=by_task)
+    return _document(f"conceptor compare: {comparison.vectors}", body)
+
+
+def comparison_html(
+    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
+) -> str:
+    """Return what stands below the title: also shown by `explore`."""
+    parts = [_paragraph(line, "verdict") for line in verdict(comparison)]
+    parts += _sections(comparison, comparison_tables(comparison, by_task=by_task))
     if sentences is not None:
         parts += _sections(sentences, sentence_tables(sentences, by_task=by_task))
-        parts += _notes(sentences)
-    if comparison.missing:
-        listed = "".join(
-            f"<li>{escape(name)}: {escape(why)}</li>" for name, why in comparison.missing.items()
-        )
-        parts.append(f"<h2>Not found</h2><ul>{listed}</ul>")
-    return "\n".join(parts) + "\n</html>\n"
+    parts += _directions(comparison)
+    if len(comparison.examples) == 2:
+        parts.append(_neighbours(comparison.examples))
+    parts.append(_glossary(comparison.methods))
+    notes = [*comparison.notes, *coverage_note(comparison.evaluations.values())]
+    notes += sentences.notes if sentences is not None else ()
+    parts.append(_list_of("How it was fitted", notes))
+    missing = (f"{name}: {why}" for name, why in comparison.missing.items())
+    parts.append(_list_of("Not found", missing))
+    return "\n".join(part for part in parts if part)
 
 
-def _notes(comparison: Comparison) -> list[str]:
-    return [f'<p class="note">{escape(note)}</p>' for note in comparison.notes]
+def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
+    """Return the paper's tables in the paper's layout, next to what was measured."""
+    measured = [cell for cell in found.cells if not math.isnan(cell.measured)]
+    near = sum(abs(cell.difference) <= 1 for cell in measured)
+    mean = sum(cell.difference for cell in measured) / len(measured) if measured else math.nan
+    summary = (
+        f"Of {len(found.cells)} figures of the paper {len(measured)} were measured: {near} are "
+        f"within one point, and the mean difference is {format_signed(mean)}."
+    )
+    parts = [_paragraph(summary, "verdict")]
+    for title, tables in layout_tables(found).items():
+        parts.append(f"<section><h2>{escape(PAPER_TITLES[title])}</h2>")
+        parts += [f"<h3>{escape(table.title)}</h3>{_table(table)}" for table in tables]
+        parts.append("</section>")
+    for name, comparison in found.comparisons.items():
+        gates = {method: each.gate for method, each in comparison.solutions.items()}
+        if gates:
+            parts.append(
+                f"<section><h2>Variance gating coefficients, {escape(name)}</h2>"
+                f'<div class="pair"><div>{gate_chart(gates)}</div></div></section>'
+            )
+    methods = dict.fromkeys(cell.method for cell in found.cells)
+    parts.append(_glossary(methods))
+    parts.append(_list_of("How it was measured", [*found.notes, *remarks]))
+    missing = (f"{name}: {why}" for name, why in found.missing.items())
+    parts.append(_list_of("Not found", missing))
+    title = "conceptor reproduce: Conceptor Negation (Liu, Ungar & Sedoc 2019)"
+    return _document(title, "\n".join(part for part in parts if part))
+
+
+def main_method(methods: Iterable[str]) -> str | None:
+    """Return the method that a report is about: `cn`, else the last that is not the original."""
+    names = [name for name in methods if name != ORIGINAL]
+    return next(
+        (name for name in names if name.split(":")[0] == "cn"), names[-1] if names else None
+    )
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """Return in a sentence what the main method gained and lost; nothing without a baseline."""
+    method = main_method(comparison.methods)
+    parts = []
+    for family in comparison.families:
+        gain = comparison.gains(family).get(method or "")
+        if gain is not None and not math.isnan(gain.difference):
+            ends = f"[{_one(gain.low)}, {_one(gain.high)}]"
+            parts.append(
+                f"{_SUBJECTS.get(family, family)} {_one(gain.difference, sign=True)} {ends}"
+            )
+    if not parts:
+        return []
+    return [f"{method} against {comparison.baseline}: {', '.join(parts)}."]
+
+
+def _one(number: float, *, sign: bool = False) -> str:
+    text = f"{number:+.1f}" if sign else f"{number:.1f}"
+    return text.replace("-", "−")
+
+
+def _document(title: str, body: str) -> str:
+    style = resources.files("conceptor.report").joinpath("style.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{escape(title)}</title>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>\n{style}</style>\n</head>\n"
+        f'<body>\n<main class="report">\n<h1>{escape(title)}</h1>\n{body}\n</main>\n</body>\n'
+        "</html>\n"
+    )
+
+
+def _paragraph(text: str, kind: str = "note") -> str:
+    return f'<p class="{kind}">{escape(text)}</p>'
+
+
+def _list_of(title: str, lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<section><h2>{title}</h2><ul>{items}</ul></section>" if items else ""
 
 
 def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
     """Return a heading, a table and a chart for each task."""
     parts = []
     for family, table in zip(comparison.families, tables, strict=True):
-        parts.append(f"<h2>{escape(table.title)}</h2>\n{_table(table)}")
+        chart = ""
         if gains := comparison.gains(family):
             title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
-            parts.append(_gain_chart(gains, title))
+            chart = f'<div class="forest">{gain_chart(gains, title, _UNITS)}</div>'
+        parts.append(f"<section><h2>{escape(table.title)}</h2>\n{_table(table)}{chart}</section>")
     return parts
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in ("", *table.columns))
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     rows = []
     for line in table.lines:
         cells = "".join(
@@ -79,58 +164,68 @@ def _table(table: Table) -> str:
             for c in line.cells
         )
         kind = ' class="summary"' if line.summary else ""
-        rows.append(f"<tr{kind}><td>{escape(line.label)}</td>{cells}</tr>")
+        rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{cells}</tr>')
     return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        '<div class="wide" tabindex="0" role="region" aria-label="Table">'
+        f"<table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
-def _gain_chart(gains: Mapping[str, Interval], title: str) -> str:
-    """Draw each method's gain over the baseline with its interval, on one axis through zero."""
-    ends = [0.0, *(end for i in gains.values() for end in (i.low, i.high, i.difference))]
-    ends = [end for end in ends if not math.isnan(end)]
-    low, high = min(ends), max(ends)
-    margin = 0.06 * (high - low) or 1.0
-    low, high = low - margin, high + margin
-    left, width, row, top = 130, 520, 26, 12
-    height = top + row * len(gains) + 30
+def _directions(comparison: Comparison) -> list[str]:
+    """Return what the methods do to the directions: spectrum of the main one, gates of all."""
+    method = main_method(comparison.solutions)
+    if method is None:
+        return []
+    solution = comparison.solutions[method]
+    values = solution.spectrum.values
+    sides = {"before": values, "after": solution.gate**2 * values}
+    shares = {name: side / (side.sum() or 1.0) for name, side in sides.items()}
+    gates = {name: each.gate for name, each in comparison.solutions.items() if each.gate.max() <= 1}
+    return [
+        "<section><h2>Directions</h2><div class=pair>"
+        f"<figure><figcaption>Spectrum that {escape(method)} sees</figcaption>"
+        f"{spectrum_chart(shares)}</figure>"
+        "<figure><figcaption>Gate: how much of each direction is kept</figcaption>"
+        f"{gate_chart(gates)}</figure></div></section>"
+    ]
 
-    def x(value: float) -> float:
-        return round(left + width * (value - low) / (high - low), 1)
 
-    shapes = []
-    for tick in _ticks(low, high):
-        shapes.append(
-            f'<line x1="{x(tick)}" x2="{x(tick)}" y1="{top}" y2="{height - 28}" '
-            f'stroke="var({"--ink" if tick == 0 else "--line"})"/>'
-            f'<text class="faint" x="{x(tick)}" y="{height - 12}" text-anchor="middle">'
-            f"{tick:+g}</text>"
+def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
+    """Return the neighbours of some words before and after, with what is new or gone marked."""
+    before, after = (found[name] for name in found)
+    names = [escape(name) for name in found]
+    parts = []
+    for word, old in before.items():
+        new = after[word]
+        sides = [{each.word for each in side} for side in (old, new)]
+        rows = "".join(
+            f"<tr>{_near(left, sides[1], 'gone')}{_near(right, sides[0], 'new')}</tr>"
+            for left, right in zip_longest(old, new)
         )
-    for position, (method, interval) in enumerate(gains.items()):
-        y = top + row * position + row / 2
-        colour = "--gain" if interval.low > 0 else "--loss" if interval.high < 0 else "--faint"
-        shapes.append(f'<text x="0" y="{y + 4}">{escape(method)}</text>')
-        if math.isnan(interval.low) or math.isnan(interval.difference):
-            continue
-        shapes.append(
-            f'<line x1="{x(interval.low)}" x2="{x(interval.high)}" y1="{y}" y2="{y}" '
-            f'stroke="var({colour})" stroke-width="2"/>'
-            f'<circle cx="{x(interval.difference)}" cy="{y}" r="4.5" fill="var({colour})">'
-            f"<title>{escape(method)}: {interval.difference:+.2f} "
-            f"[{interval.low:+.2f}, {interval.high:+.2f}]</title></circle>"
+        head = "".join(f'<th scope="col" class="word">{name}</th>' for name in names)
+        parts.append(
+            f"<table><caption>{escape(word)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
         )
-    label = escape(f"{title}, with 95% intervals")
-    return (
-        f'<div class="wide"><svg role="img" aria-label="{label}" width="{left + width + 20}" '
-        f'height="{height}">{"".join(shapes)}</svg></div>'
+    return f'<section><h2>Neighbours</h2><div class="pair">{"".join(parts)}</div></section>'
+
+
+def _near(one: Neighbour | None, other_side: set[str], kind: str) -> str:
+    if one is None:
+        return "<td></td>"
+    sign = {"new": "+ new", "gone": "− gone"}[kind]
+    mark = "" if one.word in other_side else f' <span class="moved {kind}">{sign}</span>'
+    return f'<td class="word">{escape(one.word)}{mark}</td>'
+
+
+def _glossary(methods: Iterable[str]) -> str:
+    """Explain the methods that occur."""
+    steps = dict.fromkeys(step.split(":")[0] for method in methods for step in method.split("+"))
+    known = {name: METHODS[name].description for name in steps if name in METHODS}
+    if ORIGINAL in steps:
+        known = {ORIGINAL: "the vectors as they came"} | known
+    items = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items()
     )
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between the ends, about six, zero among them."""
-    rough = (high - low) / 6
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough)
-    first = int(low // step) + 1
-    return [round(step * k, 10) for k in range(first, int(high // step) + 1)]
+    return f"<section><h2>Methods</h2><dl>{items}</dl></section>" if items else ""

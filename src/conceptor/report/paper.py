@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.report.plots import draw_panels, plot_gates
+from conceptor.report.plots import draw_panels, plot_coefficients
 from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
@@ -29,11 +31,41 @@ TITLES = {
 def reproduction_tables(found: Reproduction) -> list[Table]:
     """Return the paper's tables for each set of vectors, with one row per cell."""
     return [
-        _table(f"{title}, {vectors}", chosen)
+        _table(f"{title}, {vectors}{' (stand-in)' if part.stand_in else ''}", chosen)
         for table, title in TITLES.items()
-        for vectors in found.comparisons
+        for vectors, part in found.parts.items()
         if (chosen := [c for c in found.cells if (c.table, c.vectors) == (table, vectors)])
     ]
+
+
+def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
+    """Return the tables as the paper lays them out: a row for each dataset, methods in columns.
+
+    By the paper's table, for each set of vectors; each method has its published figure and ours.
+    """
+    tables: dict[str, list[Table]] = {}
+    for name in TITLES:
+        for vectors in found.comparisons:
+            cells = [c for c in found.cells if (c.table, c.vectors) == (name, vectors)]
+            if not cells:
+                continue
+            methods = list(dict.fromkeys(cell.method for cell in cells))
+            by_place = {(cell.dataset, cell.method): cell for cell in cells}
+            lines = []
+            for dataset in dict.fromkeys(cell.dataset for cell in cells):
+                row = [by_place.get((dataset, method)) for method in methods]
+                figures = [
+                    cell
+                    for one in row
+                    for cell in (
+                        Cell("" if one is None else format_number(one.paper), faint=True),
+                        Cell("" if one is None else format_number(one.measured)),
+                    )
+                ]
+                lines.append(Line(dataset, figures))
+            columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
+            tables.setdefault(name, []).append(Table(vectors, columns, lines))
+    return tables
 
 
 def _table(title: str, cells: Sequence[PaperCell]) -> Table:
@@ -42,7 +74,8 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
     for cell in cells:
         figures = format_number(cell.paper), format_number(cell.measured)
         texts = (cell.method, *figures, format_signed(cell.difference))
-        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}", faint=True)]
+        mark = "" if cell.comparable or not cell.total else " †"
+        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}{mark}", faint=True)]
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset
     return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
@@ -65,6 +98,7 @@ def draw_gates(found: Reproduction, path: Path) -> None:
     """Draw the paper's figure with one panel per set of vectors (needs the `plots` extra)."""
 
     def draw(name: str, ax: Axes) -> None:
-        plot_gates(found.comparisons[name].solutions, ax).set_title(name)
+        gates = {method: np.array(gate) for method, gate in found.parts[name].gates.items()}
+        plot_coefficients(gates, ax).set_title(f"{name}: {found.parts[name].title}", fontsize=8)
 
-    draw_panels(path, list(found.comparisons), draw, width=6)
+    draw_panels(path, list(found.parts), draw, width=6)

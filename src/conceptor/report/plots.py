@@ -33,8 +33,14 @@ def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
     """
+    gates = {label: solution.gate for label, solution in _solutions(fitted).items()}
+    return plot_coefficients(gates, ax)
+
+
+def plot_coefficients(gates: Mapping[str, Float64], ax: Axes | None = None) -> Axes:
+    """Draw gating coefficients, by label."""
     ax = _axes(ax)
-    _draw(ax, {label: solution.gate for label, solution in _solutions(fitted).items()})
+    _draw(ax, gates)
     ax.set(xlabel="direction, strongest first", ylabel="gating coefficient")
     ax.set_ylim(bottom=-0.03)
     return ax

@@ -29,6 +29,9 @@ TITLES = {
     "retrieval": "Retrieval (nDCG@10 × 100)",
     "classification": "Text classification (accuracy %)",
     "sts-b": "STS benchmark (Pearson × 100)",
+    "similarity-de": "Word similarity in German (Spearman × 100)",
+    "similarity-it": "Word similarity in Italian (Spearman × 100)",
+    "similarity-ru": "Word similarity in Russian (Spearman × 100)",
     "pairs": "Your word pairs (Spearman × 100)",
     "sentence-pairs": "Your sentence pairs (Pearson × 100)",
 }

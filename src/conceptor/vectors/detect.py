@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors import arrow, fasttext, npy, safetensors, text, word2vec_binary
+from conceptor.vectors import arrow, fasttext, npy, projector, safetensors, text, word2vec_binary
 from conceptor.vectors.source import LARGEST_DIMENSION
 from conceptor.vectors.streams import ByteReader, detect_compression, split_compression
 from conceptor.vectors.words_file import BOM
@@ -27,6 +27,8 @@ FORMATS = (
     safetensors.FORMAT,
     fasttext.FORMAT,
 )
+# What is written but not read.
+WRITTEN_FORMATS = (*FORMATS, projector.FORMAT)
 _BY_SUFFIX = {
     ".bin": word2vec_binary.FORMAT,
     ".w2v": word2vec_binary.FORMAT,
@@ -38,6 +40,7 @@ _BY_SUFFIX = {
     ".feather": arrow.FEATHER,
     ".arrow": arrow.FEATHER,
     ".safetensors": safetensors.FORMAT,
+    projector.SUFFIX: projector.FORMAT,
 }
 TEXT_FORMATS = (text.GLOVE, text.WORD2VEC)
 STREAMED = (*TEXT_FORMATS, word2vec_binary.FORMAT)
@@ -54,6 +57,7 @@ _ROWS_COMPARED = 10
 
 def open_source(path: Path) -> VectorSource:
     """Recognise a file by its content and open it with the reader of its format."""
+    projector.check_not_projector(path)
     compression = detect_compression(path)
     with ByteReader(path) as reader:
         head = reader.read(_HEAD_BYTES)

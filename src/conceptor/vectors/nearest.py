@@ -11,12 +11,14 @@ from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors.chunks import number_chunks, read_chunks, through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
     from conceptor.vectors.chunks import Transform
+
+    Penalty = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 __all__ = ["Candidates", "Contest", "Nearest", "Search", "search"]
 
@@ -57,6 +59,8 @@ class Nearest:
         file sorted by frequency.
     among : int, optional
         Only the first rows are candidates.
+    penalty : function of rows of length 1, optional
+        What is taken off the scores: a number for each of the rows.
 
     Notes
     -----
@@ -66,10 +70,16 @@ class Nearest:
     """
 
     def __init__(
-        self, queries: NDArray[Any], k: int, *, prior: float = 0.0, among: int | None = None
+        self,
+        queries: NDArray[Any],
+        k: int,
+        *,
+        prior: float = 0.0,
+        among: int | None = None,
+        penalty: Penalty | None = None,
     ) -> None:
         self._queries = _unit(queries)
-        self._k, self._prior, self._among = k, prior, among
+        self._k, self._prior, self._among, self._penalty = k, prior, among, penalty
         self.scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         self.rows = np.full((len(queries), k), -1, dtype=np.int64)
 
@@ -79,6 +89,8 @@ class Nearest:
         for start, block in _blocks(rows, before, self._among):
             scores = self._queries @ block.T
             places = start + np.arange(len(block))
+            if self._penalty is not None:
+                scores -= self._penalty(block)
             if self._prior:
                 scores -= (self._prior * np.log1p(places / _PRIOR_SHIFT)).astype(np.float32)
             scores[:, ~block.any(axis=1)] = -np.inf

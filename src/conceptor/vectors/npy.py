@@ -83,6 +83,13 @@ class ArraySource(VectorSource):
         """Return how far the current pass has got."""
         return self._done / max(self.rows, 1)
 
+    def mapped(self) -> tuple[PackedWords, NDArray[np.float32]] | None:
+        """Return words and a memory map of the rows; None where rows are not plain float32."""
+        if self.dtype != np.dtype("<f4") or self._fortran:
+            return None
+        shape = (self.rows, self.dimension)
+        return self._read_words(), np.memmap(self.path, "<f4", "r", self._start, shape)
+
     def _read_words(self) -> PackedWords:
         return read_words_for(self.path, self.rows, tokenizer=self._tokenizer, check=self._check)
 

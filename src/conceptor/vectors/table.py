@@ -74,6 +74,11 @@ class WordVectors:
         """The length of a vector."""
         return int(self.vectors.shape[1])
 
+    @property
+    def all_distinct(self) -> bool:
+        """Whether no word occurs twice."""
+        return len(self._rows) == len(self.words)
+
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order, in the chunks in which an array is read from a file.
 

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
 from conceptor.vectors import fasttext, npy, safetensors
-from conceptor.vectors.detect import FORMATS, TEXT_FORMATS, choose_format, has_known_suffix
+from conceptor.vectors.detect import (
+    TEXT_FORMATS,
+    WRITTEN_FORMATS,
+    choose_format,
+    has_known_suffix,
+)
 from conceptor.vectors.encoding import DTYPES
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
@@ -66,8 +71,9 @@ def plan_target(
     """
     if dtype not in DTYPES:
         raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
-    if format is not None and format not in FORMATS:
-        raise InvalidInputError(f"unknown format {format!r}; use one of {', '.join(FORMATS)}")
+    if format is not None and format not in WRITTEN_FORMATS:
+        known = ", ".join(WRITTEN_FORMATS)
+        raise InvalidInputError(f"unknown format {format!r}; use one of {known}")
     like = source.format if source else None
     if str(target) == STANDARD_OUTPUT:
         chosen = format or (like if like == WORD2VEC else GLOVE)

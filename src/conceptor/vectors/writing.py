@@ -16,7 +16,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import name_in_errors, replace_atomically
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.vectors import arrow, npy, safetensors, text, word2vec_binary
+from conceptor.vectors import arrow, npy, projector, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.source import Chunk, check_finite
@@ -267,7 +267,7 @@ def open_writer(
 
     None is standard output.
     """
-    if file_format in STREAMED and dtype != "float32":
+    if file_format in (*STREAMED, projector.FORMAT) and dtype != "float32":
         raise InvalidInputError(
             f"{file_format} stores float32 only; for {dtype} write .npy, .safetensors, .parquet "
             "or .feather"
@@ -294,10 +294,10 @@ def _open_writer(
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
-        if file_format == npy.FORMAT:
+        if (words_file := _words_file(target, file_format)) is not None:
             # Entered first, so renamed last: whatever ends the process in between, the new array's
             # checksum tells that the words beside it are not its own.
-            beside = stack.enter_context(replace_atomically(words_path(target)))
+            beside = stack.enter_context(replace_atomically(words_file))
         path = stack.enter_context(replace_atomically(target))
         if file_format in STREAMED:
             member = target.name.removesuffix(".zip")
@@ -309,16 +309,27 @@ def _open_writer(
             yield table
         else:
             stream = stack.enter_context(open_byte_writer(path, None, ""))
-            if file_format == npy.FORMAT:
+            if words_file is not None:
                 words = stack.enter_context(open_byte_writer(beside, None, ""))
             else:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
-            yield ArrayWriter(stream, words, file_format, encoding)
+            if file_format == projector.FORMAT:
+                yield projector.ProjectorWriter(stream, words)
+            else:
+                yield ArrayWriter(stream, words, file_format, encoding)
 
 
 def output_files(target: Path, file_format: str) -> list[Path]:
     """Return the files that writing `target` creates."""
-    return [target, words_path(target)] if file_format == npy.FORMAT else [target]
+    words_file = _words_file(target, file_format)
+    return [target] if words_file is None else [target, words_file]
+
+
+def _words_file(target: Path, file_format: str) -> Path | None:
+    """Return the file beside `target` that its words go to, if the format has one."""
+    if file_format == projector.FORMAT:
+        return projector.metadata_path(target)
+    return words_path(target) if file_format == npy.FORMAT else None
 
 
 def write_chunks(

@@ -1,0 +1,346 @@
+"""Search with exclusions: how much of what was wanted is left when something else is excluded.
+
+    python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--plot FILE]
+    python benchmarks/exclusions.py words --within
+    python benchmarks/exclusions.py Cranfield [--vectors FILE] [--method cn+sif]
+
+Words: five examples of a category of Battig are looked for, five of another are excluded, and all
+words but the examples are ranked. *Found* is the average precision of the rest of the category
+among all words; *excluded* that among the words of the two categories alone. A method with a knob
+gives a curve; methods are compared at equal exclusion. Knobs are chosen on the categories with an
+even number (--dev); what is reported comes from those with an odd one.
+
+Texts: documents of Cranfield or CISI, as averages of words. Those relevant to a question are looked
+for, those relevant to a related one are excluded; three examples of each are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.concepts.query import Criterion
+from conceptor.data.registry import demo_vectors, fetch
+from conceptor.evaluation.categorization import Categorization
+from conceptor.evaluation.retrieval import FILES, read_retrieval
+from conceptor.fitting import fit_methods
+from conceptor.vectors import WordVectors, open_vectors
+from conceptor.vectors.chunks import read_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    # Candidates, wanted examples and lists of unwanted ones in; a score of each candidate out.
+    Ranker = Callable[[Array, Array, list[Array]], Array]
+
+WORDS, EXAMPLES, TEXTS, NEAR, DRAWS = 50_000, 5, 3, 10, 3
+LEVELS = (88, 90, 92, 93, 94, 95, 96)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows of examples, and of what should be found and what should not."""
+
+    group: int
+    like: Array
+    without: list[Array]
+    wanted: Array
+    unwanted: Array
+
+    def measure(self, X: Array, rank: Ranker) -> tuple[float, float]:
+        """Return the two average precisions of a ranking."""
+        scores = rank(X, X[self.like], [X[rows] for rows in self.without])
+        scores[np.concatenate([self.like, *self.without])] = -np.inf
+        best = np.sort(scores[self.wanted])[::-1]
+        hits = np.arange(1, len(best) + 1)
+        above = np.sort(scores[scores > best[-1]])
+        rivals = np.sort(scores[self.unwanted])
+        ranks = 1 + len(above) - np.searchsorted(above, best, side="right")
+        beaten_by = len(rivals) - np.searchsorted(rivals, best, side="right")
+        return float((hits / ranks).mean()), float((hits / (hits + beaten_by)).mean())
+
+
+def unit(rows: Array) -> Array:
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+
+
+def centre(rows: Array) -> Array:
+    return unit(rows.mean(axis=0))
+
+
+def mean(X: Array, like: Array, without: list[Array]) -> Array:
+    return X @ centre(like)
+
+
+def subtraction(factor: float) -> Ranker:
+    def rank(X: Array, like: Array, without: list[Array]) -> Array:
+        return X @ (centre(like) - factor * centre(np.concatenate(without)))
+
+    return rank
+
+
+def orthogonal_negation(strength: float) -> Ranker:
+    """Widdows (2003): the query less its projection onto the unwanted means; or more than that."""
+
+    def rank(X: Array, like: Array, without: list[Array]) -> Array:
+        basis = np.linalg.qr(np.array([centre(rows) for rows in without]).T)[0]
+        query = centre(like)
+        return X @ (query - strength * (basis @ (basis.T @ query)))
+
+    return rank
+
+
+def logistic_regression(C: float) -> Ranker:
+    from sklearn.linear_model import LogisticRegression
+
+    def rank(X: Array, like: Array, without: list[Array]) -> Array:
+        rows = np.concatenate([like, *without])
+        model = LogisticRegression(C=C, class_weight="balanced")
+        model.fit(rows, np.arange(len(rows)) < len(like))
+        return X @ model.coef_[0].astype(X.dtype)
+
+    return rank
+
+
+def behind_negation(aperture: float) -> Ranker:
+    """Query and candidates compared behind the negated conceptor: cos(¬C q, ¬C x)."""
+
+    def rank(X: Array, like: Array, without: list[Array]) -> Array:
+        rows = np.concatenate(without)
+        _, s, V = np.linalg.svd(rows, full_matrices=False)
+        gate = 1 / (1 + aperture**2 * s**2 / len(rows))
+        query, along = centre(like), X @ V.T
+        lengths = np.sqrt(np.maximum(1 - along**2 @ (1 - gate**2), 1e-12))
+        return (X @ query - along @ ((1 - gate**2) * (V @ query))) / lengths
+
+    return rank
+
+
+def nearer_mean(margin: float) -> Ranker:
+    """Brake in the same way, with means in place of conceptors."""
+
+    def rank(X: Array, like: Array, without: list[Array]) -> Array:
+        wanted = X @ centre(like)
+        unwanted = np.max([X @ centre(rows) for rows in without], axis=0)
+        return wanted - 5 * np.maximum(unwanted - margin * wanted, 0)
+
+    return rank
+
+
+# The criterion of the last search, for all margins.
+_LAST: dict[tuple[object, ...], Criterion] = {}
+
+
+def query(margin: float, *, joined: bool = False, within: bool = False, **knobs: float) -> Ranker:
+    def rank(X: Array, like: Array, lists: list[Array]) -> Array:
+        groups = [np.concatenate(lists)] if joined else lists
+        key = like.tobytes(), *(rows.tobytes() for rows in groups), within, *knobs.items()
+        if key not in _LAST:
+            _LAST.clear()
+            _LAST[key] = Criterion.from_vectors(
+                like, () if within else groups, groups if within else (), **knobs
+            )
+        criterion = replace(_LAST[key], margin=margin)
+        return X @ criterion.direction.astype(X.dtype) - criterion.penalty(X)
+
+    return rank
+
+
+CURVES: dict[str, dict[float, Ranker]] = {
+    "mean of the examples": {0.0: mean},
+    "subtraction": {f: subtraction(f) for f in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)},
+    "orthogonal negation": {
+        f: orthogonal_negation(f) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)
+    },
+    "logistic regression": {c: logistic_regression(c) for c in (0.1, 1.0, 10.0)},
+    "behind the negated conceptor": {a: behind_negation(a) for a in (0.5, 1.0, 2.0, 3.0, 6.0)},
+    "nearer to a mean": {m: nearer_mean(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
+    "Query": {m: query(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
+}
+
+
+# With --within: the lists are examples of the field.
+WITHIN: dict[str, dict[float, Ranker]] = {
+    "mean of the examples": {0.0: mean},
+    "mean of the field": {0.0: lambda X, like, within: mean(X, within[0], [])},
+    "mean of all": {0.0: lambda X, like, within: X @ centre(np.concatenate([like, *within]))},
+    "Query": {m: query(m, within=True) for m in (0.6, 0.8, 0.9, 1.0, 1.2)},
+}
+
+
+def load(name: str | None, method: str) -> WordVectors:
+    """Return the first words of some vectors, post-processed, at length 1."""
+    source = WordVectors(*demo_vectors()) if name is None else open_vectors(name)
+    words, rows = [], []
+    fitted = fit_methods(source, [method]).methods[method]
+    for names, part in read_chunks(source):
+        words += list(names)
+        rows.append(fitted(names, part))
+        if len(words) >= WORDS:
+            break
+    return WordVectors(words[:WORDS], unit(np.concatenate(rows)[:WORDS]))
+
+
+def categories(vectors: WordVectors) -> list[NDArray[np.intp]]:
+    """Return the known words of each category of Battig that has enough of them."""
+    path = fetch("categorization/battig.csv")
+    battig = Categorization.read("BM", path)
+    members = defaultdict(list)
+    rows = vectors.rows(battig.concepts, lowercase=True)
+    for label, row in zip(battig.labels, rows, strict=True):
+        if row >= 0 and row not in members[label]:
+            members[label].append(row)
+    return [np.array(found) for found in members.values() if len(found) >= 3 * EXAMPLES]
+
+
+def word_trials(vectors: WordVectors, others: str, count: int, seed: int = 0) -> Iterator[Trial]:
+    rng = np.random.default_rng(seed)
+    groups = categories(vectors)
+    centres = np.array([centre(vectors.vectors[rows]) for rows in groups])
+    for number, own in enumerate(groups):
+        order = np.argsort(-(centres @ centres[number]))[1:]
+        for _ in range(DRAWS):
+            chosen = rng.choice(order[:NEAR] if others == "near" else order, count, replace=False)
+            rest = [np.setdiff1d(groups[i], own) for i in chosen]
+            unique = np.setdiff1d(own, np.concatenate([groups[i] for i in chosen]))
+            if min(map(len, [unique, *rest])) < 2 * EXAMPLES:
+                continue
+            like, *without = (rng.choice(rows, EXAMPLES, replace=False) for rows in [unique, *rest])
+            unwanted = np.setdiff1d(np.concatenate(rest), np.concatenate(without))
+            yield Trial(number, like, without, np.setdiff1d(unique, like), unwanted)
+
+
+def with_field(trial: Trial) -> Trial:
+    """Look for both categories' examples, within a field that further ones of the first give."""
+    field, wanted = trial.wanted[:EXAMPLES], trial.wanted[EXAMPLES:]
+    like = np.concatenate([trial.like, *trial.without])
+    return Trial(trial.group, like, [field], wanted, trial.unwanted)
+
+
+def text_trials(name: str, vectors: WordVectors) -> tuple[Array, list[Trial]]:
+    """Return the documents' vectors, and searches among them."""
+    paths = {file: fetch(file) for file in FILES[name]}
+    collection = read_retrieval(name, paths)[0].collection
+    made = unit(collection.texts.averages(vectors)[0])[: len(collection.documents)]
+    groups = [rows for rows in collection.relevant if len(rows) >= 2 * TEXTS]
+    centres = np.array([centre(made[rows]) for rows in groups])
+    rng, trials = np.random.default_rng(0), []
+    for number, own in enumerate(groups):
+        for other in np.argsort(-(centres @ centres[number]))[1 : 1 + DRAWS]:
+            sides = np.setdiff1d(own, groups[other]), np.setdiff1d(groups[other], own)
+            if min(map(len, sides)) < 2 * TEXTS:
+                continue
+            like, without = (rng.choice(rows, TEXTS, replace=False) for rows in sides)
+            rest = [np.setdiff1d(*both) for both in zip(sides, (like, without), strict=True)]
+            trials.append(Trial(number, like, [without], *rest))
+    return made, trials
+
+
+def draw(scores: dict[str, Array], target: str) -> None:
+    """Draw what is found against what is excluded."""
+    import matplotlib as mpl
+
+    mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for name, each in scores.items():
+        found, excluded = each.mean(axis=0).T
+        style = {"linewidth": 2.5, "color": "black"} if name == "Query" else {}
+        axes.plot(excluded, found, marker=".", label=name, **style)
+    axes.set(xlabel="excluded (wanted against unwanted, AP)", ylabel="found (AP among all words)")
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(target, metadata={"Date": None} if target.endswith("svg") else None)
+
+
+def measure(
+    X: Array, trials: list[Trial], curves: dict[str, dict[float, Ranker]]
+) -> dict[str, Array]:
+    """Return trials × settings × (found, excluded) of each curve."""
+    return {
+        name: 100
+        * np.array([[trial.measure(X, rank) for rank in settings.values()] for trial in trials])
+        for name, settings in curves.items()
+    }
+
+
+def at_equal_exclusion(points: Array, level: float) -> float:
+    """Return what a curve finds at some exclusion, between its settings; nan if not reached."""
+    order = np.argsort(points[:, 1])
+    found, excluded = points[order].T
+    if not excluded[0] <= level <= excluded[-1]:
+        return float("nan")
+    return float(np.interp(level, excluded, found))
+
+
+def report(scores: dict[str, Array], groups: NDArray[np.intp], resamples: int = 1000) -> None:
+    """Print all points, then Query's lead at equal exclusion with intervals over categories."""
+    for name, each in scores.items():
+        cells = " ".join(f"{found:5.2f}/{excluded:5.2f}" for found, excluded in each.mean(axis=0))
+        print(f"{name:<30} {cells}")
+    rng = np.random.default_rng(0)
+    names = np.unique(groups)
+    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
+    weights = counts[:, np.searchsorted(names, groups)].astype(float)
+    weights /= weights.sum(axis=1, keepdims=True)
+    print("\nQuery's lead in what is found, at equal exclusion, with its 95% interval")
+    for level in LEVELS:
+        for rival, theirs in scores.items():
+
+            def lead(means: Callable[[Array], Array], theirs: Array = theirs) -> float:
+                ours = at_equal_exclusion(means(scores["Query"]), level)  # noqa: B023
+                return ours - at_equal_exclusion(means(theirs), level)  # noqa: B023
+
+            value = lead(lambda each: each.mean(axis=0))
+            if rival == "Query" or np.isnan(value):
+                continue
+            sampled = [lead(lambda each, w=w: np.tensordot(w, each, 1)) for w in weights]
+            low, high = np.nanpercentile(sampled, [2.5, 97.5])
+            print(f"  at {level:.0f}  {rival:<40} {value:+.2f} [{low:+.2f}, {high:+.2f}]")
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["words", *FILES])
+    parser.add_argument("--vectors")
+    parser.add_argument("--method", default="original")
+    parser.add_argument("--others", choices=["any", "near"], default="any")
+    parser.add_argument("--two", action="store_true", help="exclude two categories at once")
+    parser.add_argument("--dev", action="store_true", help="the categories for choosing knobs")
+    parser.add_argument("--within", action="store_true", help="keep to a field instead")
+    parser.add_argument("--plot")
+    options = parser.parse_args(arguments)
+    vectors = load(options.vectors, options.method)
+    X = vectors.vectors
+    if options.what == "words":
+        found = word_trials(vectors, options.others, 1 + options.two)
+        trials = [trial for trial in found if trial.group % 2 != options.dev]
+    else:
+        X, trials = text_trials(options.what, vectors)
+    curves = dict(CURVES)
+    if options.within:
+        trials, curves = [with_field(trial) for trial in trials], WITHIN
+    if options.two:
+        curves["Query, one list"] = {m: query(m, joined=True) for m in CURVES["Query"]}
+    if options.dev:
+        for strength, aperture in ((1, 1), (2, 1), (20, 1), (5, 0.3), (5, 2), (5, 4)):
+            curves[f"Query, strength {strength}, aperture {aperture}"] = {
+                m: query(m, strength=strength, aperture=aperture) for m in (1.0, 0.8, 0.6)
+            }
+    print(f"{len(X):,} candidates, {len(trials)} searches", flush=True)
+    scores = measure(X, trials, curves)
+    report(scores, np.array([trial.group for trial in trials]))
+    if options.plot:
+        draw(scores, options.plot)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

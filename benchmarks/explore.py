@@ -1,0 +1,165 @@
+"""How quickly the page answers, and whether it holds under load.
+
+    python benchmarks/explore.py [latency | large | load] [--seconds 60] [--clients 50]
+
+`latency`: the neighbours of one word at a new aperture each time, over GloVe 6B 50d (400,000 × 50).
+`large`: the same over 3,000,000 × 300 generated vectors, mapped from a file of 3.6 GB.
+`load`: clients that ask without a pause, on the loopback interface, of a server in a process of its
+own; a fifth each type words and drag the aperture, the others look up neighbours, two in ten of
+them with an exclusion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+
+from conceptor.base.progress import silent
+from conceptor.data.registry import demo_vectors
+from conceptor.explore.answers import Settings
+from conceptor.explore.session import Session
+from conceptor.explore.table import Table
+from conceptor.vectors.npy import make_header, open_npy
+
+QUESTIONS = 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["latency", "large", "load"])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    given = parser.parse_args()
+    if given.what == "latency":
+        measure_latency(Table.open(demo_vectors(), "GloVe 6B 50d"), given.questions)
+    elif given.what == "large":
+        with tempfile.TemporaryDirectory(dir=Path.home()) as directory:
+            path = generate(Path(directory), 3_000_000, 300)
+            measure_latency(Table.open(open_npy(path), "generated"), given.questions)
+    else:
+        asyncio.run(measure_load(given.clients, given.seconds))
+
+
+def generate(directory: Path, count: int, dimension: int) -> Path:
+    """Write vectors that share a direction, in groups, with words by number."""
+    path = directory / "generated.npy"
+    rng = np.random.default_rng(0)
+    groups = rng.standard_normal((1000, dimension), dtype=np.float32)
+    with path.open("wb") as file:
+        file.write(make_header(count, dimension, np.dtype("<f4")))
+        for start in range(0, count, 50_000):
+            rows = groups[rng.integers(0, 1000, 50_000)]
+            rows += rng.standard_normal((50_000, dimension), dtype=np.float32)
+            rows += 8 / np.log(start + 10)
+            rows.tofile(file)
+    path.with_suffix(".words.txt").write_text("".join(f"w{i}\n" for i in range(count)))
+    return path
+
+
+def measure_latency(table: Table, questions: int) -> None:
+    started = time.perf_counter()
+    session = Session(table, methods=["cn"], progress=silent)
+    ready = time.perf_counter() - started
+    slider = session.solve(session.default).slider
+    assert slider is not None
+    chance = random.Random(0)
+    times, alone = [], []
+    for _ in range(questions):
+        aperture = slider.least * (slider.most / slider.least) ** chance.random()
+        settings = Settings("cn", aperture=aperture)
+        word = table.words[int(len(table) ** chance.random()) - 1]
+        before = time.perf_counter()
+        session.neighbours(settings, [word], [], 10)
+        times.append(time.perf_counter() - before)
+        before = time.perf_counter()
+        session.solve(settings)
+        alone.append(time.perf_counter() - before)
+    shape = f"{len(table):,} × {table.dimension}"
+    print(f"{table.name}, {shape}: ready {ready:.1f} s after the vectors were opened")
+    for name, found in (("neighbours before and after", times), ("gate, spectrum, scores", alone)):
+        middle, most = 1000 * np.percentile(found, [50, 95])
+        print(f"  {name}: median {middle:.0f} ms, 95th percentile {most:.0f} ms")
+
+
+async def measure_load(clients: int, seconds: float) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "conceptor", "explore", "--no-browser"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
+        assert found is not None, "the server did not start"
+        port = int(found[1])
+        words = demo_vectors()[0]
+        end = time.monotonic() + seconds
+        times: list[float] = []
+        statuses: Counter[int] = Counter()
+        await asyncio.gather(
+            *(ask_on(port, words, end, random.Random(i), times, statuses) for i in range(clients))
+        )
+    finally:
+        server.terminate()
+        server.wait()
+    middle, most, worst = 1000 * np.percentile(times, [50, 95, 100])
+    print(
+        f"{clients} clients for {seconds:.0f} s: {len(times):,} answers, "
+        f"median {middle:.0f} ms, 95th percentile {most:.0f} ms, slowest {worst:.0f} ms; "
+        f"statuses {json.dumps(statuses)}"
+    )
+
+
+def question(words: list[str], chance: random.Random) -> str:
+    word = words[int(30_000 ** chance.random()) - 1]
+    aperture = f"{7.07 * 10 ** chance.uniform(-1, 1):.4g}"
+    kind = chance.random()
+    if kind < 0.2:
+        return f"words?{urlencode({'prefix': word[:3]})}"
+    if kind < 0.4:
+        return f"solution?{urlencode({'method': 'cn', 'aperture': aperture})}"
+    asked = {"method": "cn", "like": word}
+    if chance.random() < 0.3:
+        asked["aperture"] = aperture
+    if chance.random() < 0.2:
+        asked["without"] = words[int(30_000 ** chance.random()) - 1]
+    return f"neighbours?{urlencode(asked)}"
+
+
+async def ask_on(
+    port: int,
+    words: list[str],
+    end: float,
+    chance: random.Random,
+    times: list[float],
+    statuses: Counter[int],
+) -> None:
+    """Ask one question after the other on one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while time.monotonic() < end:
+        path = question(words, chance)
+        before = time.monotonic()
+        writer.write(f"GET /api/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+        json.loads(await reader.readexactly(length))
+        times.append(time.monotonic() - before)
+        statuses[int(head.split()[1])] += 1
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Pages that MkDocs makes while building, from what they describe: never out of date.
+
+The command line and the methods come from the program, the API from docstrings, JSON from
+docs/schemas, notebooks from docs/notebooks, and some files from the root of the repository.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+ROOT_FILES = {
+    "CHANGELOG.md": "changelog",
+    "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
+    "CODE_OF_CONDUCT.md": "code-of-conduct",
+}
+# The front door, by what it is for; a new public name is listed under the last heading until it
+# is given its place.
+API = {
+    "Files to files": ["postprocess", "FitOptions", "open_vectors", "write_vectors", "WordVectors"],
+    "Looking and measuring": ["inspect", "compare", "evaluate", "most_similar"],
+    "Estimators": [
+        "ConceptorNegation", "AllButTheTop", "PrincipalVarianceNormalization",
+        "EigenvalueWeighting", "Whitening", "HalfSiblingRegression", "PPA",
+    ],
+    "Sentences, text and lexicons": [
+        "SentenceEncoder", "PPMIVectors", "CounterFitting", "Retrofitting",
+    ],
+    "Algebra": ["Conceptor", "Moments", "Spectrum", "AffineMap"],
+    "Errors": ["ConceptorError", "InvalidInputError", "MissingExtraError"],
+    "More": [],
+}  # fmt: skip
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, content in _pages():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    yield "reference/cli.md", command_line()
+    yield "reference/methods.md", methods()
+    yield "reference/api.md", api()
+    yield "reference/json.md", schemas()
+    for path in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        yield f"notebooks/{path.stem}.md", notebook(path)
+    for source, target in ROOT_FILES.items():
+        yield f"project/{target}.md", root_file(ROOT / source)
+
+
+def command_line() -> str:
+    """Return a section for each command."""
+    from conceptor.cli.manual import describe_commands
+
+    parts = [
+        "# Command line\n\nMade from the program itself; `conceptor man` prints the same as a "
+        "manual page, and `conceptor --install-completion` teaches your shell the commands, "
+        "options, methods and tasks.\n\nExit codes: 0 done, 1 the work failed, 2 the "
+        "call or the input is wrong. `--debug` before the command shows tracebacks.\n"
+    ]
+    for command in describe_commands():
+        parts.append(f"## {command.name}\n\n```\n{command.usage}\n```\n")
+        parts += [f"{_text(paragraph)}\n" for paragraph in command.paragraphs]
+        if command.examples:
+            parts.append("```sh\n" + "\n".join(command.examples) + "\n```\n")
+        rows = []
+        for option in command.options:
+            takes = "" if option.is_argument or not option.takes else f" {option.takes}"
+            names = ", ".join(f"`{name}`" for name in option.names)
+            names += f" `{takes.strip()}`" if takes else ""
+            rows.append(f"| {_cell(names)} | {_cell(_text(option.help))} |")
+        if rows:
+            parts.append("| | |\n|---|---|\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def methods() -> str:
+    """Return the table of methods."""
+    from conceptor.algebra.methods import METHODS, Recipe
+
+    lines = [
+        "# Methods\n\nOne name means one method, in `--method`, in `compare` and in Python; "
+        "`conceptor methods` prints the same. `cn+counterfit` applies one after the other, "
+        "`abtt:n_directions=3` sets a parameter.\n",
+        "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
+    ]
+    for name, recipe in METHODS.items():
+        words, parameters = "", ""
+        if isinstance(recipe, Recipe):
+            words = str(recipe.words)
+            given = (f"{key}={value}" for key, value in recipe.parameters.items())
+            parameters = ", ".join(given).replace("=None", "")
+        lines.append(f"| `{name}` | {_cell(recipe.description)} | {words} | {_cell(parameters)} |")
+    return "\n".join(lines) + "\n"
+
+
+def api() -> str:
+    """Return the front door's names for mkdocstrings, each with the module it lives in."""
+    import conceptor
+
+    placed = {name for names in API.values() for name in names}
+    API["More"] = [name for name in conceptor.__all__ if name not in placed]
+    unknown = placed - set(conceptor.__all__)
+    if unknown:
+        sys.exit(f"docs/hooks.py lists names that conceptor has not: {sorted(unknown)}")
+    parts = ["# Python\n\nWhat `from conceptor import …` gives, made from the docstrings.\n"]
+    for title, names in API.items():
+        if names:
+            parts.append(f"## {title}\n")
+            parts += [f"::: conceptor.{_home(name)}.{name}\n" for name in names]
+    return "\n".join(parts)
+
+
+def _home(name: str) -> str:
+    """Return the module that defines a name of the front door."""
+    import conceptor
+
+    return str(getattr(conceptor, name).__module__).removeprefix("conceptor.")
+
+
+def schemas() -> str:
+    """Return every schema, and what it is of."""
+    parts = [
+        "# JSON\n\nThe forms of what `--json` prints, as JSON Schema. Keys may be added in any "
+        "version; a key is removed or changes its meaning only as the deprecation policy "
+        "([Contributing](../project/contributing.md)) says. Numbers that are not finite are "
+        "`null`.\n"
+    ]
+    for path in sorted((DOCS / "schemas").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        title = json.loads(text)["title"]
+        link = f"[{path.name}](../schemas/{path.name})"
+        parts.append(
+            f"## {path.stem}\n\n{title} ({link}).\n\n"
+            f'{_properties(json.loads(text))}\n??? note "Schema"\n\n'
+            + "".join(f"    {line}\n" for line in f"```json\n{text}```".splitlines())
+        )
+    return "\n".join(parts)
+
+
+def _properties(schema: dict[str, Any]) -> str:
+    found = schema.get("oneOf", [schema])[0]
+    found = found.get("items", found)
+    if "properties" not in found:
+        return ""
+    rows = [
+        f"| `{key}` | {_kind(value)} | {value.get('description', '')} |"
+        for key, value in found["properties"].items()
+    ]
+    return "| key | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    kind = schema.get("type", "one of " + ", ".join(map(str, schema.get("enum", []))))
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def notebook(path: Path) -> str:
+    """Return a notebook as Markdown: text, code, and what the code printed when it was run."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(text)
+            continue
+        parts.append(f"```python\n{text}\n```")
+        parts += [shown for output in cell["outputs"] if (shown := _output(output))]
+    link = f"[Download the notebook]({path.name}){{ download }}"
+    return "\n\n".join([parts[0], link, *parts[1:]]) + "\n"
+
+
+def _output(output: dict[str, Any]) -> str:
+    data = output.get("data", {})
+    if "image/png" in data:
+        encoded = "".join(data["image/png"]).replace("\n", "")
+        return f"![Figure](data:image/png;base64,{encoded})"
+    text = "".join(output.get("text") or data.get("text/plain") or "")
+    return f'<div class="output" markdown>\n```text\n{text.rstrip()}\n```\n</div>' if text else ""
+
+
+def root_file(path: Path) -> str:
+    """Return a file of the root, with links as the site has them."""
+    text = path.read_text(encoding="utf-8").replace("](docs/", "](../")
+    for name, target in ROOT_FILES.items():
+        text = text.replace(f"]({name})", f"]({target}.md)")
+    return text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _text(text: str) -> str:
+    """Escape what Markdown would take for markup, outside code."""
+    return re.sub(r"([*_<>\[\]])", r"\\\1", text)

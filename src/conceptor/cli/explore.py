@@ -1,0 +1,97 @@
+"""`explore`: a page to look at vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from conceptor.cli import options as opt
+from conceptor.cli.app import app
+from conceptor.cli.inputs import DEMO, open_or_demo, split_list
+from conceptor.cli.output import warn
+
+# What the demo vectors are called where they come from, for the command that the page shows.
+DEMO_FILE = "glove.6B.50d.txt"
+
+
+@app.command()
+def explore(
+    vectors: opt.Vectors = None,
+    better: Annotated[
+        Path | None,
+        Argument(help="A second file, shown as what the first has become.", metavar="[BETTER]"),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        Option(
+            help="Comma-separated list of the methods to choose from.  \\[default: cn,cn-paper,"
+            "abtt,pvn,whitening,zipf-whitening]"
+        ),
+    ] = None,
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0,
+    host: Annotated[
+        str,
+        Option(
+            help="Address to listen on. Others can reach the page only if this is not a loopback "
+            "address; it then asks for a token, which is part of the address shown."
+        ),
+    ] = "127.0.0.1",
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Only print the address; open no browser.")
+    ] = False,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    data: opt.Data = None,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+) -> None:
+    """Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
+
+    [bold]Examples[/bold]
+
+      conceptor explore
+
+      conceptor explore my.bin --methods cn,abtt --port 8000
+
+      conceptor explore my.bin better.bin
+    """
+    from conceptor.base.progress import on_terminal
+    from conceptor.explore import server
+
+    server.require_extra()
+    from conceptor.explore.session import DEFAULT_METHODS, Session
+    from conceptor.explore.table import Table
+    from conceptor.fitting import FitOptions
+    from conceptor.vectors import VectorSource
+
+    # What can be wrong with the call shows before the vectors are read.
+    listening = server.open_socket(host, port)
+    with listening:
+        chosen = DEFAULT_METHODS if methods is None else tuple(split_list(methods))
+        options = FitOptions(weights, vocabulary, data=data)
+        with on_terminal() as progress:
+            tables = []
+            for path in (vectors, better) if better else (vectors,):
+                source = open_or_demo(path, on_error)
+                name = path.name if path else DEMO
+                tables.append(Table.open(source, name, str(path or DEMO_FILE), progress))
+                warn(source.findings.lines() if isinstance(source, VectorSource) else ())
+            other = tables[1] if better else None
+            session = Session(tables[0], other, chosen, options, progress)
+        token = None if server.is_loopback(host) else server.new_token()
+        application = server.create_app(session, host=host, token=token)
+        address = _address(host, listening.getsockname()[1], token)
+
+        def ready() -> None:
+            typer.echo(f"{tables[0].name}: {address}  (Ctrl-C to stop)")
+            if not no_browser:
+                typer.launch(address)
+
+        server.serve(application, listening, ready)
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/{f'?token={token}' if token else ''}"

@@ -1,0 +1,305 @@
+"""Search by examples: words like these, but not like those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from conceptor.algebra.conceptors import Conceptor
+from conceptor.base.arrays import as_matrix, block_slices, row_lengths
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.fitting import fit_methods
+from conceptor.neighbours import check_known, choose_prior, find_words
+from conceptor.vectors.chunks import as_vectors
+from conceptor.vectors.nearest import Nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+    from numpy.typing import NDArray
+
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.base.arrays import Float64
+    from conceptor.base.progress import Progress
+    from conceptor.fitting import FitOptions
+    from conceptor.neighbours import Neighbour
+    from conceptor.vectors.table import WordVectors
+
+    Aperture = float | Literal["auto"]
+    # Words, or several lists of words.
+    Examples = str | Iterable[str | Iterable[str]]
+
+__all__ = ["Criterion", "Query", "Region", "rank_words", "unit_rows"]
+
+# Found by benchmarks/exclusions.py on categories of words.
+STRENGTH = 5.0
+MARGIN = 0.8
+
+
+@dataclass(frozen=True, init=False)
+class Query:
+    """Words like some, not like others, and within a field that further ones stand for.
+
+    Parameters
+    ----------
+    like : str or words
+        Examples of what is wanted.
+    without : words or lists of words, optional
+        Examples of what is not wanted. Of several lists each has its own conceptor, joined by OR.
+    within : words or lists of words, optional
+        Examples of the field in which to look; several lists are joined by OR as well.
+    aperture : float or "auto"
+        Of the conceptors of the examples, at length 1; see `Region.from_vectors`.
+    strength : float
+        How far down unwanted words go; 0 leaves them where they are.
+    margin : float
+        A word goes down when it is nearer to what is not wanted than this share of its nearness
+        to what is. Less excludes more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from conceptor.concepts.query import Query
+    >>> table = ["bank", "shore", "river", "loan"], np.array([[1, 1], [0, 2], [0.1, 2], [2, 0.5]])
+    >>> [one.word for one in Query("bank").rank(table)]
+    ['loan', 'river', 'shore']
+    >>> [one.word for one in Query("bank", without=["shore"]).rank(table)]
+    ['loan', 'river']
+    """
+
+    like: tuple[str, ...]
+    without: tuple[tuple[str, ...], ...]
+    within: tuple[tuple[str, ...], ...]
+    aperture: Aperture
+    strength: float
+    margin: float
+
+    def __init__(
+        self,
+        like: str | Iterable[str],
+        without: Examples = (),
+        within: Examples = (),
+        *,
+        aperture: Aperture = "auto",
+        strength: float = STRENGTH,
+        margin: float = MARGIN,
+    ) -> None:
+        wanted = tuple(dict.fromkeys([like] if isinstance(like, str) else like))
+        if not wanted:
+            raise InvalidInputError("a query needs at least one word to look for")
+        values = {
+            "like": wanted,
+            "without": _groups(without, "without"),
+            "within": _groups(within, "within"),
+            "aperture": aperture,
+            "strength": strength,
+            "margin": margin,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        both = sorted(set(wanted).intersection(*[sum(self.without, ())]))
+        if both:
+            raise InvalidInputError(f"{both[0]!r} is both looked for and excluded")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words in it, each once."""
+        groups = (self.like, *self.without, *self.within)
+        return tuple(dict.fromkeys(word for group in groups for word in group))
+
+    def criterion(self, vectors: WordVectors) -> Criterion:
+        """Return what the query looks for among vectors that have all its words."""
+        rows = [
+            [vectors.vectors[vectors.rows(group)] for group in groups]
+            for groups in ((self.like,), self.without, self.within)
+        ]
+        return Criterion.from_vectors(
+            rows[0][0],
+            rows[1],
+            rows[2],
+            aperture=self.aperture,
+            strength=self.strength,
+            margin=self.margin,
+        )
+
+    def rank(
+        self,
+        vectors: object,
+        n: int = 10,
+        *,
+        method: str = "original",
+        among: int | None = None,
+        prior: float | None = None,
+    ) -> list[Neighbour]:
+        """Return the best words of some vectors, as `method` leaves them; see `rank_words`."""
+        return rank_words(vectors, self, [method], n=n, among=among, prior=prior)[method]
+
+
+def rank_words(
+    vectors: object,
+    query: Query,
+    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]] = ("original",),
+    options: FitOptions | None = None,
+    *,
+    n: int = 10,
+    among: int | None = None,
+    prior: float | None = None,
+    progress: Progress = silent,
+) -> dict[str, list[Neighbour]]:
+    """Find the words that answer a query best, among all words of the vectors.
+
+    Parameters are those of `conceptor.neighbours.most_similar`. The words of the query are not
+    among the results.
+    """
+    if n < 1:
+        raise InvalidInputError("at least one word must be asked for")
+    opened = as_vectors(vectors)
+    asked = query.words
+    fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
+    check_known(asked, fitted, opened)
+    prior = choose_prior(prior, opened)
+    searches = {}
+    for name, rows in fitted.rows.items():
+        criterion = query.criterion(rows)
+        searches[name] = Nearest(
+            criterion.direction[np.newaxis],
+            n + len(asked),
+            prior=prior,
+            among=among,
+            penalty=criterion.penalty if criterion.selective else None,
+        )
+    own = set(asked)
+    return {
+        method: [one for one in found[0] if one.word not in own][:n]
+        for method, found in find_words(opened, fitted, searches, progress).items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where examples lie: their conceptor, and how much of themselves it keeps.
+
+    Attributes
+    ----------
+    conceptor : Conceptor
+    own : float
+        The root mean square of ``|C x|`` over the examples, at length 1.
+    """
+
+    conceptor: Conceptor
+    own: float
+
+    @classmethod
+    def from_vectors(cls, groups: Sequence[npt.ArrayLike], aperture: Aperture = "auto") -> Region:
+        """Return the region of some groups of examples, joined by OR.
+
+        `auto` is α = 1: with vectors of length 1 the eigenvalues add up to 1, so a direction that
+        holds half of the examples' energy is a third in, however many examples there are.
+        """
+        rows = [unit_rows(group) for group in groups]
+        alpha = 1.0 if aperture == "auto" else aperture
+        conceptor = reduce(or_, (Conceptor.from_vectors(each, alpha) for each in rows))
+        kept = np.concatenate(rows) @ (conceptor.vectors * conceptor.singular_values)
+        return cls(conceptor, float(np.sqrt((kept**2).sum(axis=1).mean())))
+
+    @cached_property
+    def _factor(self) -> Float64:
+        shares = self.conceptor.singular_values
+        used = shares > 1e-9  # few examples have few directions
+        return np.asarray(self.conceptor.vectors[:, used] * (shares[used] / (self.own or 1.0)))
+
+    def nearness(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return ``|C x|`` of rows of length 1, as a share of what the examples have."""
+        kept = rows @ self._factor.astype(rows.dtype)
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", kept, kept)))
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """What a query looks for, in the space of some vectors.
+
+    The score of a vector x of length 1 is its cosine with the mean of the wanted examples, less
+
+    ``strength · max(0, u(x) − margin · w(x))`` and ``strength · max(0, margin · w(x) − f(x))``
+
+    with its nearness w to what is wanted, u to what is not, and f to the field (see `Region`). So
+    what is too near to the one, or not near enough to the other, goes down, and nothing else
+    moves: subtracting the unwanted mean would also lift whatever lies opposite to it.
+    """
+
+    direction: Float64
+    wanted: Region
+    unwanted: Region | None = None
+    field: Region | None = None
+    strength: float = STRENGTH
+    margin: float = MARGIN
+
+    @classmethod
+    def from_vectors(
+        cls,
+        like: npt.ArrayLike,
+        without: Sequence[npt.ArrayLike] = (),
+        within: Sequence[npt.ArrayLike] = (),
+        *,
+        aperture: Aperture = "auto",
+        strength: float = STRENGTH,
+        margin: float = MARGIN,
+    ) -> Criterion:
+        """Return the criterion of examples: one array of what is wanted, several of the others."""
+        mean = unit_rows(like).mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        if not length > 0:
+            raise InvalidInputError("the vectors of what is looked for cancel each other out")
+        unwanted, field = (
+            Region.from_vectors(groups, aperture) if len(groups) else None
+            for groups in (without, within)
+        )
+        wanted = Region.from_vectors([like], aperture)
+        return cls(mean / length, wanted, unwanted, field, strength, margin)
+
+    @property
+    def selective(self) -> bool:
+        """Whether it is more than nearness to the mean of the examples."""
+        return self.unwanted is not None or self.field is not None
+
+    def penalty(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return what is taken off the cosine of each row; rows have length 1."""
+        bar = self.wanted.nearness(rows) * rows.dtype.type(self.margin)
+        lost = np.zeros_like(bar)
+        if self.unwanted is not None:
+            lost += np.maximum(self.unwanted.nearness(rows) - bar, 0)
+        if self.field is not None:
+            lost += np.maximum(bar - self.field.nearness(rows), 0)
+        return np.asarray(lost * rows.dtype.type(self.strength))
+
+    def scores(self, X: npt.ArrayLike) -> Float64:
+        """Return the score of each row of `X`; a row of zeros has −∞."""
+        vectors = as_matrix(X)
+        scores = np.empty(len(vectors))
+        for part in block_slices(*vectors.shape):
+            rows = unit_rows(vectors[part])
+            scores[part] = rows @ self.direction - self.penalty(rows)
+            scores[part][~rows.any(axis=1)] = -np.inf
+        return scores
+
+
+def unit_rows(X: npt.ArrayLike) -> Float64:
+    """Return the rows of `X` at length 1; a row of zeros stays."""
+    rows = as_matrix(X)
+    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
+
+
+def _groups(examples: Examples, name: str) -> tuple[tuple[str, ...], ...]:
+    """Return lists of words: those given as such, and the single words as one list."""
+    given = [examples] if isinstance(examples, str) else list(examples)
+    single = [each for each in given if isinstance(each, str)]
+    lists = [single] * bool(single) + [list(each) for each in given if not isinstance(each, str)]
+    if not all(lists) or not all(word for group in lists for word in group):
+        raise InvalidInputError(f"{name} has an empty list of words")
+    return tuple(tuple(dict.fromkeys(group)) for group in lists)

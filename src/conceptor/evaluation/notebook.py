@@ -1,0 +1,80 @@
+"""The protocol of the authors' notebook, where it differs from the one here.
+
+To tell what comes from the protocol from what comes from the vectors: `conceptor reproduce
+--notebook`, docs/evaluation.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.errors import MissingExtraError
+from conceptor.evaluation.similarity import WordSimilarity
+from conceptor.evaluation.statistics import SpearmanCorrelation
+from conceptor.evaluation.sts import SentenceSimilarity
+from conceptor.evaluation.texts import Texts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conceptor.evaluation.battery import Battery
+    from conceptor.evaluation.task import SearchTask, Task
+
+__all__ = ["as_in_notebook"]
+
+
+def as_in_notebook(battery: Battery) -> Battery:
+    """Return the benchmarks with the notebook's ranks and tokens (needs NLTK)."""
+    split_as_nltk("")  # without NLTK, fail before any work
+    tasks: list[Task | SearchTask] = []
+    for task in battery.tasks:
+        match task:
+            case WordSimilarity():
+                tasks.append(_OrderedSimilarity(task.dataset, task.pairs, task.gold))
+            case SentenceSimilarity():
+                made = _TreebankSimilarity(task.dataset, task.pairs, task.task, task.in_mean)
+                tasks.append(made)
+            case _:
+                tasks.append(task)
+    return replace(battery, tasks=tasks)
+
+
+class _OrderedSimilarity(WordSimilarity):
+    """Word similarity whose ties have no shared rank: one pair comes before the other."""
+
+    def correlate(
+        self, predicted: NDArray[np.float64], gold: NDArray[np.float64]
+    ) -> SpearmanCorrelation:
+        """Rank the human scores in the order of the file, and equal cosines in that of these."""
+        by_gold = np.argsort(-gold, kind="stable")
+        by_cosine = by_gold[np.argsort(-predicted[by_gold], kind="stable")]
+        places = np.arange(len(gold), 0, -1, dtype=np.float64)
+        ranks = np.empty((2, len(gold)))
+        ranks[0, by_cosine] = ranks[1, by_gold] = places
+        return SpearmanCorrelation(ranks[0], ranks[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _TreebankSimilarity(SentenceSimilarity):
+    """Sentence similarity over the tokens of NLTK."""
+
+    @cached_property
+    def texts(self) -> Texts:
+        """Every sentence: all left ones, then all right ones."""
+        return Texts(super().texts.texts, split_as_nltk)
+
+
+def split_as_nltk(sentence: str) -> list[str]:
+    """Return NLTK's tokens in lower case, without those that have no letter."""
+    try:
+        from nltk import word_tokenize
+    except ImportError:
+        raise MissingExtraError("The notebook's tokeniser (NLTK)", "notebook") from None
+    plain = sentence.replace("\u2018", "'").replace("\u2019", "'")
+    # One sentence per line: looking for sentences in it would need a model to download.
+    tokens: list[Any] = word_tokenize(plain, preserve_line=True)
+    return [token.lower() for token in tokens if token.lower().islower()]

@@ -1,0 +1,89 @@
+// @ts-check
+// From answers to what is seen: every word is set as text, never as HTML.
+
+/**
+ * Make an element.
+ * @param {string} tag
+ * @param {Record<string, string>} [attributes]
+ * @param {...(Node | string)} children
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) { element.setAttribute(name, value); }
+  element.append(...children);
+  return element;
+}
+
+/** @template {HTMLElement} [T=HTMLElement] @param {string} id @returns {T} */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) { throw new Error(`no element ${id}`); }
+  return /** @type {T} */ (found);
+}
+
+/** @param {string} word */
+export function wordButton(word) {
+  return make("button", { type: "button", class: "word", "data-word": word, title: `Neighbours of ${word}` }, word);
+}
+
+/** @param {number} rank */
+export function shownRank(rank) {
+  return (rank + 1).toLocaleString("en");
+}
+
+/** @param {HTMLElement} list @param {import("./api.js").Near[]} side */
+export function showNear(list, side) {
+  list.replaceChildren(...side.map((near) => {
+    const mark = near.moved === "both" ? [] : [make("span", { class: `moved ${near.moved}` }, near.moved === "new" ? "+ new" : "− gone")];
+    return make("li", {}, wordButton(near.word), ...mark,
+      make("span", { class: "figures" }, make("span", { title: "cosine" }, near.cosine.toFixed(3)),
+        make("span", { title: "rank in the file" }, shownRank(near.rank))));
+  }));
+}
+
+/** @param {import("./api.js").Solved} solved */
+export function showScores(solved) {
+  const rows = [
+    { name: "Isotropy (participation)", before: solved.participation_before, after: solved.participation_after, digits: 3, note: "of running text, 1 is even" },
+    ...solved.scores.map((score) => ({ name: score.dataset, before: score.before, after: score.after, digits: 1, note: `Spearman × 100, ${score.used} of ${score.total} pairs` })),
+  ];
+  byId("scores").replaceChildren(...rows.map(({ name, before, after, digits, note }) => {
+    const change = before === null || after === null ? null : after - before;
+    const sign = change === null ? "" : change >= 0 ? "+" : "−";
+    const shown = change === null ? "" : ` ${sign}${Math.abs(change).toFixed(digits)}`;
+    return make("div", {}, make("dt", { title: note }, name),
+      make("dd", {}, make("span", { class: "now" }, after === null ? "—" : after.toFixed(digits)),
+        make("span", { class: change === null || Math.abs(change) < 0.5 * 10 ** -digits ? "faint" : change > 0 ? "up" : "down" }, shown)));
+  }));
+}
+
+/** A chart drawn by the server, as SVG. @param {HTMLElement} place @param {string | undefined} svg */
+export function showChart(place, svg) {
+  place.innerHTML = svg ?? "";
+}
+
+/** @param {import("./api.js").Directions} found */
+export function showDirections(found) {
+  byId("directions-note").textContent =
+    `Words at both ends of each leading direction, among the first ${found.among.toLocaleString("en")} words.`;
+  const columns = ["direction", "variance", "kept", "follows frequency", "one end", "the other end"];
+  const head = make("thead", {}, make("tr", {}, ...columns.map((text, i) => make("th", { scope: "col", class: i > 3 ? "ends" : "" }, text))));
+  const rows = found.directions.map((each) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.width = `${Math.round(60 * Math.min(1, each.kept))}px`;
+    return make("tr", {}, make("th", { scope: "row" }, String(each.number)),
+      make("td", {}, `${(100 * each.share).toFixed(1)}%`),
+      make("td", { class: "kept" }, bar, each.kept.toFixed(2)),
+      make("td", {}, each.frequency === null ? "unknown" : each.frequency.toFixed(2).replace("-", "−")),
+      make("td", { class: "ends" }, ...each.high.map(wordButton)),
+      make("td", { class: "ends" }, ...each.low.map(wordButton)));
+  });
+  byId("directions").replaceChildren(head, make("tbody", {}, ...rows));
+}
+
+/** @param {HTMLElement} place @param {string} text @param {string[]} [suggestions] */
+export function showProblem(place, text, suggestions = []) {
+  place.hidden = !text;
+  place.replaceChildren(text, ...(suggestions.length ? [" Did you mean"] : []),
+    ...suggestions.map((word) => make("button", { type: "button", "data-word": word, "data-replace": "yes" }, word)));
+}

@@ -1,0 +1,316 @@
+"""The server of the page: on this machine only unless told otherwise, and nothing from outside."""
+
+from __future__ import annotations
+
+import hmac
+import importlib.util
+import ipaddress
+import json
+import secrets
+import socket
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from conceptor.base.arrays import jsonable
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.explore.answers import Problem
+from conceptor.explore.api import ENDPOINTS, SETTINGS, Endpoint, openapi, settings_of
+from conceptor.explore.figures import Figures
+from conceptor.explore.table import UnknownWordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from conceptor.explore.session import Session
+
+__all__ = ["create_app", "is_loopback", "open_socket", "require_extra", "serve"]
+
+_COOKIE = "conceptor-token"
+_PAGE = resources.files("conceptor.explore").joinpath("page")
+_FILES = (
+    "main.js", "api.js", "state.js", "panels.js", "words.js", "concepts.js", "plane.js",
+    "snapshot.js", "frame.js", "page.css", "icon.svg",
+)  # fmt: skip
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+# Plotly's WebGL compiles its drawing commands with `Function`, which the page must not. So the
+# map lives in a frame of its own, which has no origin, no network and no access to the page.
+_FRAME_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'self' 'unsafe-eval'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; frame-ancestors 'self'"
+)
+_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".svg": "image/svg+xml",
+}
+
+
+def require_extra() -> None:
+    """Raise unless all packages of the `explore` extra are installed."""
+    if not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "plotly"))):
+        raise MissingExtraError("The page (explore)", "explore")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server bound to a host."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None = None) -> Starlette:
+    """Return the application: the page, its files, and the questions it asks."""
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    figures = Figures(session)
+
+    def answer(endpoint: Endpoint) -> Callable[[Request], Any]:
+        async def handle(request: Request) -> Response:
+            def work() -> str:
+                query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
+                found = endpoint.call(session, figures, endpoint.read(query))
+                return _json(found)
+
+            return await _respond(run_in_threadpool(work))
+
+        return handle
+
+    async def export(request: Request) -> Response:
+        """Return the map of a method, as `fit` saves it."""
+
+        def work() -> bytes:
+            query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
+            values = {each.name: each.read(query) for each in SETTINGS}
+            solution = session.solution(settings_of(values))
+            if solution is None:
+                raise InvalidInputError("a file is no map; choose a method")
+            with tempfile.TemporaryDirectory() as directory:
+                path = Path(directory, "map.safetensors")
+                solution.map.save(path)
+                return path.read_bytes()
+
+        return await _respond(
+            run_in_threadpool(work), "application/octet-stream", "map.safetensors"
+        )
+
+    async def page(request: Request) -> Response:
+        return Response(_PAGE.joinpath("index.html").read_bytes(), media_type="text/html")
+
+    async def frame(request: Request) -> Response:
+        content = _PAGE.joinpath("frame.html").read_bytes()
+        return Response(
+            content, media_type="text/html", headers={"Content-Security-Policy": _FRAME_POLICY}
+        )
+
+    async def description(request: Request) -> Response:
+        return Response(json.dumps(openapi(session.about)), media_type="application/json")
+
+    by_path: dict[str, list[Endpoint]] = {}
+    for each in ENDPOINTS:
+        by_path.setdefault(each.path, []).append(each)
+    routes = [
+        Route("/", page),
+        Route("/frame", frame),
+        Route("/openapi.json", description),
+        Route("/api/map.safetensors", export),
+        *(
+            Route(path, answer(each), methods=[each.method])
+            for path, several in by_path.items()
+            for each in several
+        ),
+        *(Route(f"/static/{name}", _file(path)) for name, path in _static_files().items()),
+    ]
+    app = Starlette(routes=routes)
+    app.add_middleware(_Guard, host=host, token=token)
+    return app
+
+
+def _static_files() -> dict[str, Any]:
+    import plotly
+
+    files: dict[str, Any] = {name: _PAGE.joinpath(name) for name in _FILES}
+    files["style.css"] = resources.files("conceptor.report").joinpath("style.css")
+    files["plotly.min.js"] = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
+    return files
+
+
+def _file(path: Any) -> Callable[[Request], Any]:  # noqa: ANN401
+    """Return what serves a file of a package."""
+
+    async def handle(request: Request) -> Response:
+        from starlette.responses import FileResponse
+
+        kind = _TYPES[Path(str(path)).suffix]
+        return FileResponse(str(path), media_type=kind, headers={"Cache-Control": "no-cache"})
+
+    return handle
+
+
+def _json(found: object) -> str:
+    plain = [asdict(each) for each in found] if isinstance(found, list) else asdict(found)  # type: ignore[call-overload]
+    return json.dumps(jsonable(plain), ensure_ascii=False, allow_nan=False)
+
+
+async def _respond(work: Any, kind: str = "application/json", name: str = "") -> Response:  # noqa: ANN401
+    """Wait for an answer; errors of the question become problems in JSON."""
+    from starlette.responses import Response
+
+    headers = {"Cache-Control": "no-store"}
+    if name:
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    try:
+        return Response(await work, media_type=kind, headers=headers)
+    except UnknownWordError as error:
+        status, problem = 404, Problem(str(error), error.suggestions)
+    except (ConceptorError, ValueError) as error:
+        status, problem = 422, Problem(" ".join(str(error).split()))
+    return Response(_json(problem), status, media_type="application/json")
+
+
+class _Guard:
+    """Lets through what comes from this page only, and says what a browser may do with it.
+
+    A foreign site cannot read answers of this server, but it could make its own name point to
+    this machine (DNS rebinding): so the Host must be ours. Where others can reach the server, a
+    token must be known as well.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
+        self._app, self._token = app, token
+        self._hosts = {"localhost", host.lower(), socket.gethostname().lower()}
+        self._others = not is_loopback(host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _with_policy(message["headers"])
+            await send(message)
+
+        answer = self._refuse(scope["method"], headers) or self._ask_for_token(scope, headers)
+        await (answer or self._app)(scope, receive, guarded)
+
+    def _refuse(self, method: str, headers: dict[str, list[str]]) -> ASGIApp | None:
+        """Return what is said to requests that this page does not make."""
+        from starlette.responses import PlainTextResponse
+
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return PlainTextResponse("This host name is not served here.", 421)
+        origins = headers.get("origin", []) if method not in ("GET", "HEAD") else []
+        if any(origin != f"http://{hosts[0]}" for origin in origins):
+            return PlainTextResponse("Requests from other sites are refused.", 403)
+        if headers.get("content-length", ["0"]) != ["0"] or "transfer-encoding" in headers:
+            return PlainTextResponse("Requests have no body here.", 413, {"Connection": "close"})
+        return None
+
+    def _ask_for_token(self, scope: Scope, headers: dict[str, list[str]]) -> ASGIApp | None:
+        """Return what is said to those who do not know the token; keep it for those who do."""
+        from starlette.responses import PlainTextResponse, RedirectResponse
+
+        path = scope["path"]
+        if self._token is None or path.startswith("/static/") or path == "/frame":
+            return None  # none of the vectors is in there
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if path == "/" and self._is_token(query.pop("token", [""])[0]):
+            # Out of the address, so that it is not shared by accident.
+            response = RedirectResponse(f"/?{urlencode(query, doseq=True)}", 303)
+            response.set_cookie(_COOKIE, self._token, httponly=True, samesite="lax")
+            return response
+        cookies = [one for line in headers.get("cookie", []) for one in line.split("; ")]
+        known = [one.partition("=")[2] for one in cookies if one.startswith(f"{_COOKIE}=")]
+        known += [line.removeprefix("Bearer ") for line in headers.get("authorization", [])]
+        if any(map(self._is_token, known)):
+            return None
+        return PlainTextResponse("Open the address with its token, as the terminal shows it.", 401)
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), (self._token or "").encode())
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        with suppress(ValueError):
+            # An address, unlike a name, cannot be pointed elsewhere.
+            return ipaddress.ip_address(name).is_loopback or self._others
+        return name in self._hosts
+
+
+def _with_policy(headers: Any) -> list[tuple[bytes, bytes]]:  # noqa: ANN401
+    added = {
+        b"content-security-policy": _POLICY.encode(),
+        b"x-content-type-options": b"nosniff",
+        b"referrer-policy": b"no-referrer",
+        b"cross-origin-opener-policy": b"same-origin",
+    }
+    own = {name.lower() for name, _ in headers}
+    return [*headers, *((name, value) for name, value in added.items() if name not in own)]
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Bind the address before any work; raise for one that is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+        opened.listen(1024)
+    except (OSError, OverflowError) as error:
+        opened.close()
+        reason = error.strerror if isinstance(error, OSError) else "no such port"
+        raise InvalidInputError(
+            f"{host}:{port}: {reason}; choose another port with --port, or --port 0 for any"
+        ) from None
+    return opened
+
+
+def new_token() -> str:
+    """Return a token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+def serve(app: Starlette, opened: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until interrupted; `ready` is called once the server answers."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=1000,
+    )
+    with suppress(KeyboardInterrupt):
+        Server(config).run(sockets=[opened])

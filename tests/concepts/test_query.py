@@ -1,0 +1,155 @@
+"""Search by examples: the streamed ranking is that of the formula, and exclusion excludes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conceptor import Conceptor, InvalidInputError, most_similar
+from conceptor.concepts.query import Criterion, Query, rank_words
+from conceptor.vectors import WordVectors, write_vectors
+from tests.processes import conceptor
+from tests.strategies import seeds
+
+WORDS = [f"w{i:03d}" for i in range(300)]
+
+
+@pytest.fixture
+def table(rng):
+    return WordVectors(WORDS, (rng.standard_normal((300, 8)) + 1).astype(np.float32))
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@given(seed=seeds, strength=st.sampled_from([0.0, 1.0, 5.0]), margin=st.floats(0, 1))
+def test_scores_are_the_formula(seed, strength, margin):
+    rng = np.random.default_rng(seed)
+    like, without, within = (rng.standard_normal((k, 6)) for k in (3, 4, 2))
+    X = unit(rng.standard_normal((50, 6)))
+    found = Criterion.from_vectors(like, [without], [within], strength=strength, margin=margin)
+
+    def nearness(rows, x):
+        R = unit(rows).T @ unit(rows) / len(rows)
+        C = np.linalg.inv(R + np.eye(6)) @ R
+        return np.linalg.norm(C @ x) / np.sqrt(np.trace(C @ R @ C))
+
+    mean = unit(like).mean(axis=0)
+    expected = [
+        x @ mean / np.linalg.norm(mean)
+        - strength * max(0, nearness(without, x) - margin * nearness(like, x))
+        - strength * max(0, margin * nearness(like, x) - nearness(within, x))
+        for x in X
+    ]
+    np.testing.assert_allclose(found.scores(3 * X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["original", "cn"])
+def test_the_ranking_is_a_plain_sort_of_the_scores(table, method):
+    from conceptor.fitting import fit_methods
+
+    query = Query(["w003", "w100"], without=[["w007", "w200"], ["w011"]], within=["w050", "w051"])
+    made = fit_methods(table, [method], wanted=set(WORDS)).rows[method]
+    scores = query.criterion(made).scores(made.vectors)
+    expected = [WORDS[i] for i in np.argsort(-scores) if WORDS[i] not in query.words][:7]
+    found = query.rank(table, 7, method=method)
+    assert [one.word for one in found] == expected
+    np.testing.assert_allclose(
+        [one.score for one in found], [scores[WORDS.index(w)] for w in expected], atol=1e-5
+    )
+
+
+def test_without_exclusions_it_is_the_nearest_words(table):
+    assert Query("w003").rank(table, 5) == most_similar(table, "w003", n=5)["original"]["w003"]
+
+
+def test_several_lists_are_joined_by_or(table):
+    rows = table.vectors
+    criterion = Query("w000", without=[["w001", "w002"], ["w003"]], within="w004").criterion(table)
+    one, other, field = (
+        Conceptor.from_vectors(unit(rows[some].astype(float)), 1) for some in ([1, 2], [3], [4])
+    )
+    np.testing.assert_allclose(criterion.unwanted.conceptor.matrix, (one | other).matrix, atol=1e-6)
+    np.testing.assert_allclose(criterion.field.conceptor.matrix, field.matrix, atol=1e-6)
+    assert criterion.field.nearness(unit(rows[[4]])) == pytest.approx(1, abs=1e-5)
+    loose = Query("w000", without=["w001", ["w003"], "w002"])
+    assert loose.without == (("w001", "w002"), ("w003",))
+
+
+@given(seed=seeds)
+def test_exclusion_only_moves_down(seed):
+    """Nothing is lifted; what is orthogonal to the excluded examples stays where it was."""
+    rng = np.random.default_rng(seed)
+    like, without = rng.standard_normal((2, 6)), np.zeros((3, 6))
+    without[:, 3:] = rng.standard_normal((3, 3))
+    X = rng.standard_normal((40, 6))
+    X[:10, 3:] = 0
+    plain = Criterion.from_vectors(like).scores(X)
+    less = Criterion.from_vectors(like, [without]).scores(X)
+    assert (less <= plain + 1e-12).all()
+    np.testing.assert_allclose(less[:10], plain[:10])
+    assert Criterion.from_vectors(like, [without]).scores(without).max() < plain.max()
+
+
+def test_two_meanings_are_told_apart():
+    """A word between two groups: without the one its neighbours are the other's."""
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.eye(10)[:2], 20, axis=0) + 0.1 * rng.standard_normal((40, 10))
+    X = np.vstack([[1, 1] + [0] * 8, groups])
+    words = ["bank", *(f"money{i}" for i in range(20)), *(f"river{i}" for i in range(20))]
+    for other, kept in (("river", "money"), ("money", "river")):
+        examples = [f"{other}{i}" for i in range(4)]
+        found = Query("bank", without=examples).rank((words, X), 20)
+        assert {one.word.rstrip("0123456789") for one in found} == {kept}
+        found = Query("bank", within=examples).rank((words, X), 16)
+        assert {one.word.rstrip("0123456789") for one in found} == {other}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([],), "at least one word"),
+        (("w001", [[]]), "without has an empty list"),
+        (("w001", (), [""]), "within has an empty list"),
+        (("w001", ["w002", "w001"]), "'w001' is both looked for and excluded"),
+    ],
+)
+def test_queries_that_mean_nothing(given, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Query(*given)
+
+
+def test_words_that_are_not_there_and_vectors_that_cancel(table):
+    with pytest.raises(InvalidInputError, match="no word 'zebra'"):
+        Query("w001", without=["w002", "zebra"]).rank(table)
+    with pytest.raises(InvalidInputError, match="at least one word"):
+        rank_words(table, Query("w001"), n=0)
+    with pytest.raises(InvalidInputError, match="cancel each other out"):
+        Query(["a", "b"]).rank((["a", "b"], np.array([[1.0, 0], [-1, 0]])))
+
+
+def test_the_command(table, tmp_path):
+    write_vectors(tmp_path / "v.bin", [(table.words, table.vectors)])
+    run = conceptor(
+        "neighbors", "v.bin", "w003", "w100", "--without", "w007,w200", "--without", "w011",
+        "--within", "w050", "--methods", "original,cn", "-n", 4, "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    query = Query(["w003", "w100"], [["w007", "w200"], ["w011"]], ["w050"])
+    expected = rank_words(tmp_path / "v.bin", query, ["original", "cn"], n=4)
+    title = "w003 w100 without w007, w200 without w011 within w050"
+    assert {
+        method: [one["word"] for one in found[title]]
+        for method, found in json.loads(run.stdout).items()
+    } == {method: [one.word for one in found] for method, found in expected.items()}
+    together = conceptor("neighbors", "v.bin", "w003", "w100", "--together", cwd=tmp_path)
+    assert "w003 w100" in together.stdout
+    for wrong in ("w007,zebra", ",", "w003"):
+        refused = conceptor("neighbors", "v.bin", "w003", "--without", wrong, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conceptor.explore.session import Session
+from conceptor.explore.table import Table
+from conceptor.vectors import WordVectors
+
+CHROMIUM = Path("/usr/bin/chromium")
+# A container's root has no sandbox, and tests have no network.
+FLAGS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# Words that must be shown as they are.
+HOSTILE = ("<b>bold</b>", "a&b", "x\"y'z", "naïve", "日本", "{{7*7}}")
+
+
+def toy_vectors(count: int = 1200, dimension: int = 16, seed: int = 3) -> WordVectors:
+    """Words by falling frequency, in groups, that share a direction as far as they are common."""
+    rng = np.random.default_rng(seed)
+    words = ["the", "bank", "banks", "river", "water", "music", "doctor", *HOSTILE]
+    letters = rng.integers(97, 123, (count, 8))
+    # Longer words are rarer, as in any language.
+    lengths = 3 + np.arange(count) * 5 // count
+    made = ("".join(map(chr, row[:n])) for row, n in zip(letters, lengths, strict=True))
+    words = list(dict.fromkeys([*words, *made]))[:count]
+    groups = rng.standard_normal((12, dimension))
+    rows = groups[rng.integers(0, 12, len(words))] + 0.7 * rng.standard_normal(
+        (len(words), dimension)
+    )
+    shared = rng.standard_normal(dimension)
+    rows += np.linspace(3, 0, len(words))[:, None] * shared
+    rows[words.index("banks")] = rows[words.index("bank")] + 0.05
+    rows[words.index("a&b")] = rows[words.index("bank")] - 0.05
+    return WordVectors(words, rows.astype(np.float32))
+
+
+@pytest.fixture(scope="session")
+def table() -> Table:
+    return Table("toys", toy_vectors(), "toys.bin")
+
+
+@pytest.fixture(scope="session")
+def session(table: Table) -> Session:
+    return Session(table)
+
+
+@pytest.fixture(scope="session")
+def address(session: Session):
+    """A server of the page, in a thread."""
+    pytest.importorskip("uvicorn", reason="the page needs the explore extra")
+    import uvicorn
+
+    from conceptor.explore.server import create_app, open_socket
+
+    opened = open_socket("127.0.0.1", 0)
+    config = uvicorn.Config(create_app(session), log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{opened.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed (apt-get install chromium)")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield opened
+        opened.close()

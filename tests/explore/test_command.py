@@ -1,0 +1,80 @@
+"""`conceptor explore` as a process: its address, its end, and what it says when it cannot begin."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from conceptor.base.errors import MissingExtraError
+from conceptor.explore.server import open_socket, require_extra
+from conceptor.vectors.files import write_vectors
+from tests import processes
+from tests.explore.conftest import toy_vectors
+
+COMMAND = [sys.executable, "-m", "conceptor", "explore"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("explore")
+    toys = toy_vectors(300)
+    write_vectors(path / "my.bin", [(toys.words, toys.vectors)], count=len(toys))
+    write_vectors(path / "better.bin", [(toys.words, toys.vectors * 2)], count=len(toys))
+    return path
+
+
+def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
+    command = [*COMMAND, "my.bin", "better.bin", "--methods", "cn", "--no-browser"]
+    process = processes.start(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
+        with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
+            about = answer.read().decode()
+        assert '"other": "better.bin"' in about
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    assert (out, err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["nothing.bin"], "nothing.bin"),
+        (["my.bin", "nothing.bin"], "nothing.bin"),
+        (["my.bin", "--methods", "counterfit"], "moves single words"),
+        (["my.bin", "--methods", "nonsense"], "'nonsense' is unknown"),
+        (["my.bin", "--host", "192.0.2.1"], "192.0.2.1:0"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_one_line(folder, arguments, part):
+    done = processes.call("explore", *arguments, "--no-browser", cwd=folder)
+    assert done.returncode == 2
+    assert part in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_port_in_use_is_said_before_anything_is_read(folder):
+    with open_socket("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        done = processes.call("explore", "nothing.bin", "--port", port, "--no-browser", cwd=folder)
+    assert done.returncode == 2
+    assert f"127.0.0.1:{port}: Address already in use" in done.stderr
+    assert "--port 0" in done.stderr
+
+
+def test_without_its_extra_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'conceptor\[explore\]'"):
+        require_extra()

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conceptor import Conceptor
+from conceptor.algebra.methods import METHODS
+from conceptor.algebra.moments import Moments
+from conceptor.explore.table import Table, UnknownWordError
+from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
+from conceptor.neighbours import most_similar
+from conceptor.vectors import WordVectors
+from conceptor.vectors.files import open_vectors, write_vectors
+
+
+def cosines(rows: np.ndarray, query: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
+    return rows @ query / np.where(lengths > 0, lengths, 1.0)
+
+
+def view_at(table: Table, name: str, **parameters) -> View:
+    """A view of a method at a setting, among gates of many settings."""
+    recipe = METHODS[name]
+    moments = Moments.from_vectors(table.rows, unit=recipe.unit)
+    base = recipe.solve(moments)
+    solution = recipe.with_parameters(**parameters).solve(moments)
+    if base.aperture is None:
+        gates = [recipe.with_parameters(n_directions=d).solve(moments).gate for d in range(8)]
+    else:
+        apertures = base.aperture * np.geomspace(1 / 40, 40, 64)
+        gates = [recipe.with_parameters(aperture=a).solve(moments).gate for a in apertures]
+    return LengthCache().view(Reach(table, base, np.array(gates)), solution)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 1000), power=st.floats(-1.4, 1.4), k=st.integers(1, 12))
+@pytest.mark.parametrize("method", ["cn", "cn-paper"])
+def test_any_aperture_finds_what_a_search_through_mapped_vectors_finds(method, seed, power, k):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((300, 8)) * np.geomspace(4, 0.1, 8) + rng.standard_normal(8)
+    rows[7] = 0
+    table = Table("t", WordVectors([f"w{i}" for i in range(300)], rows.astype(np.float32)))
+    auto = METHODS[method].solve(Moments.from_vectors(table.rows, unit=METHODS[method].unit))
+    view = view_at(table, method, aperture=float(auto.aperture * 10**power))
+    mapped = view.map(table.rows.astype(np.float64))
+    query = mapped[11]
+    found = Searcher(table).ask(Query(view, query, k, None, [11])).result(30)
+    expected = cosines(mapped, query) - table.penalties
+    expected[[7, 11]] = -np.inf
+    best = np.argsort(-expected, kind="stable")[:k]
+    np.testing.assert_allclose(expected[found.rows], expected[best], atol=1e-9)
+    np.testing.assert_allclose(found.cosines, cosines(mapped, query)[found.rows], atol=1e-9)
+
+
+@pytest.mark.parametrize("directions", [0, 2, 5])
+def test_a_mean_is_taken_off_first(table, directions):
+    view = view_at(table, "abtt", n_directions=directions)
+    mapped = view.map(table.rows.astype(np.float64))
+    found = Searcher(table).ask(Query(view, mapped[5], 8, None, [5])).result(30)
+    expected = cosines(mapped, mapped[5]) - table.penalties
+    expected[5] = -np.inf
+    assert found.rows.tolist() == np.argsort(-expected, kind="stable")[:8].tolist()
+
+
+@pytest.mark.parametrize("aperture", [0.3, 3.0, 1000.0])
+def test_exclusion_is_a_search_behind_the_negated_conceptor(table, aperture):
+    view = view_at(table, "cn")
+    mapped = view.map(table.rows.astype(np.float64))
+    avoided = Conceptor.from_vectors(mapped[[3, 4]], aperture)
+    query = Query(view, mapped[1], 10, avoided, [1, 3, 4])
+    found = Searcher(table).ask(query).result(30)
+    behind = mapped @ (~avoided).matrix
+    expected = cosines(behind, mapped[1] @ (~avoided).matrix) - table.penalties
+    expected[[1, 3, 4]] = -np.inf
+    assert found.rows.tolist() == np.argsort(-expected, kind="stable")[:10].tolist()
+
+
+def test_questions_that_wait_together_are_answered_as_alone(table):
+    view, plain = view_at(table, "cn"), View.plain(table)
+    searcher = Searcher(table)
+    queries = [
+        Query(v, v.rows(np.array([i]))[0], 5, None, [i]) for i in range(40) for v in (view, plain)
+    ]
+    together = [future.result(60) for future in [searcher.ask(query) for query in queries]]
+    for query, found in zip(queries, together, strict=True):
+        alone = Searcher(table).ask(query).result(30) if query.without_rows[0] % 13 == 0 else found
+        assert found.rows.tolist() == alone.rows.tolist()
+
+
+def test_the_page_finds_what_the_command_line_finds(session, table):
+    found = session.neighbours(session.default, ["bank"], [], 6)
+    expected = most_similar(table.vectors, "bank", ["original", "cn"], n=6)
+    for side, name in ((found.before, "original"), (found.after, "cn")):
+        assert [near.word for near in side] == [near.word for near in expected[name]["bank"]]
+    moved = {near.word for near in found.after if near.moved == "new"}
+    assert moved == {n.word for n in found.after} - {n.word for n in found.before}
+
+
+def test_completion_is_by_beginning_in_any_case_and_common_words_come_first(table):
+    words = list(table.words)
+    for prefix in ("b", "BA", "x", "<", "日"):
+        expected = [w for w in words if w.casefold().startswith(prefix.casefold())][:6]
+        assert [word for word, _ in table.complete(prefix, 6)] == expected
+    assert table.complete("bank", 3)[0] == ("bank", words.index("bank"))
+    assert table.complete("nothing begins so", 3) == []
+    assert all(words[row] == word for word, row in table.complete("a", 50))
+
+
+def test_a_word_that_is_not_there_has_suggestions(table):
+    with pytest.raises(UnknownWordError, match="has no word 'docter'") as caught:
+        table.find(["bank", "docter"])
+    assert caught.value.suggestions[0] == "doctor"
+    assert table.find(["Bank"]).tolist() == table.find(["bank"]).tolist()
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.txt", "v.bin", "v.safetensors"])
+def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
+    write_vectors(tmp_path / name, table.words, table.rows)
+    opened = Table.open(open_vectors(tmp_path / name), name)
+    assert list(opened.words) == list(table.words)
+    np.testing.assert_array_equal(opened.rows, table.rows)
+    assert isinstance(opened.rows.base, np.memmap) or name != "v.npy"
+
+
+def test_large_files_go_through_a_temporary_file(tmp_path, table, monkeypatch):
+    monkeypatch.setattr("conceptor.explore.table.memory_bytes", lambda: 0)
+    write_vectors(tmp_path / "v.bin", table.words, table.rows)
+    opened = Table.open(open_vectors(tmp_path / "v.bin"), "v")
+    np.testing.assert_array_equal(opened.rows, table.rows)
+    assert list(opened.words) == list(table.words)
