@@ -79,6 +79,7 @@ class Study:
     def ranks(
         self, method: str, *, shared: float | None = None, test: bool = False, csls: bool = False
     ) -> Translation:
+        """Return where translations were found, of held-out pairs or of the test dictionary."""
         key = f"{self.language} {method} {shared} {'test' if test else 'held out'} {csls}"
         if key not in self.known:
             learnt = self.pairs if test else self.pairs[:-HELD_OUT]
@@ -97,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("language", choices=["fr", "ru"])
     parser.add_argument("--navec", type=Path)
+    parser.add_argument("--plot", type=Path, help="Draw P@1 with its intervals to this file.")
     parser.add_argument("--state", type=Path, default=Path("bilingual-state.json"))
     options = parser.parse_args()
     other = read_french() if options.language == "fr" else read_russian(options.navec)
@@ -135,7 +137,35 @@ def main() -> None:
             gain = gains.interval(place)
             against = f"{gain.difference:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
             print(f"| {name} | {scores} | {against if place else ''} |", flush=True)
+    if options.plot:
+        draw(study, methods, options.plot)
     print(f"\n{base.size:,} of {len({a for a, _ in study.test}):,} test words")
+
+
+def draw(study: Study, methods: dict[str, tuple[str, float | None]], target: Path) -> None:
+    """Draw gains in P@1 over plain Procrustes."""
+    import matplotlib as mpl
+    from matplotlib import pyplot
+
+    mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
+    figure, axis = pyplot.subplots(figsize=(6.5, 2.6), layout="constrained")
+    for csls in (False, True):
+        ranks = {
+            name: study.ranks(method, shared=shared, test=True, csls=csls).statistics["P@1"]
+            for name, (method, shared) in methods.items()
+        }
+        others = [{"P@1": each} for each in ranks.values()]
+        gains = paired_differences({"P@1": ranks["Procrustes"]}, others)["P@1"]
+        for place in range(len(ranks)):
+            if place:
+                gain = gains.interval(place)
+                y = -place - 0.25 * csls
+                axis.plot([gain.low, gain.high], [y, y], color=f"C{int(csls)}", linewidth=2)
+                axis.plot(gain.difference, y, "o", color=f"C{int(csls)}", markersize=4)
+    axis.axvline(0, color="0.7", linewidth=0.8)
+    axis.set_yticks([-i for i in range(1, len(methods))], list(methods)[1:], fontsize=8)
+    axis.set_xlabel("P@1 over plain Procrustes; blue: cosine, orange: CSLS")
+    figure.savefig(target, metadata={"Date": None})
 
 
 def mean(statistic: Mean) -> float:

@@ -125,7 +125,7 @@ def measures_of(
 def count_measures(path: str, words: set[str]) -> tuple[dict[str, float], dict[str, Measure]]:
     """Return log counts, and the inclusion measures of a PPMI matrix."""
     counted = cooccurrence(path, min_count=20)
-    matrix = ppmi(counted.matrix)
+    matrix = ppmi(counted)
     row = {word: i for i, word in enumerate(counted.words) if word in words}
     features = {
         word: dict(

@@ -2,7 +2,7 @@
 
     python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--plot FILE]
     python benchmarks/exclusions.py words --within
-    python benchmarks/exclusions.py Cranfield [--vectors FILE] [--method cn+sif]
+    python benchmarks/exclusions.py Cranfield [--vectors FILE]
 
 Words: five examples of a category of Battig are looked for, five of another are excluded, and all
 words but the examples are ranked. *Found* is the average precision of the rest of the category
@@ -10,7 +10,7 @@ among all words; *excluded* that among the words of the two categories alone. A 
 gives a curve; methods are compared at equal exclusion. Knobs are chosen on the categories with an
 even number (--dev); what is reported comes from those with an odd one.
 
-Texts: documents of Cranfield or CISI, as averages of words. Those relevant to a question are looked
+Texts: documents of Cranfield or CISI, by `SentenceEncoder`. Those relevant to a question are looked
 for, those relevant to a related one are excluded; three examples of each are given.
 """
 
@@ -29,6 +29,7 @@ from conceptor.data.registry import demo_vectors, fetch
 from conceptor.evaluation.categorization import Categorization
 from conceptor.evaluation.retrieval import FILES, read_retrieval
 from conceptor.fitting import fit_methods
+from conceptor.sentences import SentenceEncoder
 from conceptor.vectors import WordVectors, open_vectors
 from conceptor.vectors.chunks import read_chunks
 
@@ -171,7 +172,7 @@ CURVES: dict[str, dict[float, Ranker]] = {
 WITHIN: dict[str, dict[float, Ranker]] = {
     "mean of the examples": {0.0: mean},
     "mean of the field": {0.0: lambda X, like, within: mean(X, within[0], [])},
-    "mean of all": {0.0: lambda X, like, within: X @ centre(np.concatenate([like, *within]))},
+    "mean of all": {0.0: lambda X, like, within: mean(X, np.vstack([like, *within]), [])},
     "Query": {m: query(m, within=True) for m in (0.6, 0.8, 0.9, 1.0, 1.2)},
 }
 
@@ -220,7 +221,8 @@ def word_trials(vectors: WordVectors, others: str, count: int, seed: int = 0) ->
 
 def with_field(trial: Trial) -> Trial:
     """Look for both categories' examples, within a field that further ones of the first give."""
-    field, wanted = trial.wanted[:EXAMPLES], trial.wanted[EXAMPLES:]
+    members = np.random.default_rng(trial.group).permutation(trial.wanted)
+    field, wanted = members[:EXAMPLES], members[EXAMPLES:]
     like = np.concatenate([trial.like, *trial.without])
     return Trial(trial.group, like, [field], wanted, trial.unwanted)
 
@@ -229,7 +231,8 @@ def text_trials(name: str, vectors: WordVectors) -> tuple[Array, list[Trial]]:
     """Return the documents' vectors, and searches among them."""
     paths = {file: fetch(file) for file in FILES[name]}
     collection = read_retrieval(name, paths)[0].collection
-    made = unit(collection.texts.averages(vectors)[0])[: len(collection.documents)]
+    encoder = SentenceEncoder(vectors).fit(collection.documents)
+    made = unit(encoder.transform(collection.documents))
     groups = [rows for rows in collection.relevant if len(rows) >= 2 * TEXTS]
     centres = np.array([centre(made[rows]) for rows in groups])
     rng, trials = np.random.default_rng(0), []

@@ -18,7 +18,7 @@ LAYERS = [
     {"vectors", "kernels", "data", "weights"},
     {
         "fitting", "pipeline", "neighbours", "estimators", "distributed", "sentences", "corpus",
-        "lexicon", "concepts", "integrations",
+        "lexicon", "concepts", "integrations", "static_models",
     },
     {"evaluation", "dialogue", "comparing", "inspection", "report"},
     {"cli", "explore", "__init__", "__main__"},

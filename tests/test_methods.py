@@ -95,6 +95,7 @@ def test_the_scikit_learn_class_is_the_recipe(method):
         "hsr": conceptor.HalfSiblingRegression(),
         "ppa": conceptor.PPA(),
         "ew": conceptor.EigenvalueWeighting(),
+        "gentle": conceptor.GentleNegation(),
     }
     recipe = METHODS[method]
     own = estimators[method].recipe

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         AllButTheTop,
         ConceptorNegation,
         EigenvalueWeighting,
+        GentleNegation,
         HalfSiblingRegression,
         PrincipalVarianceNormalization,
         Whitening,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from conceptor.neighbours import most_similar
     from conceptor.pipeline import postprocess
     from conceptor.sentences import SentenceEncoder
+    from conceptor.static_models import StaticModel, distill
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
 
 __version__ = "0.2.0"
@@ -47,6 +49,7 @@ _HOMES = {
     "CounterFitting": "lexicon",
     "EigenvalueWeighting": "estimators",
     "FitOptions": "fitting",
+    "GentleNegation": "estimators",
     "HalfSiblingRegression": "estimators",
     "InvalidInputError": "base.errors",
     "MissingExtraError": "base.errors",
@@ -58,9 +61,11 @@ _HOMES = {
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
+    "StaticModel": "static_models",
     "Whitening": "estimators",
     "WordVectors": "vectors",
     "compare": "comparing",
+    "distill": "static_models",
     "evaluate": "evaluation",
     "improve": "integrations.improving",
     "inspect": "inspection",
@@ -81,6 +86,7 @@ __all__ = [
     "CounterFitting",
     "EigenvalueWeighting",
     "FitOptions",
+    "GentleNegation",
     "HalfSiblingRegression",
     "InvalidInputError",
     "MissingExtraError",
@@ -91,9 +97,11 @@ __all__ = [
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",
+    "StaticModel",
     "Whitening",
     "WordVectors",
     "compare",
+    "distill",
     "evaluate",
     "improve",
     "inspect",

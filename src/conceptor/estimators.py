@@ -380,6 +380,27 @@ class EigenvalueWeighting(SpectralPostprocessor):
         self.n_components = n_components
 
 
+class GentleNegation(SpectralPostprocessor):
+    """Softly out of what all rows share, for embeddings of whole texts.
+
+    The gate on the second moment is ``1 / (1 + α² λ)`` with the α that keeps the share `kept` of
+    the strongest direction; directions half as strong keep more, weak ones all.
+
+    Parameters
+    ----------
+    kept : float, default=0.5
+        Between 0 and 1; smaller takes out more. docs/static-models.md has figures.
+    n_components : int, optional
+        Keep only this many leading directions of what the gate leaves.
+    """
+
+    _method = "gentle"
+
+    def __init__(self, kept: float = 0.5, n_components: int | None = None) -> None:
+        self.kept = kept
+        self.n_components = n_components
+
+
 class Whitening(SpectralPostprocessor):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 

@@ -36,7 +36,14 @@ from conceptor.vectors.chunks import (
     through,
     vectors_name,
 )
-from conceptor.weights import RARE, SAMPLE, choose_weights, common_content_words, sif_factors
+from conceptor.weights import (
+    RARE,
+    SAMPLE,
+    Weights,
+    choose_weights,
+    common_content_words,
+    sif_factors,
+)
 
 if TYPE_CHECKING:
     import os
@@ -52,7 +59,6 @@ if TYPE_CHECKING:
     from conceptor.lexicon.fitting import LexiconMethod
     from conceptor.vectors.chunks import Chunks, Transform, Vectors
     from conceptor.vectors.table import WordVectors
-    from conceptor.weights import Weights
 
     Chain = tuple[Recipe | LexiconRecipe, ...]
     Step: TypeAlias = "Solution | Swapped | RowFactors | LexiconMethod"
@@ -211,6 +217,9 @@ class FitOptions:
 
     def weights_for(self, words: Words, vectors: object, *, unit: bool = False) -> Weights:
         """Return the weights that a method asks for, for some vectors."""
+        source = getattr(vectors, "source", vectors)
+        if not getattr(source, "has_words", True):
+            return self._rows_alike(vectors, unit=unit)
         chosen = choose_weights(
             words,
             lambda: first_words(vectors),
@@ -218,10 +227,25 @@ class FitOptions:
             vocabulary=self.vocabulary,
             function_words=self.function_words,
             data=self.data,
+            tokens=getattr(source, "token_counts", None),
             where=vectors_name(vectors),
             counts=lambda: getattr(vectors, "counts", None),
         )
         return replace(chosen, unit=True) if unit else chosen
+
+    def _rows_alike(self, vectors: object, *, unit: bool) -> Weights:
+        """Return equal weights for rows without words; raise for what needs words."""
+        given = {
+            "weights": self.weights not in (None, "uniform"),
+            "vocabulary": self.vocabulary is not None,
+            "function_words": self.function_words is not None,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise InvalidInputError(
+                    f"{vectors_name(vectors)}: its rows have no words, so {name} does not apply"
+                )
+        return Weights(description="all rows, once each", unit=unit)
 
 
 @dataclass(frozen=True, eq=False)

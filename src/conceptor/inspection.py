@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -12,18 +13,21 @@ import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import Words, default_recipe
+from conceptor.algebra.methods import Recipe, parse_method
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, find_doubt, gather
+from conceptor.pipeline import default_method
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.source import VectorSource
+from conceptor.vectors.static_model import StaticModelSource
 from conceptor.weights import Weights
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from conceptor.algebra.methods import Solution
@@ -35,6 +39,8 @@ __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 LEADING = 5
 # A direction follows log frequency if |r| is above this.
 FOLLOWS = 0.2
+# From this share of their strongest direction on, texts share something that is no meaning.
+SHARED_BY_TEXTS = 0.12
 # Spreads that may be rounding: relative to the vectors' length, and of log frequencies.
 _ROUNDING = 1e-12
 _SAME_LOGS = 1e-6
@@ -155,11 +161,16 @@ def inspect(
     weights
         Word weights; by default the same as for `postprocess`.
     """
+    if isinstance(vectors, str | os.PathLike):
+        vectors = open_vectors(vectors, wordless=True)
     opened = as_vectors(vectors)
-    recipe = default_recipe()
-    usage = FitOptions(weights).weights_for(Words.USAGE, opened, unit=recipe.unit)
+    source = opened if isinstance(opened, VectorSource) else None
+    (recipe,) = parse_method(default_method(source))
+    assert isinstance(recipe, Recipe)
+    usage = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
-    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain])
+    alike = Weights(unit=True)
+    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain, alike])
     types = gathered.moments[every]
     # An eigendecomposition of this size is not faster on several processors.
     with one_blas_thread():
@@ -174,6 +185,12 @@ def inspect(
         for view in views:
             view.add(rows, share)
     side_before, side_after = (view.side() for view in views)
+    has_words = source is None or source.has_words
+    if has_words:
+        advice = _advice(side_before, solution, usage)
+    else:
+        advice = _advice_without_words(gathered.moments[alike], count=gathered.count)
+    plain_words = has_words and not isinstance(source, StaticModelSource)
     return Inspection(
         vectors=name or vectors_name(vectors),
         count=gathered.count,
@@ -184,8 +201,8 @@ def inspect(
         quota=float((1 - gate).mean()),
         before=side_before,
         after=side_after,
-        advice=_advice(side_before, solution, usage),
-        expected=expected_gains(side_before.participation),
+        advice=advice,
+        expected=expected_gains(side_before.participation) if plain_words else {},
         spectrum=values,
         gate=gate,
     )
@@ -269,6 +286,31 @@ def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
     families = sets[0]["gains"] if sets else {}
     near = {family: [each["gains"][family] for each in sets[:3]] for family in families}
     return {family: (min(gains), max(gains)) for family, gains in near.items()}
+
+
+def _advice_without_words(rows: Moments, *, count: int) -> str:
+    """Advise on embeddings of whole texts, by what all of them share.
+
+    Measured on STS-B with rows at length 1 (docs/static-models.md): where the strongest direction
+    holds 0.18 of the variance or more, everything gains, the stronger the better; at 0.08 and below
+    `gentle` gains up to two points and stronger methods may lose.
+    """
+    if count <= rows.dimension:
+        return (
+            f"Too few vectors to judge: {rows.dimension} dimensions need more than "
+            f"{rows.dimension} vectors, and there are {count}."
+        )
+    values = _spectrum(rows)
+    share = values[0] / (values.sum() or 1.0)
+    found = f"the strongest direction holds {share:.0%} of the variance of the rows at length 1"
+    if not values.any():
+        return "This will not help: all vectors are zero."
+    if share >= SHARED_BY_TEXTS:
+        return f"This should help: {found}. --method cn takes out more of it."
+    return (
+        f"There is little to gain: {found}, as in embeddings that were trained to spread. The "
+        "default, gentle, should do no harm; stronger methods may."
+    )
 
 
 def _advice(before: Side, solution: Solution, usage: Weights) -> str:

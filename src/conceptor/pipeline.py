@@ -23,6 +23,7 @@ from conceptor.vectors.conversion import Report, finish_report
 from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
+from conceptor.vectors.static_model import StaticModelSource
 from conceptor.vectors.target import check_new_file, plan_target
 from conceptor.vectors.writing import output_files, write_chunks
 
@@ -40,18 +41,21 @@ if TYPE_CHECKING:
 
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
+# What improves rows without words, and the rows of static models.
+WORDLESS_METHOD = "gentle"
+STATIC_METHOD = "cn:unit=false"
 
 
 def postprocess(
     source: Source,
     target: str | os.PathLike[str],
-    method: Method = "cn",
+    method: Method | None = None,
     options: FitOptions | None = None,
     *,
     memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
     caution: Callable[[str], object] | None = None,
@@ -61,11 +65,14 @@ def postprocess(
     Parameters
     ----------
     source
-        A file, `-`, or what `open_vectors` returned.
+        A file, the folder of a static model, `-`, or what `open_vectors` returned. Arrays and
+        tables without words are taken too; their rows count the same.
     target
-        The file to write, by name in any format; `-` for text on standard output.
+        The file to write, by name in any format; `-` for text on standard output. A static model
+        is written as a folder like its own, unless the name has the extension of a format.
     method
-        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe.
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`) or a recipe; by default
+        what `default_method` says.
     options : FitOptions, optional
         What words weigh, which take part in the fit, and the lexicon; by default as the method
         asks (`conceptor.weights.choose_weights`).
@@ -83,25 +90,26 @@ def postprocess(
         remark of the report.
     """
     started = time.perf_counter()
-    name, chain = method_chain(method)
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    opened = _open(source)
+    name, chain = method_chain(method or default_method(opened))
+    _check_words(opened, name, chain)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_map_target(save_map, opened, goal, force=force)
-    if (save_map or goal.model_path) and moves_single_words(chain):
+    if (save_map or goal.fasttext_path) and moves_single_words(chain):
         what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
         raise InvalidInputError(f"{name} moves single words; there is {what}")
     limit = memory_bytes() // 4 if memory is None else memory
     # A model is written from rows that were not decoded, so none of those that were are kept.
-    kept = KeptChunks(opened, 0 if goal.model_path else limit)
+    kept = KeptChunks(opened, 0 if goal.fasttext_path else limit)
     found, doubts = fit_doubting(kept, name, chain, options, progress)
     fitted = found.methods[name]
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    if isinstance(opened, FastTextSource) and goal.model_path is not None:
-        words = opened.write_mapped(goal.model_path, fitted.map, progress)
+    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
+        words = opened.write_mapped(goal.fasttext_path, fitted.map, progress)
     else:
         words = write_chunks(
             last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
@@ -142,17 +150,18 @@ def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
 
 def fit(
     source: Source,
-    method: Method = "cn",
+    method: Method | None = None,
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
 ) -> tuple[Solution, Report]:
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
-    name, chain = method_chain(method)
+    opened = _open(source)
+    name, chain = method_chain(method or default_method(opened))
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    _check_words(opened, name, chain)
     recipe, given = chain[0], options or FitOptions()
     kinds = [words for words in (recipe.words, recipe.once) if words is not None]
     chosen, *others = (given.weights_for(words, opened, unit=recipe.unit) for words in kinds)
@@ -166,6 +175,32 @@ def fit(
     if chosen.caution:
         report.remarks.append(f"{opened.path}: {chosen.caution}")
     return solution, describe(report, solution)
+
+
+def default_method(source: VectorSource | None) -> str:
+    """Return the method that a kind of vectors asks for if the user names none.
+
+    Rows of static models keep their lengths, which weigh tokens; embeddings of whole texts have
+    little to gain and something to lose.
+    """
+    if source is not None and not source.has_words:
+        return WORDLESS_METHOD
+    return STATIC_METHOD if isinstance(source, StaticModelSource) else "cn"
+
+
+def _open(source: Source) -> VectorSource:
+    return source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
+
+
+def _check_words(
+    source: VectorSource, name: str, chain: tuple[Recipe | LexiconRecipe, ...]
+) -> None:
+    """Raise for a method that needs words where there are none."""
+    needs = any(
+        isinstance(step, LexiconRecipe) or step.words is Words.FUNCTION_WORDS for step in chain
+    )
+    if needs and not source.has_words:
+        raise InvalidInputError(f"{source.path}: its rows have no words, and {name} needs them")
 
 
 def moves_single_words(chain: Chain) -> bool:

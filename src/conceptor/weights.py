@@ -176,6 +176,7 @@ def choose_weights(
     function_words: object = None,
     data: Directory = None,
     ranked: bool = True,
+    tokens: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None,
     where: str = "the vectors",
     counts: Callable[[], Mapping[str, float] | None] = lambda: None,
 ) -> Weights:
@@ -188,9 +189,12 @@ def choose_weights(
     `first_words` returns the first words of the vectors, at most `SAMPLE`, and is called only
     where they matter. `function_words` is a file of them, or words; by default NLTK's English stop
     words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
-    whether words come in file order, as in shards they may not. Errors start with `where`.
+    whether words come in file order, as in shards they may not. `tokens` turns counts of words
+    into those of a tokenizer's tokens, whose order is no frequency. Errors start with `where`.
     `counts` returns how often words occur, if the vectors themselves tell; nothing tells better.
     """
+    if tokens is not None:
+        return _choose_tokens(words, tokens, weights, vocabulary, data, where)
     if words is Words.FUNCTION_WORDS:
         if function_words is not None:
             return parse_weights("uniform", function_words)
@@ -215,6 +219,41 @@ def choose_weights(
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
 
 
+def _choose_tokens(
+    words: Words,
+    tokens: Callable[[Mapping[str, float]], Mapping[str, float]],
+    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None,
+    vocabulary: object,
+    data: Directory,
+    where: str,
+) -> Weights:
+    """Choose the weights of a tokenizer's tokens: what words they are made of tells their usage."""
+    if words is not Words.USAGE or weights == "uniform":
+        return parse_weights("uniform", vocabulary)
+    if isinstance(weights, Weights):
+        return weights
+    if weights == "zipf":
+        raise InvalidInputError(
+            f"{where}: the order of a tokenizer's tokens says nothing about frequency; use "
+            f"{_REMEDY}"
+        )
+    if weights is None:
+        listed = _find_paper_vocabulary(data)
+        installed = importlib.util.find_spec("wordfreq") is not None
+        weights = f"{WORDFREQ}en" if installed else listed
+        if weights is None:
+            raise InvalidInputError(
+                f"{where}: how often tokens are used is unknown; use {_REMEDY}, or install "
+                "wordfreq: pip install 'conceptor[wordfreq]'"
+            )
+    named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+    chosen = parse_weights(named, vocabulary)
+    counted = tokens(chosen.counts or {})
+    return replace(
+        chosen, counts=counted, description=f"{chosen.description}, in the tokenizer's tokens"
+    )
+
+
 def common_content_words(
     words: Iterable[str], function_words: Set[str], data: str | os.PathLike[str] | None = None
 ) -> Weights:
@@ -236,9 +275,6 @@ def _choose_usage(
     first: Sequence[str], vocabulary: object, data: Directory, *, ranked: bool
 ) -> Weights:
     """Choose the usage weights if the user has not."""
-    if not any(first):
-        caution = "nothing tells how often each vector is used, so all count equally"
-        return replace(parse_weights("uniform", vocabulary), caution=caution)
     reason = why_unsorted(first) if ranked else "the order of the shards is unknown"
     if reason is None:
         return parse_weights("zipf", vocabulary)
@@ -260,8 +296,6 @@ def _choose_usage(
 
 def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Weights:
     """Choose the common words: the paper's list, else the start of a sorted file, else all."""
-    if not any(first):  # vectors without words
-        return parse_weights("uniform")
     frequent = ranked and why_unsorted(first) is None
     listed = _find_paper_vocabulary(data)
     if listed is not None:
@@ -333,8 +367,6 @@ def why_unsorted(words: Sequence[str]) -> str | None:
     abbreviation, which holds in every language: frequent words are short. If length does not
     rise with rank (Spearman's ρ within three standard errors of zero), neither does rarity.
     """
-    if not any(words):  # vectors without words are as sorted as whoever asks says
-        return None
     if is_alphabetical(words):
         return _ALPHABETICAL
     lengths = [len(word) for word in words[:SAMPLE]]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor import InvalidInputError
+from conceptor.base.arrays import unit_rows
 from conceptor.concepts.clouds import Cloud, context_clouds, contexts, neighbour_clouds
-from conceptor.concepts.query import unit_rows
 from conceptor.concepts.senses import Senses
 from conceptor.vectors import WordVectors
 from tests.strategies import seeds

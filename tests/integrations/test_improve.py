@@ -97,15 +97,19 @@ def test_fewer_dimensions(words, X, written) -> None:
         improve((words, X), "counterfit", n_components=5)
 
 
-def test_an_array_without_words(X) -> None:
-    with pytest.warns(UserWarning, match="nothing tells how often each vector is used"):
-        equal = improve(X)
-    np.testing.assert_allclose(equal, conceptor.ConceptorNegation().fit_transform(X), atol=1e-5)
-    ranked = improve(X, weights="zipf")
+def test_an_array_without_words(X, tmp_path) -> None:
+    np.save(tmp_path / "in.npy", X)
+    conceptor.postprocess(tmp_path / "in.npy", tmp_path / "out.npy")
+    expected = np.load(tmp_path / "out.npy")
+    better, report = improve(X, return_report=True)
+    assert np.array_equal(better, expected)
+    assert (report.method, report.fitted_on) == ("gentle", "all rows, once each")
+    assert np.array_equal(improve(tmp_path / "in.npy").vectors, expected)
     np.testing.assert_allclose(
-        ranked, conceptor.ConceptorNegation(weights="zipf").fit_transform(X), atol=1e-5
+        improve(X, "abtt"), conceptor.AllButTheTop().fit_transform(X), atol=1e-5
     )
-    assert improve(X, "abtt").shape == X.shape
+    with pytest.raises(InvalidInputError, match="its rows have no words, so weights does not"):
+        improve(X, "cn", weights="zipf")
 
 
 def test_remarks_are_warnings_unless_a_report_is_asked_for(rng) -> None:

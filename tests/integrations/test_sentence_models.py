@@ -13,6 +13,7 @@ from conceptor import InvalidInputError, improve
 tokenizers = pytest.importorskip("tokenizers")
 TOKENS = [f"w{i}" for i in range(200)]
 SENTENCES = ["w1 w2 w3", "w4 w9", "w7"]
+COUNTS = {token: float(1000 - 4 * row) for row, token in enumerate(TOKENS)}
 
 
 @pytest.fixture
@@ -36,15 +37,21 @@ def averages(rows: np.ndarray) -> np.ndarray:
     )  # fmt: skip
 
 
+def _improved(rows: np.ndarray) -> np.ndarray:
+    return improve(([*TOKENS, "[UNK]"], rows), "cn:unit=false", weights=COUNTS)[1]
+
+
 def test_static_models(tokenizer, X, tmp_path) -> None:
     model2vec = pytest.importorskip("model2vec")
     model = model2vec.StaticModel(X, tokenizer)
-    better = improve(model)
-    table = improve(([*TOKENS, "[UNK]"], X))[1]
+    better, report = improve(model, weights=COUNTS, return_report=True)
+    assert report.method == "cn:unit=false"  # lengths of rows weigh tokens
+    assert report.estimated_on == len(TOKENS)
+    table = _improved(X)
     assert type(better) is type(model)
     np.testing.assert_allclose(better.encode(SENTENCES), averages(table), atol=1e-5)
     np.testing.assert_allclose(model.encode(SENTENCES), averages(X), atol=1e-5)
-    smaller = improve(model, n_components=3)
+    smaller = improve(model, weights=COUNTS, n_components=3)
     smaller.save_pretrained(tmp_path / "model")
     loaded = model2vec.StaticModel.from_pretrained(tmp_path / "model")
     np.testing.assert_array_equal(loaded.encode(SENTENCES), smaller.encode(SENTENCES))
@@ -57,8 +64,9 @@ def test_quantised_static_models(tokenizer, X) -> None:
     mapping = np.arange(len(X)) % 50
     weights = np.linspace(0.5, 2, len(X)).astype(np.float32)
     model = model2vec.StaticModel(X[:50], tokenizer, weights=weights, token_mapping=mapping)
-    table = improve(([*TOKENS, "[UNK]"], X[mapping] * weights[:, np.newaxis]))[1]
-    np.testing.assert_allclose(improve(model).encode(SENTENCES), averages(table), atol=1e-5)
+    table = _improved(X[mapping] * weights[:, np.newaxis])
+    better = improve(model, weights=COUNTS)
+    np.testing.assert_allclose(better.encode(SENTENCES), averages(table), atol=1e-5)
 
 
 @pytest.fixture
@@ -73,15 +81,15 @@ def static(tokenizer, X):
 
 @pytest.mark.slow
 def test_static_sentence_transformers(static, X) -> None:
-    better = improve(static)
-    table = improve(([*TOKENS, "[UNK]"], X))[1]
+    better = improve(static, weights=COUNTS)
+    table = _improved(X)
     np.testing.assert_allclose(better.encode(SENTENCES), averages(table), atol=1e-5)
     np.testing.assert_allclose(static.encode(SENTENCES), averages(X), atol=1e-5)
-    assert improve(static, n_components=3).encode(SENTENCES).shape == (3, 3)
+    assert improve(static, weights=COUNTS, n_components=3).encode(SENTENCES).shape == (3, 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["cn", "abtt:n_directions=1", "cn:n_components=3"])
+@pytest.mark.parametrize("method", [None, "cn", "abtt:n_directions=1", "cn:n_components=3"])
 @pytest.mark.parametrize("normalised", [False, True])
 def test_a_map_is_the_last_layer(method, normalised, static, rng, tmp_path) -> None:
     from sentence_transformers import SentenceTransformer
@@ -93,8 +101,7 @@ def test_a_map_is_the_last_layer(method, normalised, static, rng, tmp_path) -> N
         model = SentenceTransformer(modules=[*static, Normalize()], device="cpu")
     better, report = improve(model, method, texts=texts, return_report=True)
     assert (len(model), report.words) == (1 + normalised, 300)
-    weights = None if method.startswith("abtt") else "uniform"
-    expected = improve(model.encode(texts), method, weights=weights, return_report=True)[0]
+    expected = improve(model.encode(texts), method, return_report=True)[0]
     if normalised:
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(better.encode(texts), expected, atol=1e-5)

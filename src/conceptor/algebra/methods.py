@@ -24,7 +24,7 @@ import numpy as np
 from conceptor import __version__
 from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import scale_free_aperture
+from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.spectrum import Spectrum, symmetric_part
 from conceptor.base.errors import InvalidInputError
@@ -122,6 +122,21 @@ class Negation(Gate):
 
     def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.negated_conceptor(values, float(self.aperture), self.power)
+
+
+@dataclass(frozen=True)
+class LeadingNegation(Gate):
+    """``1 / (1 + α² λ)`` with the α that keeps the share `kept` of the strongest direction."""
+
+    kept: float = 0.5
+
+    def _check(self) -> None:
+        self._check_number("kept", Real, 0, above=True)
+        if not self.kept < 1:
+            raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
+
+    def _coefficients(self, values: Float64) -> Float64:
+        return gates.negated_conceptor(values, leading_aperture(values, self.kept))
 
 
 @dataclass(frozen=True)
@@ -516,6 +531,13 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
             Words.ALL,
             "gram",
             SingularValuePower(),
+        ),
+        Recipe(
+            "gentle",
+            "half of the strongest direction softly out, for embeddings of whole texts",
+            Words.ALL,
+            "second_moment",
+            LeadingNegation(),
         ),
         LexiconRecipe("counterfit", "synonyms pulled together, antonyms pushed apart"),
         LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),

@@ -95,6 +95,12 @@ def row_lengths(X: Array) -> Array:
     return lengths
 
 
+def unit_rows(X: npt.ArrayLike) -> Float64:
+    """Return the rows of `X` at length 1, in float64; a row of zeros stays."""
+    rows = as_matrix(X, empty=True)
+    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
+
+
 def block_slices(rows: int, columns: int) -> Iterator[slice]:
     """Cut `rows` into consecutive slices of about `_BLOCK_BYTES` in float64."""
     step = max(_BLOCK_ROWS, _BLOCK_BYTES // (8 * columns))

@@ -17,6 +17,7 @@ COMMANDS = {
     "fit": "files",
     "apply": "files",
     "convert": "files",
+    "distill": "static_models",
     "evaluate": "evaluation",
     "reproduce": "evaluation",
     "train-ppmi": "training",

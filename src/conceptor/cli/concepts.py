@@ -182,10 +182,11 @@ def align(
     from conceptor.concepts.align import align_files, read_dictionary
 
     questions = None if test is None else read_dictionary(test)
-    opened = [open_source(each, on_error) for each in (source, target)]
+    left, right = (open_source(each, on_error) for each in (source, target))
     with on_terminal() as progress:
         found, reports = align_files(
-            *opened,
+            left,
+            right,
             dictionary,
             out_dir,
             method=method,
@@ -197,7 +198,7 @@ def align(
     result: dict[str, Any] = {
         "pairs": found.pairs,
         "listed": found.listed,
-        "files": [str(out_dir / each.path.name) for each in opened],
+        "files": [str(out_dir / each.path.name) for each in (left, right)],
     }
     if not as_json:
         typer.echo(
@@ -208,7 +209,7 @@ def align(
         from conceptor.comparing.translations import measure_alignment
 
         with on_terminal() as progress:
-            result["test"] = measure_alignment(*opened, found, questions, among, progress)
+            result["test"] = measure_alignment(left, right, found, questions, among, progress)
         if not as_json:
             _show_translations(result["test"])
     if as_json:

@@ -105,7 +105,7 @@ def compare(
         Option(
             autocompletion=opt.complete_method,
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
-            "pvn, hsr, ppa, ew, sif, and with a lexicon counterfit, counterfit-syn, "
+            "pvn, hsr, ppa, ew, sif, gentle, and with a lexicon counterfit, counterfit-syn, "
             "counterfit-ant, retrofit; or [b]all[/b] spectral ones. [b]cn+counterfit[/b] applies "
             "one after the other, [b]abtt:n_directions=3[/b] sets a parameter.",
         ),
@@ -342,7 +342,7 @@ def reproduce(
     other_files = [
         note
         for name, source in files.items()
-        if (note := file_note(name, source.count or 0, source.dimension, found.cells))
+        if (note := file_note(name, source.count, source.dimension, found.cells))
     ]
     if as_json:
         out.write_json(found.to_dict() | {"other_files": other_files}, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,7 @@ def postprocess(
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -84,6 +85,10 @@ def postprocess(
 
       conceptor postprocess cc.fr.300.bin better.bin
 
+      conceptor postprocess some-model2vec-folder/ better-folder/
+
+      conceptor postprocess embeddings.npy better.npy
+
       conceptor postprocess 'shards/*.parquet' better/ --workers 2
 
       conceptor postprocess 's3://lake/shards/' s3://lake/better/ --scheduler tcp://HOST:8786
@@ -91,7 +96,11 @@ def postprocess(
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
+    from conceptor.pipeline import default_method
 
+    is_spacy = is_spacy_pipeline(source)
+    is_file = not (is_spacy or is_sharded(source, scheduler, workers, column))
+    opened = open_source(source, on_error, replace_spaces, wordless=True) if is_file else None
     chosen = resolve_method(
         method,
         paper,
@@ -99,6 +108,7 @@ def postprocess(
         aperture,
         purpose,
         dimensions,
+        default=default_method(opened),
         n_directions=directions,
         power=power,
         ridge=ridge,
@@ -106,7 +116,7 @@ def postprocess(
     budget = read_size(memory)
     lists = [*(synonyms or ()), *(antonyms or ())]
     options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
-    if is_spacy_pipeline(source):
+    if is_spacy:
         kind = "spaCy pipelines"
         refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
         refuse_shard_options(kind, save_map, scheduler, workers, column)
@@ -118,7 +128,7 @@ def postprocess(
             )
         _print_report(report, as_json=as_json)
         return
-    if is_sharded(source, scheduler, workers, column):
+    if opened is None:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         report = postprocess_shards(
             source,
@@ -144,21 +154,21 @@ def postprocess(
             raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
         with on_terminal() as progress:
             report = save_folder(
-                open_source(source, on_error, replace_spaces),
+                opened,
                 target,
                 chosen,
                 options,
-                dtype=dtype.value,
+                dtype=dtype.value if dtype else "float32",
                 force=force,
                 progress=progress,
                 caution=lambda doubt: warn([doubt]),
             )
         _print_report(report, as_json=as_json)
         return
-    check_outputs([target, save_map], [weights, vocabulary, function_words, *lists])
+    check_outputs([_file(target), save_map], [weights, vocabulary, function_words, *lists])
     with on_terminal() as progress:
         report = run(
-            open_source(source, on_error, replace_spaces),
+            opened,
             target,
             chosen,
             options,
@@ -166,7 +176,7 @@ def postprocess(
             save_map=save_map,
             caution=lambda doubt: warn([doubt]),
             format=format,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else None,
             force=force,
             progress=progress,
         )
@@ -199,21 +209,23 @@ def fit(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
+    from conceptor.pipeline import default_method
     from conceptor.pipeline import fit as run
     from conceptor.vectors.target import check_new_file
 
+    check_outputs([target], [weights, vocabulary, function_words])
+    opened = open_source(source, on_error, wordless=True)
     chosen = resolve_method(
         method,
         paper,
         weights,
         aperture,
         dimensions=dimensions,
+        default=default_method(opened),
         n_directions=directions,
         power=power,
         ridge=ridge,
     )
-    check_outputs([target], [weights, vocabulary, function_words])
-    opened = open_source(source, on_error)
     check_new_file(target, opened.files(), force=force)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
@@ -228,7 +240,7 @@ def apply(
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -242,7 +254,7 @@ def apply(
     """
     from conceptor.algebra.affine_map import AffineMap
 
-    check_outputs([target], [map_])
+    check_outputs([_file(target)], [map_])
     loaded = AffineMap.load(map_)
     _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
@@ -252,7 +264,7 @@ def convert(
     source: opt.In,
     target: opt.Out,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -271,12 +283,17 @@ def convert(
     _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
 
 
+def _file(target: str) -> str | None:
+    """Return a target that is no folder; whether a folder may be written, its source tells."""
+    return None if os.path.isdir(target) else target
+
+
 def _transfer(
     map_: Any,  # noqa: ANN401
     source: str,
     target: str,
     format: str | None,
-    dtype: opt.DtypeChoice,
+    dtype: opt.DtypeChoice | None,
     force: bool,
     on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
@@ -288,11 +305,11 @@ def _transfer(
 
     with on_terminal() as progress:
         report = run(
-            open_source(source, on_error, replace_spaces),
+            open_source(source, on_error, replace_spaces, wordless=True),
             target,
             map_,
             format=format,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else None,
             force=force,
             progress=progress,
         )

@@ -73,6 +73,7 @@ def resolve_method(
     aperture: str | None,
     purpose: str | None = None,
     dimensions: int | None = None,
+    default: str = _PURPOSES["words"],
     **numbers: float | None,
 ) -> str | Recipe | LexiconRecipe:
     """Return the method with its parameters; raise for parameters of another method."""
@@ -85,7 +86,7 @@ def resolve_method(
         )
     if purpose is not None and (paper or method is not None):
         raise InvalidInputError("--for already sets the method; remove --method and --paper")
-    name = _PAPER if paper else method or _PURPOSES[purpose or "words"]
+    name = _PAPER if paper else method or (_PURPOSES[purpose] if purpose else default)
     if dimensions is not None:
         name = with_dimensions(name, dimensions)
     chain = parse_method(name)
@@ -131,19 +132,26 @@ def open_source(
     path: str | Path,
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     replace_spaces: str | None = None,
+    *,
+    wordless: bool = False,
 ) -> VectorSource:
-    """Open a vectors file."""
+    """Open a vectors file; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
 
-    return open_vectors(path, on_error=on_error.action, replace_spaces=replace_spaces)
+    return open_vectors(
+        path, on_error=on_error.action, replace_spaces=replace_spaces, wordless=wordless
+    )
 
 
 def open_or_demo(
-    path: Path | None, on_error: opt.OnErrorChoice = opt.OnErrorChoice.error
+    path: Path | None,
+    on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
+    *,
+    wordless: bool = False,
 ) -> object:
     """Open a vectors file, or the demo vectors if none is named."""
     if path is not None:
-        return open_source(path, on_error)
+        return open_source(path, on_error, wordless=wordless)
     from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors
 

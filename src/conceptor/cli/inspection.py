@@ -54,7 +54,7 @@ def inspect(
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source = open_or_demo(vectors, on_error)
+    source = open_or_demo(vectors, on_error, wordless=True)
     with on_terminal() as progress:
         found = run(source, weights, name=str(vectors or DEMO), progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
@@ -98,7 +98,8 @@ def _show_inspection(found: Inspection) -> None:
     for label, cell in before.items():
         table.add_row(label, cell, after[label])
     console.print(table)
-    console.print(f"suggested aperture {found.aperture:.4g}, quota {found.quota:.3f}")
+    suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
+    console.print(f"{suggested}quota {found.quota:.3f}")
     console.print(found.advice, markup=False)
     if found.expected:
         expected = found.expected.items()

@@ -60,10 +60,17 @@ def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[st
     return [incomplete[:last] + name for name in names if name.startswith(incomplete[last:])]
 
 
-In = Annotated[str, Argument(metavar="IN", help="Vectors file; - for text on stdin.")]
-Out = Annotated[str, Argument(metavar="OUT", help="File to write; - for text on stdout.")]
+In = Annotated[
+    str,
+    Argument(metavar="IN", help="Vectors file or static model's folder; - for text on stdin."),
+]
+Out = Annotated[str, Argument(metavar="OUT", help="File or folder to write; - for text on stdout.")]
 Vectors = Annotated[
-    Path | None, Argument(help="Vectors file.  \\[default: GloVe 6B 50d from the demo extra]")
+    Path | None,
+    Argument(
+        help="Vectors file, or folder of a static model.  "
+        "\\[default: GloVe 6B 50d from the demo extra]"
+    ),
 ]
 
 # Methods and their parameters.
@@ -73,10 +80,10 @@ Method = Annotated[
         "--method",
         metavar="NAME",
         autocompletion=complete_method,
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif; with lists "
-        "counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one after the "
-        "other, abtt:n_directions=3 sets a parameter. `conceptor methods` explains them.  "
-        "\\[default: cn]",
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle; with "
+        "lists counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one "
+        "after the other, abtt:n_directions=3 sets a parameter; see `conceptor methods`.  "
+        "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
     ),
 ]
 Aperture = Annotated[
@@ -163,10 +170,11 @@ Format = Annotated[
     str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
 ]
 Dtype = Annotated[
-    DtypeChoice,
+    DtypeChoice | None,
     Option(
         help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
-        "only. int8 and binary (one bit per number) have a scale for each row."
+        "only. int8 and binary (one bit per number) have a scale for each row.  "
+        "\\[default: float32; for a static model, its own]"
     ),
 ]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]

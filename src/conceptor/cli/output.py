@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Arguments of the library that are options on the command line.
 _ARGUMENT = re.compile(
-    r"\b(?P<name>column|data|force|format|on_error|replace_spaces|tasks|vocabulary|weights)"
+    r"\b(?P<name>column|data|force|format|on_error|replace_spaces|sentences|tasks|vocabulary|weights)"
     r"=(?:True\b|\"(?P<value>[^\"]*)\")"
 )
 

@@ -23,7 +23,13 @@ def is_sharded(source: str, scheduler: str | None, workers: int | None, column: 
         raise InvalidInputError("--scheduler and --workers are two different clusters; choose one")
     several = any(sign in source for sign in "*?[") and not os.path.exists(source)
     asked = scheduler is not None or workers is not None or column is not None
-    return asked or several or "://" in source or os.path.isdir(source)
+    return asked or several or "://" in source or _is_folder_of_shards(source)
+
+
+def _is_folder_of_shards(source: str) -> bool:
+    from conceptor.vectors.static_model import find_model
+
+    return os.path.isdir(source) and find_model(Path(source)) is None
 
 
 def is_spacy_pipeline(source: str) -> bool:
@@ -35,7 +41,7 @@ def is_spacy_pipeline(source: str) -> bool:
 def refuse_file_options(
     target: str,
     format: str | None,
-    dtype: opt.DtypeChoice,
+    dtype: opt.DtypeChoice | None,
     on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
     kind: str = "shards",
@@ -49,7 +55,7 @@ def refuse_file_options(
         raise InvalidInputError(f"{target}: is a file name; {kind} are written to a directory")
     given = {
         "--format": format is not None,
-        f"--dtype {dtype.value}": dtype is not opt.DtypeChoice.float32,
+        f"--dtype {dtype.value if dtype else ''}": dtype not in (None, opt.DtypeChoice.float32),
         "--on-error skip": on_error is not opt.OnErrorChoice.error,
         "--replace-spaces": replace_spaces is not None,
     }

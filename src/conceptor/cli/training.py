@@ -69,7 +69,7 @@ def train_ppmi(
         Path | None, Option(metavar="FILE", help="Also write 'word count' lines, for --weights.")
     ] = None,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     as_json: opt.SummaryJson = False,
 ) -> None:
@@ -84,7 +84,7 @@ def train_ppmi(
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
-    plan_target(target, format=format, dtype=dtype.value, force=force)
+    plan_target(target, format=format, dtype=dtype.value if dtype else None, force=force)
     check_outputs([target, counts], corpus)
     if counts is not None:
         check_new_file(counts, force=force)
@@ -109,7 +109,7 @@ def train_ppmi(
         target,
         [(trained.words, trained.vectors())],
         format=format,
-        dtype=dtype.value,
+        dtype=dtype.value if dtype else None,
         count=len(trained.words),
         force=force,
     )
@@ -143,7 +143,7 @@ def counterfit(
         float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance near.")
     ] = 0.2,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
@@ -177,7 +177,9 @@ def counterfit(
     check_outputs([target], [*(synonyms or ()), *(antonyms or ())])
     started = time.perf_counter()
     opened = open_source(source, on_error)
-    goal = plan_target(target, source=opened, format=format, dtype=dtype.value, force=force)
+    goal = plan_target(
+        target, source=opened, format=format, dtype=dtype.value if dtype else None, force=force
+    )
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
         rows = read_chunks(opened, progress, "writing")

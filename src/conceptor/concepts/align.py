@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +15,13 @@ from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.methods import ORIGINAL, Words
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import row_lengths
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, fit_methods, gather
-from conceptor.vectors.chunks import MappedVectors, as_vectors, vectors_name
+from conceptor.vectors.chunks import as_vectors, read_chunks, vectors_name
 from conceptor.vectors.conversion import convert
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
@@ -28,10 +29,7 @@ from conceptor.vectors.table import MISSING
 from conceptor.vectors.target import plan_target
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
@@ -108,7 +106,11 @@ def align(
     options : two FitOptions, optional
         How words are weighed on either side.
     """
-    pairs = read_dictionary(dictionary) if _is_path(dictionary) else list(dictionary)
+    pairs = (
+        read_dictionary(dictionary)
+        if isinstance(dictionary, str | os.PathLike)
+        else list(dictionary)
+    )
     opened = as_vectors(source), as_vectors(target)
     given = options or (FitOptions(), FitOptions())
     maps: list[AffineMap] = []
@@ -132,7 +134,7 @@ def align(
             "are the files in the dictionary's order of languages?"
         )
     left, right = (
-        _unit(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
+        unit_rows(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
     )
     if len(known) < left.shape[1]:
         remarks.append(
@@ -166,8 +168,8 @@ def _common_space(
     conceptors = []
     for vectors, map_ in zip(opened, maps, strict=True):
         weights = FitOptions().weights_for(Words.ALL, vectors, unit=True)
-        mapped = MappedVectors(vectors, (lambda _, rows, map_=map_: map_(rows),))
-        moments = gather(mapped.chunks(), [weights]).moments[weights]
+        mapped = ((words, map_(rows)) for words, rows in read_chunks(vectors))
+        moments = gather(mapped, [weights]).moments[weights]
         spectrum = Spectrum.from_matrix(moments.second_moment)
         aperture = scale_free_aperture(spectrum.values, strength)
         conceptors.append(Conceptor.from_spectrum(spectrum, aperture))
@@ -190,10 +192,10 @@ def align_files(
 
     Parameters are those of `align`. The directory is made if it does not exist.
     """
-    opened = [
+    left, right = (
         each if isinstance(each, VectorSource) else open_vectors(each) for each in (source, target)
-    ]
-    folder = Path(directory)
+    )
+    opened, folder = (left, right), Path(directory)
     names = [each.path.name for each in opened]
     if names[0] == names[1]:
         raise InvalidInputError(
@@ -205,7 +207,8 @@ def align_files(
         for each, name in zip(opened, names, strict=True):
             plan_target(folder / name, source=each, force=force)
     found = align(
-        *opened,
+        left,
+        right,
         dictionary,
         method=method,
         shared=shared,
@@ -218,11 +221,3 @@ def align_files(
         for each, name, map_ in zip(opened, names, (found.source, found.target), strict=True)
     ]
     return found, reports
-
-
-def _is_path(dictionary: object) -> bool:
-    return isinstance(dictionary, str) or hasattr(dictionary, "__fspath__")
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)

@@ -110,14 +110,13 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         reset: bool,
     ) -> Self:
         self._check()
-        X, y = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        X, y, weights = X[weights != 0], y[weights != 0], weights[weights != 0]
+        vectors, labels = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32])
+        check_classification_targets(labels)
+        weights = _check_sample_weight(sample_weight, vectors, dtype=np.float64)
         moments = dict(getattr(self, "moments_", {}))
-        for label in unique_labels(y):
-            rows = y == label
-            more = Moments.from_vectors(X[rows], weights[rows])
+        for label in unique_labels(labels[weights != 0]):
+            rows = (labels == label) & (weights != 0)
+            more = Moments.from_vectors(vectors[rows], weights[rows])
             moments[label] = moments[label] + more if label in moments else more
         self.moments_ = {label: moments[label] for label in unique_labels(list(moments))}
         self._solve()
@@ -177,7 +176,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the class with the most evidence for each row."""
         best = self.evidence(X).argmax(axis=1)
-        return self.classes_[best]
+        return np.asarray(self.classes_[best])
 
 
 def steepest_aperture(values: Float64) -> float:

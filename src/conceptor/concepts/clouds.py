@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.query import unit_rows
 from conceptor.vectors.chunks import as_vectors, collect_rows, number_chunks, read_chunks
 from conceptor.vectors.nearest import Nearest, search
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -133,23 +133,23 @@ def neighbour_clouds(
 
 
 def contexts(
-    texts: Iterable[Sequence[str]], words: Iterable[str], vectors: WordVectors, window: int = 5
+    texts: Iterable[Sequence[str]], words: Collection[str], vectors: WordVectors, window: int = 5
 ) -> Iterator[tuple[str, Float64]]:
     """Yield each occurrence of some words, with the mean of the vectors around it, at length 1.
 
     Parameters
     ----------
     texts : iterable of lists of tokens
-    words : iterable of str
+    words : set of str
+        May lose words on the way, of which there are enough.
     vectors : WordVectors
         Of the words around; those without a vector do not count.
     window : int
         How many tokens on either side.
     """
-    wanted = set(words)
     for tokens in texts:
         for place, token in enumerate(tokens):
-            if token not in wanted:
+            if token not in words:
                 continue
             around = [*tokens[max(0, place - window) : place], *tokens[place + 1 :][:window]]
             rows = vectors.rows(around)
@@ -173,8 +173,9 @@ def context_clouds(
     left = set(words)
     found: dict[str, list[Float64]] = defaultdict(list)
     for word, context in contexts(texts, left, vectors, window):
-        if len(found[word]) < most:
-            found[word].append(context)
+        found[word].append(context)
+        if len(found[word]) >= most:
+            left.discard(word)
     return {
         word: Cloud(np.array(rows), aperture) for word, rows in found.items() if len(rows) >= least
     }

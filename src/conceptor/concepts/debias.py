@@ -11,7 +11,7 @@ from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes, one_blas_thread
-from conceptor.concepts.expressions import Expression
+from conceptor.concepts.expressions import Expression, check_name
 from conceptor.concepts.lists import USAGE, learn_concepts
 from conceptor.pipeline import check_map_target, last_pass
 from conceptor.vectors.chunks import KeptChunks
@@ -151,4 +151,5 @@ def _as_expression(
         return expression
     if expression is None and not concepts:
         raise InvalidInputError("no concept was given, and no expression")
-    return Expression(f"not ({' or '.join(concepts)})" if expression is None else expression)
+    any_of_them = " or ".join(check_name(name) for name in concepts)
+    return Expression(f"not ({any_of_them})" if expression is None else expression)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.methods import Words
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import row_lengths
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
 from conceptor.base.progress import silent
@@ -76,7 +76,7 @@ class Concept:
         match value:
             case Concept():
                 return value
-            case str() if "," in value and not os.path.exists(value):
+            case str() if _is_list(value):
                 items = (tuple(part.strip().split(":")) for part in value.split(","))
                 return cls(tuple(item for item in items if item != ("",)), repr(value))
             case str() | os.PathLike():
@@ -122,7 +122,7 @@ class Concept:
                 f"{self.source}: {len(found)} of its {len(self.items)} {kind} are among the "
                 f"vectors, and it takes {least} or more; does the spelling or the case differ?"
             )
-        sides = [_unit(vectors.vectors[column]) for column in found.T]
+        sides = [unit_rows(vectors.vectors[column]) for column in found.T]
         return sides[0] - sides[1] if self.pairs else sides[0]
 
     def unknown(self, vectors: WordVectors) -> list[str]:
@@ -131,8 +131,10 @@ class Concept:
         return [word for word in words if word not in vectors]
 
 
-def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
+def _is_list(text: str) -> bool:
+    """Return whether this is `he,him` or `he:she` rather than the name of a file."""
+    listed = "," in text or (":" in text and os.sep not in text)
+    return listed and not os.path.exists(text)
 
 
 @dataclass(frozen=True, eq=False)

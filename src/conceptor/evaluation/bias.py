@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry
 from conceptor.evaluation.statistics import Mean, value
@@ -54,19 +55,25 @@ COMMON = 50_000
 class BiasScore:
     """One measure of bias: 0 is none.
 
-    `statistic` gives the value for resamples of its items; `p` is a permutation test's.
+    `statistic` gives the value for resamples of its items.
     """
 
     name: str
     statistic: Statistic = field(repr=False)
     used: int
     total: int
-    p: float | None = None
 
     @cached_property
     def value(self) -> float:
         """The measure, with every item counted once."""
         return value(self.statistic)
+
+    @cached_property
+    def p(self) -> float | None:
+        """The p-value of a permutation test, for effect sizes."""
+        if not isinstance(self.statistic, EffectSize):
+            return None
+        return permutation_p_value(self.statistic.first, self.statistic.second)
 
 
 class Measure(Protocol):
@@ -139,8 +146,7 @@ class AssociationTest:
         first, second, left, right = found
         direction = left.mean(axis=0) - right.mean(axis=0)
         effect = EffectSize(first @ direction, second @ direction)
-        p = permutation_p_value(effect.first, effect.second)
-        return BiasScore(self.name, effect, sum(map(len, found)), sum(map(len, lists)), p)
+        return BiasScore(self.name, effect, sum(map(len, found)), sum(map(len, lists)))
 
 
 def permutation_p_value(first: Vector, second: Vector, seed: int = 0) -> float:
@@ -276,7 +282,7 @@ class RelationalAssociation(DirectBias):
         """Return it, with professions as items."""
         rows = vectors.rows(self.gender.professions, lowercase=True)
         known = vectors.vectors[rows[rows >= 0]].astype(np.float64)
-        relations = _unit(_differences(vectors, self.gender.pairs, unit=False))
+        relations = unit_rows(_differences(vectors, self.gender.pairs, unit=False))
         each = np.abs(known @ relations.T).mean(axis=1) / np.linalg.norm(known, axis=1).mean()
         return BiasScore(self.name, Mean(each), len(known), len(rows))
 
@@ -303,7 +309,7 @@ class RemainingClusters:
         for chunk, rows in read_chunks(vectors):
             some = list(chunk)[: COMMON - len(words)]
             words += some
-            along.append(_unit(rows[: len(some)]) @ direction)
+            along.append(unit_rows(rows[: len(some)]) @ direction)
             if len(words) == COMMON:
                 break
         order = np.argsort(np.concatenate(along), kind="stable")
@@ -351,7 +357,7 @@ def _differences(
     if not len(rows):
         raise InvalidInputError("none of the pairs that define gender is among the vectors")
     female, male = (vectors.vectors[column].astype(np.float64) for column in rows.T)
-    return _unit(male) - _unit(female) if unit else male - female
+    return unit_rows(male) - unit_rows(female) if unit else male - female
 
 
 def _with_lower(words: Iterable[str]) -> frozenset[str]:
@@ -361,10 +367,4 @@ def _with_lower(words: Iterable[str]) -> frozenset[str]:
 
 def _known(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.float64]:
     rows = vectors.rows(words, lowercase=True)
-    return _unit(vectors.vectors[rows[rows >= 0]])
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    wide = np.asarray(rows, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1.0))
+    return unit_rows(vectors.vectors[rows[rows >= 0]])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.evaluation.statistics import Mean
 from conceptor.vectors.table import MISSING
 
@@ -124,6 +125,4 @@ def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    wide = np.asarray(rows, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+    return unit_rows(rows).astype(np.float32)

@@ -30,7 +30,7 @@ Kind = TypeVar("Kind")
 @overload
 def improve(
     x: Kind,
-    method: str | Recipe | LexiconRecipe = ...,
+    method: str | Recipe | LexiconRecipe | None = ...,
     *,
     weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = ...,
     n_components: int | None = ...,
@@ -40,7 +40,7 @@ def improve(
 @overload
 def improve(
     x: Kind,
-    method: str | Recipe | LexiconRecipe = ...,
+    method: str | Recipe | LexiconRecipe | None = ...,
     *,
     weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = ...,
     n_components: int | None = ...,
@@ -49,7 +49,7 @@ def improve(
 ) -> tuple[Kind, Report]: ...
 def improve(
     x: Any,
-    method: str | Recipe | LexiconRecipe = "cn",
+    method: str | Recipe | LexiconRecipe | None = None,
     *,
     weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
     n_components: int | None = None,
@@ -69,7 +69,8 @@ def improve(
         `WordVectors`; a spaCy `Vocab` or pipeline, which is changed in place; a model2vec
         `StaticModel`; a `SentenceTransformer`; an array; or a file, which gives `WordVectors`.
     method
-        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe.
+        A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe. By default
+        `cn`; `cn:unit=false` for static models, `gentle` for embeddings of texts and arrays.
     weights
         How often words are used, as for `FitOptions`. By default by counts that `x` holds, else by
         rank if the words are sorted by frequency.
@@ -90,7 +91,9 @@ def improve(
     """
     adapter = find_adapter(x)
     opened = adapter(x) if texts is None else _open_with_texts(adapter, x, texts)
-    chosen = method if n_components is None else _with_components(method, n_components)
+    chosen = method or opened.method
+    if n_components is not None:
+        chosen = _with_components(chosen, n_components)
     better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.integrations.opened import Opened, check_vectors, open_table
+from conceptor.integrations.opened import Opened, check_vectors, open_tokens
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -35,4 +35,4 @@ def open_static_model(model: StaticModel) -> Opened:
         new.config = copy.copy(model.config)
         return new
 
-    return open_table(model.tokens, table, rebuild)
+    return open_tokens(model.tokenizer, table, rebuild)

@@ -9,13 +9,16 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.pipeline import STATIC_METHOD
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.static_model import count_tokens
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from tokenizers import Tokenizer
 
     from conceptor.fitting import Fitted
 
@@ -47,6 +50,8 @@ class Opened:
     needs_map : bool
         Whether vectors are made of rows that belong to no single word, such as n-grams. Then only
         methods that are one map for all vectors will do.
+    method : str
+        What improves such vectors if nobody says, as `conceptor.pipeline.default_method` does.
     weights : str, optional
         What vectors weigh if nobody says, instead of `conceptor.weights.choose_weights`.
     remarks : sequence of str
@@ -56,8 +61,30 @@ class Opened:
     vectors: OpenedVectors
     rebuild: Callable[[Fitted], object]
     needs_map: bool = False
+    method: str = "cn"
     weights: str | None = None
     remarks: tuple[str, ...] = ()
+
+
+class TokenVectors(WordVectors):
+    """The table of a static model: tokens, whose usage follows from that of words."""
+
+    def __init__(self, tokenizer: Tokenizer, vectors: NDArray[Any]) -> None:
+        by_row = {row: token for token, row in tokenizer.get_vocab().items()}
+        super().__init__([by_row.get(row, "") for row in range(len(vectors))], vectors)
+        self._tokenizer = tokenizer
+
+    def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """Return how often tokens are used, from how often words are."""
+        return count_tokens(self._tokenizer, counts)
+
+
+def open_tokens(
+    tokenizer: Tokenizer, vectors: NDArray[Any], rebuild: Callable[[NDArray[Any]], object]
+) -> Opened:
+    """Open the table of a static model, whose rows keep their lengths: these weigh tokens."""
+    table = TokenVectors(tokenizer, np.ascontiguousarray(vectors))
+    return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)), method=STATIC_METHOD)
 
 
 def open_table(

@@ -13,7 +13,8 @@ import torch
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, StaticEmbedding
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import Opened, open_table
+from conceptor.integrations.opened import Opened, open_tokens
+from conceptor.pipeline import WORDLESS_METHOD
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ def open_sentence_transformer(
 def _open_static(model: SentenceTransformer) -> Opened:
     """Open the table of tokens."""
     static: Any = model[0]
-    by_row = {row: token for token, row in static.tokenizer.get_vocab().items()}
     table = static.embedding.weight.detach().cpu().float().numpy()
 
     def rebuild(rows: NDArray[Any]) -> SentenceTransformer:
@@ -57,7 +57,7 @@ def _open_static(model: SentenceTransformer) -> Opened:
         new = StaticEmbedding(copy.copy(static.tokenizer), embedding_weights=weights)
         return _with_modules(model, [new, *list(model)[1:]])
 
-    return open_table([by_row.get(row, "") for row in range(len(table))], table, rebuild)
+    return open_tokens(static.tokenizer, table, rebuild)
 
 
 def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened:
@@ -79,8 +79,9 @@ def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened
         modules.append(as_dense(fitted.map).to(model.device, next(model.parameters()).dtype))
         return _with_modules(model, [*modules, Normalize()] if has_unit_length else modules)
 
-    table = WordVectors([""] * len(vectors), vectors.astype("float32", copy=False))
-    return Opened(table, rebuild, needs_map=True, weights="uniform")
+    rows = vectors.astype("float32", copy=False)
+    table = WordVectors([""] * len(rows), rows, has_words=False)
+    return Opened(table, rebuild, needs_map=True, method=WORDLESS_METHOD)
 
 
 def as_dense(map_: AffineMap) -> Dense:

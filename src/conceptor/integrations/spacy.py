@@ -97,7 +97,8 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
         new[places] = moved
         return _put(vocab, new)
 
-    return Opened(vectors, rebuild, is_shared, _usual_weights(words, language))
+    weights = _usual_weights(words, language)
+    return Opened(vectors, rebuild, needs_map=is_shared, weights=weights)
 
 
 def open_pipeline(nlp: Language) -> Opened:

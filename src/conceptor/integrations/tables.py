@@ -10,6 +10,7 @@ import numpy as np
 from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, open_table
+from conceptor.pipeline import WORDLESS_METHOD, default_method
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.table import WordVectors
 
@@ -51,19 +52,26 @@ def open_dict(x: dict[str, Any]) -> Opened:
 def open_array(x: NDArray[Any]) -> Opened:
     """Open vectors without words, of which each counts the same."""
     matrix = as_matrix(x, "the array")
-    return open_table([""] * len(matrix), matrix, lambda rows: _as_before(rows, matrix))
+    table = WordVectors([""] * len(matrix), np.ascontiguousarray(matrix), has_words=False)
+    return Opened(
+        table,
+        lambda fitted: _as_before(improve_rows(fitted, table), matrix),
+        needs_map=True,
+        method=WORDLESS_METHOD,
+    )
 
 
 def open_path(x: str | os.PathLike[str]) -> Opened:
     """Open a file, whose improved vectors come back in memory."""
     if Path(x).is_dir():
         raise InvalidInputError(f"{x}: is a directory; use conceptor.postprocess for folders")
-    source = open_vectors(x)
+    source = open_vectors(x, wordless=True)
 
     def read(fitted: Fitted) -> WordVectors:
-        return WordVectors(source.words, improve_rows(fitted, source))
+        has_words = source.has_words
+        return WordVectors(source.words, improve_rows(fitted, source), has_words=has_words)
 
-    return Opened(source, read)
+    return Opened(source, read, needs_map=not source.has_words, method=default_method(source))
 
 
 def _as_before(rows: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:

@@ -346,6 +346,28 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             ),
         )
 
+    def export(
+        self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
+    ) -> None:
+        """Write a folder that model2vec and sentence-transformers load.
+
+        It encodes texts to the same directions, at length 1. Words without a vector are skipped
+        there, whatever `unknown` says: a table has no row for them.
+        """
+        check_is_fitted(self)
+        if self._choices.weights == "usif":
+            raise InvalidInputError(
+                "usif divides each sentence by its own sizes, which no table can; fit with sif"
+            )
+        from conceptor.static_models.words import word_model
+
+        kept = [i for i, word in enumerate(self._words.words) if word.islower()]
+        rows = self._words.vectors[kept].astype(np.float64) * self.word_weights_[kept, np.newaxis]
+        words = [self._words.words[i] for i in kept]
+        word_model(words, self.map_(rows), self.map_.provenance).save(
+            folder, dtype=dtype, force=force
+        )
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a saved encoder; it can encode, and be fitted further."""

@@ -13,7 +13,14 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.npy import as_float32
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource, check_finite
+from conceptor.vectors.source import (
+    BLOCK_BYTES,
+    Chunk,
+    LocatedChunk,
+    VectorSource,
+    check_finite,
+    number_rows,
+)
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -61,12 +68,15 @@ def report_damage(path: object) -> Iterator[None]:
 class ArrowSource(VectorSource):
     """Reads a batch of rows at a time."""
 
-    def __init__(self, path: Path, file_format: str) -> None:
+    def __init__(self, path: Path, file_format: str, *, wordless: bool = False) -> None:
         self.format = file_format
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
             self._encoding = find_encoding(schema)
-            self._word_column, self._vector_columns = choose_columns(path, schema)
+            self._word_column, self._vector_columns = choose_columns(
+                path, schema, wordless=wordless
+            )
+            self.has_words = self._word_column is not None
             dimension, dtype = self._shape(path, schema, batches)
         super().__init__(path, dimension, dtype)
 
@@ -104,6 +114,8 @@ class ArrowSource(VectorSource):
                 start += batch.num_rows
 
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
+        if self._word_column is None:
+            return number_rows(start, start + batch.num_rows)
         arrow = import_pyarrow()
         column = batch.column(self._word_column)
         check_no_nulls(column, self.path, start, "word")
@@ -228,11 +240,22 @@ def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     return [name for name in WORD_COLUMNS if name in names][:1] if len(names) > 1 else names
 
 
-def choose_columns(path: object, schema: Any) -> tuple[str, list[str]]:  # noqa: ANN401
-    """Choose the column of words and the column or columns of vectors."""
+def choose_columns(
+    path: object,
+    schema: Any,  # noqa: ANN401
+    *,
+    wordless: bool = False,
+) -> tuple[str | None, list[str]]:
+    """Choose the column of words and the column or columns of vectors.
+
+    With `wordless`, a table with one list column of floats need not have words: what text it has
+    may be anything.
+    """
     words = word_columns(schema)
     lists, numbers, integers = float_columns(schema)
     vectors = lists or ([_VECTOR] if find_encoding(schema) else numbers)
+    if wordless and len(lists) == 1 and len(words) != 1:
+        return None, lists
     if not lists and integers:
         raise InvalidInputError(
             f"{path}: {integers[0]} is a column of integers, the other dimensions are floats; make "
@@ -349,12 +372,16 @@ class ArrowWriter:
     Small numbers have their scales in a third column.
     """
 
-    def __init__(self, path: Path, file_format: str, encoding: Encoding) -> None:
+    def __init__(
+        self, path: Path, file_format: str, encoding: Encoding, *, has_words: bool = True
+    ) -> None:
         arrow = import_pyarrow()
         self._list = arrow.list_(arrow.from_numpy_dtype(encoding.stored), encoding.width)
         self._encoding = encoding
         bits = {_BITS: str(encoding.dimension)} if encoding.dtype == "binary" else None
-        fields = [("word", arrow.string()), arrow.field(_VECTOR, self._list, metadata=bits)]
+        self._has_words = has_words
+        fields = [("word", arrow.string())] if has_words else []
+        fields.append(arrow.field(_VECTOR, self._list, metadata=bits))
         if encoding.has_scales:
             fields.append((SCALE, arrow.float32()))
         schema = arrow.schema(fields)
@@ -380,7 +407,7 @@ class ArrowWriter:
         lists = arrow.FixedSizeListArray.from_arrays(
             arrow.array(codes.reshape(-1)), type=self._list
         )
-        columns = [text, lists, arrow.array(scales)]
+        columns = [*([text] if self._has_words else []), lists, arrow.array(scales)]
         return arrow.RecordBatch.from_arrays(columns[: len(self._schema)], schema=self._schema)
 
     def write(self, batch: Any) -> None:  # noqa: ANN401

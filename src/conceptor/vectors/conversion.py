@@ -66,13 +66,13 @@ def convert(
     map_: AffineMap | None = None,
     *,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
 ) -> Report:
     """Write a file's vectors to another, in another format, through a map, or both."""
     started = time.perf_counter()
-    opened = source if isinstance(source, VectorSource) else open_vectors(source)
+    opened = source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
     if map_ is not None and map_.n_in != opened.dimension:
         raise InvalidInputError(
             f"{opened.path}: vectors of {opened.dimension} numbers; "
@@ -82,8 +82,8 @@ def convert(
     if goal.needs_count_first and opened.count is None:
         for _ in read_chunks(opened, progress, "counting"):
             pass
-    if isinstance(opened, FastTextSource) and goal.model_path is not None:
-        words = opened.write_mapped(goal.model_path, map_, progress)
+    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
+        words = opened.write_mapped(goal.fasttext_path, map_, progress)
     else:
         words = write_chunks(
             read_chunks(opened, progress, "writing"),

@@ -55,8 +55,11 @@ _SAMPLE_LINES = 100
 _ROWS_COMPARED = 10
 
 
-def open_source(path: Path) -> VectorSource:
-    """Recognise a file by its content and open it with the reader of its format."""
+def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
+    """Recognise a file by its content and open it with the reader of its format.
+
+    With `wordless`, words may be missing.
+    """
     projector.check_not_projector(path)
     compression = detect_compression(path)
     with ByteReader(path) as reader:
@@ -77,13 +80,13 @@ def open_source(path: Path) -> VectorSource:
     if container and compression:
         raise InvalidInputError(f"{path}: {container} inside {compression}; unpack it first")
     if container == npy.FORMAT:
-        return npy.open_npy(path)
+        return npy.open_npy(path, wordless=wordless)
     if container == safetensors.FORMAT:
         return safetensors.open_safetensors(path)
     if container == fasttext.FORMAT:
         return fasttext.FastTextSource(path)
     if container:
-        return arrow.ArrowSource(path, container)
+        return arrow.ArrowSource(path, container, wordless=wordless)
     if head.startswith(_PICKLE):
         raise InvalidInputError(_explain_pickle(path))
     foreign = next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)

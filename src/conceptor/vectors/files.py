@@ -15,6 +15,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.detect import open_source
 from conceptor.vectors.source import Chunk, OnError, VectorSource
+from conceptor.vectors.static_model import StaticModelSource, find_model
 from conceptor.vectors.streams import check_readable_file
 from conceptor.vectors.target import plan_target
 from conceptor.vectors.words import PackedWords
@@ -32,8 +33,9 @@ def open_vectors(
     *,
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
+    wordless: bool = False,
 ) -> VectorSource:
-    """Open a file of word vectors, whatever its format.
+    """Open a file of word vectors, or the folder of a static model, whatever its format.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ def open_vectors(
         What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
     replace_spaces
         One ASCII character that replaces each space inside a word.
+    wordless
+        Accept arrays and tables without words; their rows are numbered.
 
     Examples
     --------
@@ -59,8 +63,11 @@ def open_vectors(
             f'expected one visible ASCII character (replace_spaces="_"), not {replace_spaces!r}'
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
-    check_readable_file(path)
-    source = open_source(path)
+    if path.is_dir() and find_model(path) is not None:
+        source: VectorSource = StaticModelSource(path)
+    else:
+        check_readable_file(path)
+        source = open_source(path, wordless=wordless)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source
@@ -85,7 +92,7 @@ def write_vectors(
     chunks: Iterable[tuple[Sequence[str], ArrayLike]],
     *,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     count: int | None = None,
     force: bool = False,
 ) -> int:

@@ -17,8 +17,19 @@ from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.encoding import SCALE, Encoding
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
-from conceptor.vectors.words_file import CHECKSUM_BYTES, find_words_file, read_words_for
+from conceptor.vectors.source import (
+    BLOCK_BYTES,
+    Chunk,
+    LocatedChunk,
+    VectorSource,
+    number_rows,
+)
+from conceptor.vectors.words_file import (
+    CHECKSUM_BYTES,
+    find_words_file,
+    has_words_file,
+    read_words_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,8 +64,10 @@ class ArraySource(VectorSource):
         fortran: bool = False,
         tokenizer: bool = False,
         check: bytes = b"",
+        has_words: bool = True,
         row_bytes: int | None = None,
     ) -> None:
+        self.has_words = has_words
         self.rows, dimension = shape
         self._start = start
         self._fortran = fortran
@@ -76,7 +89,9 @@ class ArraySource(VectorSource):
         return False
 
     def files(self) -> list[Path]:
-        """Return the array's file and that of its words."""
+        """Return the array's file and that of its words, if it has any."""
+        if not self.has_words:
+            return [self.path]
         return [self.path, find_words_file(self.path, tokenizer=self._tokenizer)]
 
     def fraction_read(self) -> float | None:
@@ -94,12 +109,15 @@ class ArraySource(VectorSource):
         return read_words_for(self.path, self.rows, tokenizer=self._tokenizer, check=self._check)
 
     def _decode(self) -> Iterator[LocatedChunk]:
-        words = self._read_words()
+        words = self._read_words() if self.has_words else None
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         for start in range(0, self.rows, step):
             self._done = min(start + step, self.rows)
-            piece = words[start : self._done]
-            chunk = Chunk(piece.take(np.arange(len(piece))), self._read(start, self._done))
+            if words is None:
+                piece = number_rows(start, self._done)
+            else:
+                piece = words[start : self._done].take(np.arange(self._done - start))
+            chunk = Chunk(piece, self._read(start, self._done))
             yield LocatedChunk(chunk, np.arange(start + 1, self._done + 1))
 
     def _read(self, start: int, stop: int) -> NDArray[np.float32]:
@@ -190,18 +208,19 @@ def read_header(file: BinaryIO, where: object, *, records: bool = False) -> Head
     return Header(rows, columns, dtype, head.tell(), fortran, check)
 
 
-def open_npy(path: Path) -> ArraySource:
-    """Open an array."""
+def open_npy(path: Path, *, wordless: bool = False) -> ArraySource:
+    """Open an array; with `wordless`, it need not have words."""
     with path.open("rb") as file:
         found = read_header(file, path, records=True)
-    shape = (found.rows, found.columns)
+    has_words = not wordless or bool(found.check) or has_words_file(path)
     return ArraySource(
         path,
-        shape,
+        (found.rows, found.columns),
         found.dtype,
         found.start,
         fortran=found.fortran,
         check=found.check,
+        has_words=has_words,
         row_bytes=found.dtype.itemsize if found.dtype.names else None,
     )
 

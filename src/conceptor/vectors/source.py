@@ -71,12 +71,15 @@ class VectorSource(ABC):
         The file, the name of its format, the length of a vector, and how numbers are stored.
     count
         How many vectors it yields; None until a pass is complete.
+    has_words
+        Whether rows have words, or only numbers.
     findings
         What the last pass dropped or remarked.
     """
 
     format: str
     place = "row"
+    has_words = True
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
@@ -149,7 +152,7 @@ class VectorSource(ABC):
             chunk = self._drop_bad_rows(located)
             if self.replace_spaces is not None:
                 chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
-            new = seen.add(chunk.words)
+            new = seen.add(chunk.words) if self.has_words else np.ones(1, dtype=np.bool_)
             if not new.all():
                 self.findings.duplicates += int(np.count_nonzero(~new))
                 chunk = chunk.take(np.flatnonzero(new))
@@ -217,6 +220,11 @@ class VectorSource(ABC):
         chunks = list(self.chunks())
         words = [word for chunk in chunks for word in chunk.words]
         return words, np.concatenate([chunk.vectors for chunk in chunks])
+
+
+def number_rows(start: int, stop: int) -> PackedWords:
+    """Return what stands for the words of rows that have none: their numbers, from 1."""
+    return PackedWords.from_words(b"%d" % row for row in range(start + 1, stop + 1))
 
 
 def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:

@@ -35,6 +35,8 @@ class WordVectors:
         Where each row stands in the file it was taken from; by default they are all of its rows.
     counts : mapping of words to numbers, optional
         How often words occur in text, if that is known.
+    has_words : bool
+        Whether the words are words; otherwise they are empty, and all rows count the same.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class WordVectors:
         vectors: NDArray[Any],
         places: NDArray[np.int64] | None = None,
         counts: Mapping[str, float] | None = None,
+        *,
+        has_words: bool = True,
     ) -> None:
         # A list, because a data frame column is indexed by its labels.
         words = list(words)
@@ -61,7 +65,7 @@ class WordVectors:
         self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
         self.places = np.arange(len(words)) if places is None else places
-        self.counts = counts
+        self.counts, self.has_words = counts, has_words
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -114,7 +118,8 @@ class WordVectors:
             raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
         other = object.__new__(WordVectors)
         other.words, other.vectors = self.words, vectors
-        other.places, other._rows, other.counts = self.places, self._rows, self.counts
+        other.places, other._rows = self.places, self._rows
+        other.counts, other.has_words = self.counts, self.has_words
         return other
 
 

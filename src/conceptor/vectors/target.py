@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
 from conceptor.vectors import fasttext, npy, safetensors
@@ -17,10 +19,12 @@ from conceptor.vectors.detect import (
     has_known_suffix,
 )
 from conceptor.vectors.encoding import DTYPES
+from conceptor.vectors.static_model import FORMAT as STATIC_MODEL
+from conceptor.vectors.static_model import StaticModelSource
 from conceptor.vectors.text import GLOVE, WORD2VEC
 from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
 from conceptor.vectors.words_file import words_path
-from conceptor.vectors.writing import output_files
+from conceptor.vectors.writing import WORDLESS, output_files
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +39,8 @@ STANDARD_OUTPUT = "-"
 class Target:
     """Where and how vectors are written; `path` None is standard output.
 
-    With `has_unknown_suffix`, the name gives no format, so the source's is used.
+    With `has_unknown_suffix`, the name gives no format, so the source's is used. Without
+    `has_words` rows are written alone. `model` is the static model whose folder is written anew.
     """
 
     path: Path | None
@@ -43,9 +48,11 @@ class Target:
     compression: str | None
     dtype: str = "float32"
     has_unknown_suffix: bool = False
+    has_words: bool = True
+    model: StaticModelSource | None = None
 
     @property
-    def model_path(self) -> Path | None:
+    def fasttext_path(self) -> Path | None:
         """Where a whole fastText model is written, with the rows that its words are made of."""
         return self.path if self.format == fasttext.FORMAT else None
 
@@ -61,7 +68,7 @@ def plan_target(
     *,
     source: VectorSource | None = None,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
 ) -> Target:
     """Choose format and compression by the target's name, and check that it may be written.
@@ -69,12 +76,18 @@ def plan_target(
     Links are followed. `source` is never overwritten, and its format is used if the target's name
     gives none.
     """
+    if isinstance(source, StaticModelSource) and format is None:
+        path = Path(target)
+        if str(target) != STANDARD_OUTPUT and not has_known_suffix(path):
+            return _plan_folder(path, source, dtype, force=force)
+    dtype = dtype or "float32"
     if dtype not in DTYPES:
         raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
     if format is not None and format not in WRITTEN_FORMATS:
         known = ", ".join(WRITTEN_FORMATS)
         raise InvalidInputError(f"unknown format {format!r}; use one of {known}")
-    like = source.format if source else None
+    like = source.format if source and source.format in WRITTEN_FORMATS else None
+    has_words = source is None or source.has_words
     if str(target) == STANDARD_OUTPUT:
         chosen = format or (like if like == WORD2VEC else GLOVE)
         if chosen not in TEXT_FORMATS:
@@ -88,12 +101,40 @@ def plan_target(
         if compression is not None or dtype != "float32":
             what = compression or dtype
             raise InvalidInputError(f"{path}: a fastText model cannot be written as {what}")
-    for file in output_files(path, chosen):
+    if not has_words and chosen not in WORDLESS:
+        raise InvalidInputError(
+            f"{path}: {chosen} needs words, and the vectors have none; write .npy or .parquet"
+        )
+    for file in output_files(path, chosen, has_words=has_words):
         check_new_file(file, source.files() if source else (), force=force)
-    if chosen == npy.FORMAT:
+    if chosen == npy.FORMAT and has_words:
         _check_words_not_shared(path)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
-    return Target(path, chosen, compression, dtype, has_unknown_suffix)
+    return Target(path, chosen, compression, dtype, has_unknown_suffix, has_words)
+
+
+def _plan_folder(
+    target: Path, source: StaticModelSource, dtype: str | None, *, force: bool
+) -> Target:
+    """Plan the folder of a static model, with the numbers of the source by default."""
+    path = target.resolve()
+    check_new_folder(path, force=force)
+    folder = source.folder.resolve()
+    if path == folder or folder in path.parents or path in folder.parents:
+        raise InvalidInputError(f"{target}: is the input; write to another folder")
+    stored = dtype or np.dtype(source.dtype).name
+    return Target(path, STATIC_MODEL, None, stored, model=source)
+
+
+def check_new_folder(folder: str | os.PathLike[str], *, force: bool) -> None:
+    """Raise if a folder cannot be written, or exists and `force` is not set."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise InvalidInputError(f"{folder}: is a file; name a folder")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise InvalidInputError(f"{folder}: exists; use force=True to replace it")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInputError(f"{folder}: the directory {path.resolve().parent} does not exist")
 
 
 def _check_words_not_shared(path: Path) -> None:

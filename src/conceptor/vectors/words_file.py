@@ -25,6 +25,11 @@ def words_path(array: Path) -> Path:
     return array.with_suffix(SUFFIXES[0])
 
 
+def has_words_file(array: Path) -> bool:
+    """Return whether a file beside an array may hold its words."""
+    return any(array.with_suffix(suffix).is_file() for suffix in SUFFIXES)
+
+
 def find_words_file(array: Path, *, tokenizer: bool) -> Path:
     """Find the file that holds an array's words."""
     candidates = [array.with_suffix(suffix) for suffix in SUFFIXES]
@@ -50,7 +55,7 @@ def read_words_for(
     """
     found = find_words_file(array, tokenizer=tokenizer)
     if found.name == TOKENIZER:
-        words = _read_tokenizer(found, rows)
+        words = read_tokenizer(found, rows)
     else:
         lines = _normal_lines(found.read_bytes())
         words = split_lines(lines)
@@ -98,7 +103,8 @@ def split_lines(lines: bytes) -> PackedWords:
     return PackedWords.cut(data, starts, ends)
 
 
-def _read_tokenizer(path: Path, rows: int) -> PackedWords:
+def read_tokenizer(path: Path, rows: int) -> PackedWords:
+    """Read the tokens of a `tokenizer.json`, in the order of their rows."""
     try:
         content = json.loads(path.read_bytes())
         vocabulary = content["model"]["vocab"]

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import sys
 from collections import deque
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
@@ -20,6 +20,7 @@ from conceptor.vectors import arrow, npy, projector, safetensors, text, word2vec
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
 from conceptor.vectors.encoding import SCALE, Encoding
 from conceptor.vectors.source import Chunk, check_finite
+from conceptor.vectors.static_model import FolderWriter
 from conceptor.vectors.streams import open_byte_writer
 from conceptor.vectors.words import PackedWords
 from conceptor.vectors.words_file import BOM, checksum, words_path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from conceptor.vectors.chunks import Transform
     from conceptor.vectors.target import Target
 
+# Formats that can hold rows without words.
+WORDLESS = (npy.FORMAT, arrow.PARQUET, arrow.FEATHER)
 _COUNT_DIGITS = 12
 _COPIED_AT_ONCE = 1 << 20
 
@@ -117,13 +120,14 @@ class RowWriter:
 class ArrayWriter:
     """`.npy` and safetensors: a matrix after a header of fixed length, and words as lines.
 
-    Lines go to another file; those of safetensors are moved to the end of the first.
+    Lines go to another file; those of safetensors are moved to the end of the first. None for
+    `words` leaves them out.
     """
 
     def __init__(
         self,
         stream: BinaryIO,
-        words: BinaryIO,
+        words: BinaryIO | None,
         file_format: str,
         encoding: Encoding,
     ) -> None:
@@ -139,8 +143,10 @@ class ArrayWriter:
     def encode(self, chunk: Chunk) -> tuple[bytes, NDArray[Any], NDArray[np.float32]]:
         """Return the words as lines, the numbers as they are stored, and their scales."""
         check_finite(chunk, self._encoding.stored)
-        _check_words(chunk.words, "words file")
-        lines = "".join(f"{word}\n" for word in chunk.words).encode()
+        lines = b""
+        if self._words is not None:
+            _check_words(chunk.words, "words file")
+            lines = "".join(f"{word}\n" for word in chunk.words).encode()
         codes, scales = self._encoding.encode(chunk.vectors)
         if self._encoding.has_scales and self._is_npy:
             records = np.empty(len(codes), dtype=self._encoding.record)
@@ -153,18 +159,21 @@ class ArrayWriter:
         lines, vectors, scales = encoded
         if self._encoding.has_scales and not self._is_npy:
             self._scales.append(scales)
-        if self._is_first and self._is_npy:
-            _protect_bom(self._words, lines)
-        self._is_first = False
-        self._hash.update(lines)
-        self._words.write(lines)
+        if self._words is not None:
+            if self._is_first and self._is_npy:
+                _protect_bom(self._words, lines)
+            self._is_first = False
+            self._hash.update(lines)
+            self._words.write(lines)
         self._stream.write(vectors.data)
 
     def finish(self, count: int) -> None:
         """Fill in the count, and what ties the words to the matrix."""
         encoding = self._encoding
-        if self._is_npy:
-            dtype = encoding.record if encoding.has_scales else encoding.stored
+        dtype = encoding.record if encoding.has_scales else encoding.stored
+        if self._words is None:
+            header = npy.make_header(count, encoding.dimension, dtype)
+        elif self._is_npy:
             header = npy.make_header(count, encoding.dimension, dtype, checksum(self._hash))
         else:
             size = self._words.tell()
@@ -262,6 +271,7 @@ def open_writer(
     *,
     count: int | None = None,
     dtype: str = "float32",
+    has_words: bool = True,
 ) -> Iterator[Writer]:
     """Yield a writer; the target appears, complete and synced, when the block succeeds.
 
@@ -275,7 +285,7 @@ def open_writer(
     if compression and file_format not in STREAMED:
         raise InvalidInputError(f"{target}: {file_format} cannot be compressed with {compression}")
     encoding = Encoding(dtype, dimension)
-    opened = _open_writer(target, file_format, compression, encoding, count)
+    opened = _open_writer(target, file_format, compression, encoding, count, has_words)
     with _TargetNamingWriter(target or "standard output", opened) as writer:
         yield writer
 
@@ -287,6 +297,7 @@ def _open_writer(
     compression: str | None,
     encoding: Encoding,
     count: int | None,
+    has_words: bool,
 ) -> Iterator[Writer]:
     dimension = encoding.dimension
     if target is None:
@@ -294,7 +305,7 @@ def _open_writer(
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
-        if (words_file := _words_file(target, file_format)) is not None:
+        if (words_file := _words_file(target, file_format, has_words)) is not None:
             # Entered first, so renamed last: whatever ends the process in between, the new array's
             # checksum tells that the words beside it are not its own.
             beside = stack.enter_context(replace_atomically(words_file))
@@ -304,14 +315,15 @@ def _open_writer(
             stream = stack.enter_context(open_byte_writer(path, compression, member))
             yield RowWriter(stream, file_format, dimension, count, seekable=compression is None)
         elif file_format in (arrow.PARQUET, arrow.FEATHER):
-            table = arrow.ArrowWriter(path, file_format, encoding)
+            table = arrow.ArrowWriter(path, file_format, encoding, has_words=has_words)
             stack.callback(table.close)
             yield table
         else:
             stream = stack.enter_context(open_byte_writer(path, None, ""))
+            words: BinaryIO | None = None
             if words_file is not None:
                 words = stack.enter_context(open_byte_writer(beside, None, ""))
-            else:
+            elif has_words:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
             if file_format == projector.FORMAT:
                 yield projector.ProjectorWriter(stream, words)
@@ -319,14 +331,16 @@ def _open_writer(
                 yield ArrayWriter(stream, words, file_format, encoding)
 
 
-def output_files(target: Path, file_format: str) -> list[Path]:
+def output_files(target: Path, file_format: str, *, has_words: bool = True) -> list[Path]:
     """Return the files that writing `target` creates."""
-    words_file = _words_file(target, file_format)
+    words_file = _words_file(target, file_format, has_words)
     return [target] if words_file is None else [target, words_file]
 
 
-def _words_file(target: Path, file_format: str) -> Path | None:
+def _words_file(target: Path, file_format: str, has_words: bool) -> Path | None:
     """Return the file beside `target` that its words go to, if the format has one."""
+    if not has_words:
+        return None
     if file_format == projector.FORMAT:
         return projector.metadata_path(target)
     return words_path(target) if file_format == npy.FORMAT else None
@@ -359,17 +373,20 @@ def write_chunks(
     if first is None:
         raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     written = 0
-    with (
-        one_blas_thread(),
-        open_writer(
+    opened: AbstractContextManager[Writer]
+    if target.model is not None and target.path is not None:
+        opened = nullcontext(FolderWriter(target.model, target.path, target.dtype))
+    else:
+        opened = open_writer(
             target.path,
             target.format,
             target.compression,
             dimension or int(first[1].shape[1]),
             count=count,
             dtype=target.dtype,
-        ) as writer,
-    ):
+            has_words=target.has_words,
+        )
+    with one_blas_thread(), opened as writer:
 
         def encode(chunk: tuple[Sequence[str], Any]) -> tuple[int, Any]:
             words, rows = chunk

@@ -1,0 +1,113 @@
+"""`distill`: a static model out of a transformer."""
+
+from __future__ import annotations
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from conceptor.base.errors import printable
+from conceptor.cli import options as opt
+from conceptor.cli.app import app
+from conceptor.cli.output import write_json
+
+
+class ModelDtype(StrEnum):
+    """Number types of static models."""
+
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+
+
+@app.command()
+def distill(
+    model: Annotated[
+        str, Argument(metavar="MODEL", help="A transformer: its folder, or its name on the hub.")
+    ],
+    target: Annotated[Path, Argument(metavar="OUT", help="Folder to write.")],
+    vocabulary: Annotated[
+        str,
+        Option(
+            metavar="wordfreq:LANG:N|FILE|tokens",
+            help="Whole words on top of the model's tokens: the N most frequent ones of a "
+            "language, a file with one word per line, or none.",
+        ),
+    ] = "wordfreq:en:60000",
+    weights: Annotated[
+        str | None,
+        Option(
+            metavar="wordfreq:LANG|FILE|sentences",
+            help="Word frequencies: those of a language, a file of 'word count' lines, or counted "
+            "on the sentences.  \\[default: the language of the vocabulary, else English]",
+        ),
+    ] = None,
+    sentences: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Any text, one sentence or short paragraph per line. The table is fitted to the "
+            "model's vectors of them; no labels are needed.",
+        ),
+    ] = None,
+    most_sentences: Annotated[
+        int, Option(min=1, help="Take at most this many sentences, spread over the file.")
+    ] = 50_000,
+    dimensions: Annotated[
+        int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
+    ] = None,
+    dtype: Annotated[ModelDtype, Option(help="Number type of OUT.")] = ModelDtype.float32,
+    force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
+    as_json: opt.SummaryJson = False,
+) -> None:
+    """Distil a static model: a table of token vectors that stands in for a transformer.
+
+    OUT is a folder that model2vec and sentence-transformers load; a text is the average of its
+    tokens' vectors. Repeat an interrupted run to continue it.
+
+    [bold]Examples[/bold]
+
+      conceptor distill all-MiniLM-L6-v2/ my-static-model/
+
+      conceptor distill all-MiniLM-L6-v2/ small/ --sentences corpus.txt --dimensions 256 \
+--dtype float16
+    """
+    from time import perf_counter
+
+    from conceptor.base.files import hidden_name
+    from conceptor.base.progress import on_terminal
+    from conceptor.static_models import distill as run
+    from conceptor.vectors.target import check_new_folder
+
+    started = perf_counter()
+    check_new_folder(target, force=force)
+    whole = target.resolve()
+    keep = whole.with_name(f"{hidden_name(whole.name)}distilling")
+    with on_terminal() as progress:
+        made = run(
+            model,
+            vocabulary=None if vocabulary == "tokens" else vocabulary,
+            weights=weights,
+            sentences=sentences,
+            most_sentences=most_sentences,
+            dimensions=dimensions,
+            keep=keep,
+            progress=progress,
+        )
+    made.save(target, dtype=dtype.value, force=force)
+    shutil.rmtree(keep, ignore_errors=True)
+    tokens, dimension = made.vectors.shape
+    seconds = perf_counter() - started
+    if as_json:
+        write_json(
+            {"tokens": tokens, "dimension": dimension, "seconds": seconds, **made.provenance}
+        )
+        return
+    fitted = made.provenance["sentences"]
+    text = f", fitted to {fitted:,} sentences" if fitted else ""
+    line = f"{target}: {tokens:,} tokens × {dimension}{text} in {seconds:.0f} s"
+    typer.echo(printable(line), err=True)

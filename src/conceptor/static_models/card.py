@@ -1,0 +1,52 @@
+"""The model card of a static model: what it is, how it was made, how to load it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conceptor import __version__
+
+if TYPE_CHECKING:
+    from conceptor.static_models.model import StaticModel
+
+
+def write_card(name: str, model: StaticModel) -> str:
+    """Return the content of README.md, with the metadata that the Hugging Face hub reads."""
+    made = model.provenance
+    count, dimension = model.vectors.shape
+    header = {
+        "library_name": "model2vec",
+        "base_model": made.get("model"),
+        "license": made.get("license"),
+        "language": made.get("language"),
+    }
+    lines = ["---"]
+    lines += [f"{key}: {value}" for key, value in header.items() if value]
+    lines += ["tags:", *(f"- {tag}" for tag in ("embeddings", "static-embeddings", "conceptor"))]
+    lines += ["---", "", f"# {name}", ""]
+    source = f"from {made['model']} " if made.get("model") else ""
+    lines += [
+        f"A static embedding model, made {source}by conceptor {__version__}: {count:,} tokens, "
+        f"{dimension} dimensions. The vector of a text is the average of its tokens' rows, at "
+        "length 1.",
+        "",
+        "```python",
+        "from model2vec import StaticModel",
+        "",
+        f'model = StaticModel.from_pretrained("{name}")',
+        'vectors = model.encode(["It is raining.", "Take an umbrella."])',
+        "```",
+        "",
+        f'`SentenceTransformer("{name}")` of sentence-transformers loads it as well.',
+        "",
+        "## How it was made",
+        "",
+        *(f"- {key}: {value}" for key, value in made.items() if key not in header),
+    ]
+    figures = made.get("figures")
+    if isinstance(figures, dict):
+        lines += ["", "## Figures", "", "| benchmark | score |", "|---|---|"]
+        lines += [f"| {key} | {value} |" for key, value in figures.items()]
+    if not made.get("license"):
+        lines += ["", "The licence of the source model was not found; it applies to this one too."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,276 @@
+"""Distil a static model out of a transformer, or of any function from texts to vectors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor import __version__
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.static_models.model import StaticModel
+from conceptor.static_models.table import (
+    RIDGE,
+    fit_sentences,
+    leading_directions,
+    negate_usage,
+)
+from conceptor.static_models.transformer import Transformer
+from conceptor.static_models.vocabulary import make_vocabulary
+from conceptor.vectors.tokenizer import has_letters
+from conceptor.weights import SIF_A, WORDFREQ, parse_weights, read_wordfreq, read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.arrays import Float64
+    from conceptor.base.progress import Progress
+    from conceptor.static_models.vocabulary import Vocabulary
+
+    Encode = Callable[[Sequence[str]], NDArray[Any]]
+
+__all__ = ["distill"]
+
+DEFAULT_VOCABULARY = "wordfreq:en:60000"
+# Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
+MOST_SENTENCES = 50_000
+_BATCH = 1024
+
+
+def distill(
+    model: object,
+    tokenizer: object = None,
+    *,
+    vocabulary: str | os.PathLike[str] | Iterable[str] | None = DEFAULT_VOCABULARY,
+    weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
+    sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    dimensions: int | None = None,
+    ridge: float = RIDGE,
+    most_sentences: int = MOST_SENTENCES,
+    keep: str | os.PathLike[str] | None = None,
+    progress: Progress = silent,
+) -> StaticModel:
+    """Return a static model whose averages of token vectors stand in for a transformer's.
+
+    Parameters
+    ----------
+    model : path, hub name, transformers model, or function from texts to vectors
+        Texts are pooled as the model's folder says, else by their mean. A function may be
+        `SentenceTransformer(...).encode` or anything else that takes a list of texts.
+    tokenizer : fast tokenizer, optional
+        The model's; with a path it is loaded. Without one the vocabulary is words and characters.
+    vocabulary
+        Whole words on top of the model's tokens: `wordfreq:LANG:N`, a file with one word per line,
+        words, or None for the model's tokens alone.
+    weights
+        How often words are used: `wordfreq:LANG`, a file of counts, a mapping, or `sentences` to
+        count them there. By default the language of `vocabulary`, else wordfreq's English.
+    sentences : path or iterable of str, optional
+        Any text, one sentence or short paragraph per line. The table is fitted to the model's
+        vectors of them; without it the step is left out.
+    dimensions : int, optional
+        Keep this many leading directions; by default all.
+    ridge : float
+        How far rows are held back when fitted to sentences.
+    most_sentences : int
+        Of more sentences every second, fourth, ... is taken.
+    keep : path, optional
+        A folder for the vectors computed so far, from which an interrupted call goes on.
+    progress
+        Told how far the work is.
+
+    Examples
+    --------
+    >>> model = distill("all-MiniLM-L6-v2/", sentences="corpus.txt")  # doctest: +SKIP
+    >>> model.save("my-static-model/")  # doctest: +SKIP
+    """
+    folder = None if keep is None else Path(keep)
+    if isinstance(model, str | os.PathLike):
+        encoder: Transformer | _Function = Transformer.load(model)
+    elif hasattr(model, "parameters"):
+        encoder = Transformer(model, tokenizer)
+    elif callable(model):
+        encoder = _Function(model, tokenizer)
+    else:
+        raise InvalidInputError(f"cannot distil a {type(model).__name__}; pass a model folder")
+    texts = None if sentences is None else read_sentences(sentences, most_sentences)
+    words, of_words = _read_vocabulary(vocabulary)
+    made = make_vocabulary(encoder.tokenizer, words)
+    counts = None if texts is None else made.count(texts)
+    usage, of_usage = _usage(made, weights, vocabulary, counts)
+    made, shares = made.ordered(usage / usage.sum())
+    vectors = np.zeros((len(made.tokens), encoder.dimension), dtype=np.float32)
+    vectors[2:] = encoder.encode_entries(made.sources, progress, folder)
+
+    negated = negate_usage(vectors, shares)
+    factors = SIF_A / (SIF_A + shares) * np.array([has_letters(token) for token in made.tokens])
+    factors[:2] = 0.0
+    table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
+    if texts is not None:
+        target = encoder(texts, progress, folder)
+        table = fit_sentences(table, made.count(texts), target, ridge=ridge, progress=progress)
+        table[:2] = 0.0
+    if dimensions is not None:
+        table = leading_directions(table, shares, dimensions)(table)
+    return StaticModel(
+        table,
+        made.tokenizer,
+        _describe(model, encoder)
+        | {
+            "vocabulary": of_words,
+            "frequencies": of_usage,
+            "negation": f"aperture {negated.provenance.get('aperture', 0):.4g}, usage-weighted",
+            "sif": SIF_A,
+            "sentences": 0 if texts is None else len(texts),
+            "dimensions": int(table.shape[1]),
+            "library": f"conceptor {__version__}",
+        },
+    )
+
+
+class _Function:
+    """A function from texts to vectors in the place of a transformer."""
+
+    def __init__(self, encode: Encode, tokenizer: object) -> None:
+        self._encode = encode
+        self.tokenizer: Any = getattr(tokenizer, "_tokenizer", tokenizer)
+        self.dimension = len(self._checked(["a"])[0])
+
+    def _checked(self, texts: list[str]) -> NDArray[np.float32]:
+        found = np.asarray(self._encode(texts), dtype=np.float32)
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
+            raise InvalidInputError(
+                f"the function returned an array of shape {found.shape} for {len(texts)} texts; "
+                "it must return one finite vector for each"
+            )
+        return found
+
+    def encode_entries(
+        self, entries: Sequence[str | int], progress: Progress, keep: Path | None
+    ) -> NDArray[np.float32]:
+        """Return the vectors of tokens, by their text."""
+        texts = [
+            entry if isinstance(entry, str) else self.tokenizer.decode([entry]).removeprefix("##")
+            for entry in entries
+        ]
+        return self(texts, progress, keep, "words")
+
+    def __call__(
+        self,
+        texts: Sequence[str],
+        progress: Progress = silent,
+        keep: Path | None = None,
+        label: str = "sentences",
+    ) -> NDArray[np.float32]:
+        """Return the vectors of texts; nothing is kept, as nothing tells one function by."""
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), _BATCH):
+            part = list(texts[start : start + _BATCH])
+            out[start : start + len(part)] = self._checked(part)
+            done = start + len(part)
+            progress(label, done / len(texts), done)
+        return out
+
+
+def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) -> list[str]:
+    """Return at most `most` sentences, spread evenly over a file or an iterable."""
+    if most < 1:
+        raise InvalidInputError(f"most_sentences must be at least 1, not {most}")
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if not path.is_file():
+            raise InvalidInputError(f"{source}: no such file of sentences")
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            return _spread(lines, most, str(source))
+    return _spread(source, most, "sentences")
+
+
+def _spread(lines: Iterable[str], most: int, where: str) -> list[str]:
+    """Keep every line, then every second, every fourth, ..., so that at most `most` are held."""
+    kept: list[str] = []
+    stride, number = 1, 0
+    for line in lines:
+        text = line.strip()
+        if not text:
+            continue
+        if number % stride == 0:
+            kept.append(text)
+            if len(kept) > most:
+                kept, stride = kept[::2], 2 * stride
+        number += 1
+    if not kept:
+        raise InvalidInputError(f"{where}: contains no sentences")
+    return kept
+
+
+def _read_vocabulary(
+    vocabulary: str | os.PathLike[str] | Iterable[str] | None,
+) -> tuple[list[str], str]:
+    """Return the words on top of the model's own tokens, and what they are called."""
+    if vocabulary is None:
+        return [], "the model's tokens"
+    if isinstance(vocabulary, str) and vocabulary.startswith(WORDFREQ):
+        language, _, number = vocabulary.removeprefix(WORDFREQ).partition(":")
+        if number and not (number.isascii() and number.isdigit() and int(number)):
+            raise InvalidInputError(f"expected a vocabulary wordfreq:LANG:N, not {vocabulary}")
+        words = list(_without_numbers(read_wordfreq(language)))[: int(number) if number else None]
+        return words, f"the model's tokens and {len(words):,} words of wordfreq ({language})"
+    if isinstance(vocabulary, str | os.PathLike):
+        words = read_words(os.fspath(vocabulary))
+        return words, f"the model's tokens and {len(words):,} words of {Path(vocabulary).name}"
+    words = list(vocabulary)
+    return words, f"the model's tokens and {len(words):,} words"
+
+
+def _usage(
+    vocabulary: Vocabulary,
+    weights: str | os.PathLike[str] | Mapping[str, float] | None,
+    words: object,
+    counts: Any,  # noqa: ANN401 - a sparse array
+) -> tuple[Float64, str]:
+    """Return how often each token is used, and by what source."""
+    if weights == "sentences":
+        if counts is None:
+            raise InvalidInputError('weights="sentences" needs sentences to count')
+        return np.asarray(counts.sum(axis=0), dtype=np.float64).ravel(), "counted on the sentences"
+    if weights is None:
+        named = isinstance(words, str) and words.startswith(WORDFREQ)
+        weights = ":".join(str(words).split(":")[:2]) if named else f"{WORDFREQ}en"
+    chosen = parse_weights(weights)
+    if chosen.counts is None:
+        raise InvalidInputError(
+            f"{weights}: the order of a vocabulary is no frequency; use wordfreq:LANG, a file of "
+            "counts, or sentences"
+        )
+    source = weights if isinstance(weights, str | os.PathLike) else "the counts given"
+    counted = chosen.counts
+    if isinstance(weights, str) and weights.startswith(WORDFREQ):
+        counted = _without_numbers(counted)
+    return vocabulary.usage(counted), str(source)
+
+
+def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
+    """Leave out wordfreq's numbers: its 0000 stands for every number of four digits."""
+    return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
+
+
+def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:
+    """Return the model's name and licence, as far as its files say."""
+    found: dict[str, Any] = {}
+    if isinstance(encoder, Transformer):
+        name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path
+        found = {"model": Path(name).resolve().name if Path(name).exists() else str(name)}
+        found["pooling"] = encoder.pooling
+        card = Path(name) / "README.md"
+        if card.is_file():
+            head = card.read_text(encoding="utf-8", errors="replace").split("---")
+            for line in head[1].splitlines() if len(head) > 2 else ():
+                key, _, value = line.partition(":")
+                if key in ("license", "language") and value.strip():
+                    found[key] = value.strip()
+    return found

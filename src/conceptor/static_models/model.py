@@ -1,0 +1,102 @@
+"""A static model: a tokenizer and a table; a text is the average of its tokens' rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from conceptor.base.arrays import row_lengths
+from conceptor.base.errors import InvalidInputError
+from conceptor.static_models.card import write_card
+from conceptor.vectors.static_model import StaticModelSource, write_folder
+from conceptor.vectors.target import check_new_folder
+from conceptor.vectors.tokenizer import count_tokens
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StaticModel:
+    """A tokenizer and one vector for each token.
+
+    Attributes
+    ----------
+    tokens : list of str
+        In the order of the rows.
+    vectors : ndarray of shape (tokens, n)
+        Weights, maps and all are in them; rows of special tokens are 0.
+    tokenizer : tokenizers.Tokenizer
+    provenance : dict
+        How it was made; goes into the model card.
+    """
+
+    vectors: NDArray[Any]
+    tokenizer: Tokenizer
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens, in the order of the rows."""
+        vocabulary = self.tokenizer.get_vocab()
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector of length 1 per text; 0 for a text without a known token."""
+        if isinstance(texts, str):
+            raise InvalidInputError("got a single string; put it into a list of texts")
+        texts = list(texts)
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), _BATCH):
+            counts = count_tokens(self.tokenizer, texts[start : start + _BATCH])
+            sums = (counts @ self.vectors).astype(np.float32, copy=False)
+            out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
+        return out
+
+    def save(
+        self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
+    ) -> None:
+        """Write a folder that model2vec and sentence-transformers load.
+
+        Parameters
+        ----------
+        folder
+            Appears whole or not at all.
+        dtype
+            float32, float16 or int8.
+        force
+            Replace an existing folder.
+        """
+        check_new_folder(folder, force=force)
+        folder = Path(folder)
+        config = {"apply_pca": None, "conceptor": self.provenance}
+        card = write_card(folder.resolve().name, self)
+        write_folder(folder, self.vectors, self.tokenizer.to_str(), config, card, dtype)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Load the folder of a static model, whoever made it."""
+        source = StaticModelSource(Path(folder))
+        tokenizer = source.tokenizer()
+        config = Path(folder) / "config.json"
+        said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        return cls(source.to_array(), tokenizer, dict(said.get("conceptor", {})))
+
+    def __repr__(self) -> str:
+        count, dimension = self.vectors.shape
+        return f"StaticModel({count} tokens × {dimension})"

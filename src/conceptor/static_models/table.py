@@ -1,0 +1,125 @@
+"""From the vectors of tokens to the table of a static model: all of it linear, so all of it folds.
+
+    vectors ──▶ negation by usage ──▶ SIF weights ──▶ fit to sentences ──▶ leading directions
+
+Texts become averages of rows, so what is multiplied to every row is multiplied to every text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.methods import default_recipe
+from conceptor.algebra.moments import Moments
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.arrays import row_lengths
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.base.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from conceptor.base.arrays import Float64
+    from conceptor.base.progress import Progress
+
+    Table = NDArray[np.float32]
+
+# How far a row is held back, in units of a sentence of one word; measured (docs/static-models.md).
+RIDGE = 0.03
+# Steps of the conjugate gradient: more of them change no figure.
+_STEPS = 12
+# Of the mean eigenvalue: keeps the map from averages to sentences away from what is not there.
+_FLOOR = 1e-3
+
+
+def negate_usage(vectors: NDArray[Any], usage: Float64) -> AffineMap:
+    """Return conceptor negation weighted by usage, fitted on the tokens that are used."""
+    used = usage > 0
+    if not used.any():
+        raise InvalidInputError("no token of the vocabulary is ever used; check the frequencies")
+    with one_blas_thread():
+        moments = Moments.from_vectors(vectors[used], usage[used], unit=True)
+        return default_recipe().solve(moments).map
+
+
+def fit_sentences(
+    table: Table,
+    counts: sparse.csr_array,
+    sentences: Table,
+    *,
+    ridge: float = RIDGE,
+    progress: Progress = silent,
+) -> Table:
+    """Return the table whose averages come nearest to a transformer's vectors of sentences.
+
+    With B the share of each token in each sentence and F the transformer's vectors at length 1,
+    less their mean, it is ``argmin_T ‖B T − F‖² + ridge ‖T − T₀‖²``, where T₀ is `table` under the
+    linear map that fits best. Rows of tokens that never occur stay T₀'s; frequent ones are free.
+
+    Parameters
+    ----------
+    table : ndarray of shape (tokens, n)
+    counts : sparse array of shape (sentences, tokens)
+    sentences : ndarray of shape (sentences, m)
+
+    Notes
+    -----
+    Solved by conjugate gradients, all m columns at once, preconditioned by the diagonal: two sparse
+    products a step, nothing larger than the table.
+    """
+    from scipy import sparse
+
+    told = np.asarray(counts.sum(axis=1)).ravel() > 0
+    B = counts[told]
+    B = sparse.csr_array(sparse.diags_array(1 / np.asarray(B.sum(axis=1)).ravel()) @ B)
+    B = B.astype(np.float32)
+    lengths = row_lengths(sentences[told])
+    F = np.divide(sentences[told], lengths[:, np.newaxis], dtype=np.float32)
+    F -= F.mean(axis=0)
+    averages = (B @ table).astype(np.float64)
+    gram = averages.T @ averages
+    floor = _FLOOR * np.trace(gram) / len(gram) * np.eye(len(gram))
+    start = (table @ np.linalg.solve(gram + floor, averages.T @ F)).astype(np.float32)
+
+    seen = np.flatnonzero(np.diff(sparse.csc_array(B).indptr))
+    B = B[:, seen]
+    transposed = sparse.csr_array(B.T)
+    diagonal = (np.asarray(B.multiply(B).sum(axis=0)).ravel() + ridge)[:, None].astype(np.float32)
+    rest = transposed @ (F - B @ start[seen])
+    change = np.zeros_like(rest)
+    scaled = rest / diagonal
+    direction = scaled.copy()
+    strength = np.einsum("ij,ij->j", rest, scaled)
+    tiny = np.finfo(np.float32).tiny
+    for step in range(_STEPS):
+        progress("fitting", step / _STEPS, step)
+        product = transposed @ (B @ direction) + np.float32(ridge) * direction
+        size = strength / np.maximum(np.einsum("ij,ij->j", direction, product), tiny)
+        change += size * direction
+        rest -= size * product
+        scaled = rest / diagonal
+        renewed = np.einsum("ij,ij->j", rest, scaled)
+        direction = scaled + renewed / np.maximum(strength, tiny) * direction
+        strength = renewed
+    start[seen] += change
+    return start
+
+
+def leading_directions(table: Table, usage: Float64, dimensions: int) -> AffineMap:
+    """Return the map to the directions in which texts of independent words vary most."""
+    n = table.shape[1]
+    if not 0 < dimensions <= n:
+        raise InvalidInputError(f"dimensions must be between 1 and {n}, not {dimensions}")
+    used = usage > 0
+    with one_blas_thread():
+        moments = Moments.from_vectors(table[used], usage[used])
+        spectrum = Spectrum.from_matrix(moments.second_moment)
+    provenance = {"method": "leading directions", "dimensions": dimensions}
+    return AffineMap(spectrum.vectors[:, :dimensions], provenance=provenance)

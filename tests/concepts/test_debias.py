@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conceptor import (
+    AffineMap,
+    Conceptor,
+    InvalidInputError,
+    WordVectors,
+    open_vectors,
+    postprocess,
+)
+from conceptor.concepts.debias import debias, solve_expression
+from conceptor.concepts.lists import Concept, learn_concepts
+from conceptor.vectors import write_vectors
+
+PAIRS = [("she", "he"), ("woman", "man"), ("aunt", "uncle")]
+
+
+@pytest.fixture
+def table() -> WordVectors:
+    """Words with a meaning each, and gender as one direction of eight."""
+    rng = np.random.default_rng(7)
+    base = {pair: rng.standard_normal(8) for pair in PAIRS}
+    gender = 2 * np.eye(8)[0]
+    rows = {}
+    for (female, male), meaning in base.items():
+        rows |= {female: meaning - gender, male: meaning + gender}
+    rows |= {f"word{i}": rng.standard_normal(8) for i in range(300)}
+    return WordVectors(list(rows), np.array(list(rows.values()), dtype=np.float32))
+
+
+@pytest.fixture
+def file(table, tmp_path):
+    path = tmp_path / "vectors.bin"
+    write_vectors(path, [(table.words, table.vectors)])
+    return path
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "she:he,woman:man,aunt:uncle",
+        " she:he , woman:man,aunt:uncle,",
+        PAIRS,
+        [list(pair) for pair in PAIRS],
+        iter(PAIRS),
+        Concept(tuple(PAIRS)),
+    ],
+)
+def test_a_concept_in_all_its_forms(value) -> None:
+    assert Concept.parse(value).items == tuple(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("she\the\nwoman man\n\n", (("she", "he"), ("woman", "man"))),
+        ("\ufeffshe\r\nher\r\n", (("she",), ("her",))),
+        ("New York\tLos Angeles\na\tb\n", (("New York", "Los Angeles"), ("a", "b"))),
+    ],
+)
+def test_files_of_words_and_of_pairs(tmp_path, text, items) -> None:
+    path = tmp_path / "list, with a comma.txt"
+    path.write_text(text, encoding="utf-8")
+    assert Concept.parse(str(path)).items == items
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("she\n", "has a single word"),
+        ("she\nshe\n", "has a single word"),
+        ("she\nher hers\n", "mixes words and pairs"),
+        ("she her hers\n", "line 1: expected a word or two"),
+    ],
+)
+def test_lists_that_are_none(tmp_path, text, message) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=message):
+        Concept.parse(path)
+
+
+def test_a_missing_file_and_nonsense() -> None:
+    with pytest.raises(InvalidInputError, match="no such file"):
+        Concept.parse("nowhere.txt")
+    with pytest.raises(InvalidInputError, match="not 3"):
+        Concept.parse(3)
+
+
+def test_unknown_words_are_counted_and_too_few_known_ones_refused(table) -> None:
+    found = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
+    assert found.moments["gender"].count == 3
+    assert found.remarks == [
+        "gender: 2 of 8 words are not among the vectors and were left out: her, him"
+    ]
+    with pytest.raises(InvalidInputError, match="1 of its 2 words are among the vectors"):
+        learn_concepts(table, {"gender": ["she", "unknown"]})
+    with pytest.raises(InvalidInputError, match="0 of its 1 pairs"):
+        learn_concepts(table, {"gender": [("she", "unknown")]})
+    with pytest.raises(InvalidInputError, match="give the concept another name"):
+        learn_concepts(table, {"usage": PAIRS})
+
+
+def test_the_conceptor_of_words_and_of_differences(table) -> None:
+    """Computed by hand: vectors at length 1, and differences of those."""
+    unit = {
+        word: row / np.linalg.norm(row)
+        for word, row in zip(table.words, table.vectors.astype(np.float64), strict=True)
+    }
+    words = ["she", "word1", "word2"]
+    found = learn_concepts(table, {"words": words, "pairs": PAIRS}).conceptors(3.0)
+    rows = np.array([unit[word] for word in words])
+    differences = np.array([unit[a] - unit[b] for a, b in PAIRS])
+    for name, each in (("words", rows), ("pairs", differences)):
+        expected = Conceptor.from_vectors(each, 3.0).matrix
+        np.testing.assert_allclose(found[name].matrix, expected, atol=1e-6)
+
+
+def test_what_differs_is_taken_out_and_the_rest_stays(table) -> None:
+    solved = solve_expression(table, {"gender": PAIRS}, aperture=1000.0)
+    unit = WordVectors(table.words, solved.map(table.vectors))
+    female, male = (unit.vectors[unit.rows(side)] for side in zip(*PAIRS, strict=True))
+    assert np.abs(female - male).max() < 1e-3
+    # The differences span three of eight directions; all else is untouched.
+    np.testing.assert_allclose(solved.conceptor.quota, 5 / 8, atol=1e-4)
+
+
+def test_at_aperture_zero_only_lengths_change(table) -> None:
+    solved = solve_expression(table, {"gender": PAIRS}, aperture=0.0)
+    expected = table.vectors / np.linalg.norm(table.vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(solved.map(table.vectors), expected, atol=1e-6)
+
+
+@given(st.floats(0.01, 100.0), st.floats(1e-3, 1e3))
+def test_the_automatic_aperture_does_not_see_the_scale(strength, scale) -> None:
+    rng = np.random.default_rng(3)
+    table = WordVectors(list("abcdef"), rng.standard_normal((6, 3)))
+    other = table.with_vectors(table.vectors * scale)
+    first, second = (
+        learn_concepts(each, {"c": list("abcd")}).conceptors("auto", strength)["c"].matrix
+        for each in (table, other)
+    )
+    np.testing.assert_allclose(first, second, atol=1e-7)
+
+
+def test_not_usage_is_conceptor_negation(file, tmp_path) -> None:
+    """`not usage`, to the power ½, writes what `postprocess` does."""
+    postprocess(file, tmp_path / "cn.bin")
+    debias(file, tmp_path / "not-usage.bin", {}, "not usage", power=0.5)
+    rows = [
+        np.concatenate([np.array(chunk.vectors) for chunk in open_vectors(path).chunks()])
+        for path in (tmp_path / "cn.bin", tmp_path / "not-usage.bin")
+    ]
+    np.testing.assert_allclose(*rows, atol=1e-6)
+
+
+def test_the_file_holds_what_the_map_gives(table, file, tmp_path) -> None:
+    solved, report = debias(
+        file, tmp_path / "out.npy", {"gender": PAIRS}, save_map=tmp_path / "map.safetensors"
+    )
+    assert (report.words, report.method) == (306, "not (gender)")
+    (chunk,) = open_vectors(tmp_path / "out.npy").chunks()
+    assert list(chunk.words) == table.words
+    np.testing.assert_allclose(chunk.vectors, solved.map(table.vectors), rtol=1e-5, atol=1e-6)
+    saved = AffineMap.load(tmp_path / "map.safetensors")
+    np.testing.assert_array_equal(saved(table.vectors), solved.map(table.vectors))
+
+
+def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
+    with pytest.raises(InvalidInputError, match="names names, which is not defined"):
+        debias(file, tmp_path / "out.bin", {"gender": PAIRS}, "not (gender or names)")
+    with pytest.raises(InvalidInputError, match="no concept was given"):
+        debias(file, tmp_path / "out.bin", {})
+    assert not (tmp_path / "out.bin").exists()

@@ -1,0 +1,117 @@
+"""Distilled models: what goes in, and that model2vec and sentence-transformers read them alike."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from conceptor import InvalidInputError
+from conceptor.static_models import StaticModel, distill
+from conceptor.static_models.distilling import read_sentences
+from tests.static_models.conftest import TEXTS, WORDS
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+HOSTILE = ["", "  ", "!?", "xyzzy quux", "The RAIN, raining!", "çafé naïve", "日本"]
+LONG = ["cat dog " * 300 + "river"]  # beyond 512 tokens
+
+
+@pytest.fixture(scope="module")
+def model(transformer, counts):
+    return distill(transformer, vocabulary=WORDS, weights=counts, sentences=TEXTS)
+
+
+def test_words_are_one_token_and_rare_ones_fall_into_pieces(model):
+    encoded = model.tokenizer.encode("the umbrella raining", add_special_tokens=False)
+    assert encoded.tokens == ["the", "umbrella", "rain", "##ing"]
+    assert model.tokens[:2] == ["[PAD]", "[UNK]"]
+    assert model.tokens[2] == "the"  # the most frequent first
+    assert not model.vectors[:2].any()
+    assert len(model.tokens) == len(model.vectors)
+    assert "[CLS]" not in model.tokens
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_three_libraries_encode_alike(model, tmp_path, dtype):
+    model2vec = pytest.importorskip("model2vec", reason="needs model2vec")
+    model.save(tmp_path / "out", dtype=dtype)
+    texts = [*TEXTS[:20], *HOSTILE]
+    ours = StaticModel.load(tmp_path / "out").encode(texts)
+    loaded = model2vec.StaticModel.from_pretrained(tmp_path / "out")
+    theirs = loaded.encode(texts)
+    # model2vec returns float16 where the table is; int8 is averaged as it is stored.
+    np.testing.assert_allclose(ours, theirs, atol=1e-6 if dtype != "float16" else 2e-3)
+    if dtype == "float32":
+        sentence_transformers = pytest.importorskip("sentence_transformers")
+        third = sentence_transformers.SentenceTransformer(str(tmp_path / "out"), device="cpu")
+        np.testing.assert_allclose(ours, third.encode(texts), atol=1e-6)
+        np.testing.assert_allclose(ours, model.encode(texts), atol=1e-6)
+    if dtype == "float32":  # model2vec adds up in the table's precision
+        long = model.encode(LONG)
+        np.testing.assert_allclose(long, loaded.encode(LONG), atol=1e-5)
+        assert np.abs(long - model.encode([LONG[0][:2000]])).max() > 1e-4
+    lengths = np.linalg.norm(ours, axis=1)
+    assert np.allclose(lengths[:20], 1, atol=1e-5)
+    assert not ours[20:22].any()
+
+
+def test_the_folder_says_where_it_comes_from(model, tmp_path):
+    model.save(tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "license: apache-2.0" in card
+    assert "base_model: tiny-bert" in card
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["conceptor"]["sentences"] == len(TEXTS)
+    assert config["hidden_dim"] == 24
+    with pytest.raises(InvalidInputError, match="exists"):
+        model.save(tmp_path / "out")
+    model.save(tmp_path / "out", force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_an_interrupted_run_goes_on(transformer, counts, tmp_path, monkeypatch):
+    from conceptor.static_models.transformer import Transformer
+
+    arguments = {"vocabulary": WORDS, "weights": counts, "sentences": TEXTS}
+    whole = distill(transformer, **arguments, keep=tmp_path)
+    monkeypatch.setattr(Transformer, "_run", lambda *_: pytest.fail("computed again"))
+    again = distill(transformer, **arguments, keep=tmp_path)
+    np.testing.assert_array_equal(whole.vectors, again.vectors)
+
+
+def test_any_function_from_texts_to_vectors(counts):
+    def encode(texts):
+        return np.array([[len(t), t.count("a"), t.count("e"), 1.0] for t in texts])
+
+    model = distill(encode, vocabulary=WORDS, weights=counts, dimensions=3)
+    assert model.encode(["the cat sleeps", "zzz"]).shape == (2, 3)
+    assert "##t" in model.tokens
+    with pytest.raises(InvalidInputError, match="one finite vector for each"):
+        distill(lambda texts: np.zeros(3), vocabulary=WORDS, weights=counts)
+
+
+def test_wrong_calls(transformer, counts, tmp_path):
+    with pytest.raises(InvalidInputError, match="no frequency"):
+        distill(transformer, vocabulary=WORDS, weights="zipf")
+    with pytest.raises(InvalidInputError, match="between 1 and 24"):
+        distill(transformer, vocabulary=WORDS, weights=counts, dimensions=25)
+    with pytest.raises(InvalidInputError, match=r"no config\.json"):
+        distill(tmp_path)
+    with pytest.raises(InvalidInputError, match="no such file of sentences"):
+        distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
+    with pytest.raises(InvalidInputError, match="cannot distil a int"):
+        distill(3)
+
+
+def test_sentences_are_spread_over_the_file(tmp_path):
+    file = tmp_path / "text.txt"
+    file.write_text("\n".join(f"line {i}\n" for i in range(1000)))
+    assert read_sentences(file, 5000) == [f"line {i}" for i in range(1000)]
+    some = read_sentences(file, 100)
+    assert 50 <= len(some) <= 100
+    numbers = [int(line.split()[1]) for line in some]
+    assert len(set(np.diff(numbers))) == 1  # evenly
+    assert numbers[-1] > 980
+    with pytest.raises(InvalidInputError, match="no sentences"):
+        read_sentences(["", "  "], 10)
