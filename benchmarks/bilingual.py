@@ -7,7 +7,7 @@
 
 English is googlenews-26k, dictionaries are those of xling-eval (`conceptor data fetch`). The
 parameters of `cn` are chosen on the last 1,000 pairs of the training dictionary, by P@1; the test
-dictionary is looked at once, by the methods of the table. Gains are over plain Procrustes, with
+dictionary has no say in it. Gains are over plain Procrustes, with
 paired bootstrap intervals over words. Ranks are kept in --state, so that a run can be continued.
 """
 

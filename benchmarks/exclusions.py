@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.concepts.query import Criterion
+from conceptor.concepts.query import Criterion, Region
 from conceptor.data.registry import demo_vectors, fetch
 from conceptor.evaluation.categorization import Categorization
 from conceptor.evaluation.retrieval import FILES, read_retrieval
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Ranker = Callable[[Array, Array, list[Array]], Array]
 
 WORDS, EXAMPLES, TEXTS, NEAR, DRAWS = 50_000, 5, 3, 10, 3
-LEVELS = (88, 90, 92, 93, 94, 95, 96)
+LEVELS = (52, 54, 68, 70, 80, 88, 90, 92, 93, 94, 95, 96)
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,14 @@ def query(margin: float, *, joined: bool = False, within: bool = False, **knobs:
     return rank
 
 
+def evidence(X: Array, like: Array, without: list[Array]) -> Array:
+    """Return nearness to the conceptor of the examples: set expansion without a mean."""
+    return Region.from_vectors([like]).nearness(X)
+
+
 CURVES: dict[str, dict[float, Ranker]] = {
     "mean of the examples": {0.0: mean},
+    "evidence of the examples": {0.0: evidence},
     "subtraction": {f: subtraction(f) for f in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)},
     "orthogonal negation": {
         f: orthogonal_negation(f) for f in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5)

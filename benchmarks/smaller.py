@@ -122,22 +122,20 @@ def run(kept: Path) -> dict[str, Any]:
 
 
 def markdown(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a table for each set of vectors."""
-    widths = {"float32": 32, "int8": 8, "binary": 1}
+    """Yield the lines of a table for each set of vectors; each cell has the figures of `DTYPES`."""
     for title, cells in found.items():
         yield f"### {title}\n"
-        yield "| | dimensions | numbers | bytes | similarity | STS | neighbours | same |"
-        yield "|---|---:|---|---:|---:|---:|---:|---:|"
-        for key, row in cells.items():
-            name, size, dtype = key.rsplit(", ", 2)
-            scale = 0 if dtype == "float32" or (name, dtype) == (MODEL2VEC, "int8") else 4
-            count = -(-int(size) * widths[dtype] // 8) + scale
-            figures = " | ".join(f"{row[each]:.1f}" for each in (*FAMILIES, "same"))
-            yield f"| {name} | {size} | {dtype} | {count} | {figures} |"
+        yield "| | dimensions | similarity | STS | neighbours | same neighbours |"
+        yield "|---|---:|---:|---:|---:|---:|"
+        for key in dict.fromkeys(key.rpartition(", ")[0] for key in cells):
+            rows = [cells[f"{key}, {dtype}"] for dtype in DTYPES]
+            figures = [
+                " / ".join(f"{row[each]:.1f}" for row in rows) for each in (*FAMILIES, "same")
+            ]
+            name, _, size = key.rpartition(", ")
+            yield f"| {' | '.join([name, size, *figures])} |"
         yield ""
 
 
 if __name__ == "__main__":
-    kept = Path(sys.argv[1])
-    lines = list(markdown(run(kept)))
-    print("\n".join(lines))
+    print("\n".join(markdown(run(Path(sys.argv[1])))))

@@ -32,7 +32,7 @@ ROOT_FILES = {
 # is given its place.
 API = {
     "Files to files": ["postprocess", "FitOptions", "open_vectors", "write_vectors", "WordVectors"],
-    "Looking and measuring": ["inspect", "compare", "evaluate", "most_similar"],
+    "Looking and measuring": ["inspect", "compare", "evaluate", "most_similar", "Query"],
     "Estimators": [
         "ConceptorNegation", "AllButTheTop", "PrincipalVarianceNormalization",
         "EigenvalueWeighting", "Whitening", "HalfSiblingRegression", "PPA",

@@ -46,7 +46,6 @@ def world(tmp_path, monkeypatch) -> dict[str, object]:
     for i, part in enumerate(np.array_split(np.arange(400), 3)):
         named = [words[row] for row in part]
         write_vectors(f"shards/{i}.parquet", [(named, X[part])])
-    conceptor.ConceptorNegation().fit(X).map_.save("cn.safetensors")
     weights = np.ones(200)
     return {
         "X": X,

@@ -117,6 +117,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         self.n_features_in_ = moments.dimension
         self.moments_ = moments
         self.__dict__.pop("once_", None)
+        if once is not None:
+            self.once_ = once
         self._solution = self.recipe.solve(moments, once)
         return self
 
@@ -314,8 +316,7 @@ class AllButTheTop(_LeadingDirections):
         hundred dimensions, and at least two, as they drop from GloVe.
     n_components : int, optional
         Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension. With `n_directions=0`
-        this is PCA.
+        default the vectors keep their dimension. With `n_directions=0` this is PCA.
 
     References
     ----------

@@ -300,7 +300,7 @@ def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Wei
     listed = _find_paper_vocabulary(data)
     if listed is not None:
         words, least = frozenset(read_words(listed)), _OF_FREQUENT if frequent else _OF_ANY
-        if _covers(words, first, least):
+        if not words.isdisjoint(first) and _covers(words, first, least):
             named = "the words with 200 or more occurrences in Wikipedia (2015)"
             return Weights(vocabulary=words, description=f"{named}, once each")
     chosen = parse_weights("uniform", f"top:{COMMON}" if frequent else None)

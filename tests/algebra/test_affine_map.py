@@ -240,7 +240,8 @@ def test_types_of_numbers_that_numpy_does_not_have(dtype, tmp_path):
     raw = json.dumps(header).encode()
     path = tmp_path / "map"
     path.write_bytes(len(raw).to_bytes(8, "little") + raw + bytes(size + 32))
-    with pytest.raises(InvalidInputError, match="is not a saved map"):
+    # With ml_dtypes, which ONNX imports, NumPy has bfloat16; it is refused by its name then.
+    with pytest.raises(InvalidInputError, match=r"is not a saved map|real numbers, not \w*float"):
         AffineMap.load(path)
 
 

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conceptor import Conceptor
 from conceptor.algebra.methods import METHODS
 from conceptor.algebra.moments import Moments
+from conceptor.base.errors import InvalidInputError
+from conceptor.concepts.query import Criterion, Query, rank_words
 from conceptor.explore.table import Table, UnknownWordError
-from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
+from conceptor.explore.views import Reach, Search, Searcher, View, ViewCache
 from conceptor.neighbours import most_similar
 from conceptor.vectors import WordVectors
 from conceptor.vectors.files import open_vectors, write_vectors
@@ -18,6 +19,11 @@ from conceptor.vectors.files import open_vectors, write_vectors
 def cosines(rows: np.ndarray, query: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
     return rows @ query / np.where(lengths > 0, lengths, 1.0)
+
+
+def towards(vector: np.ndarray) -> Criterion:
+    """What looks for the direction of a vector, or of the mean of some."""
+    return Criterion.from_vectors(np.atleast_2d(vector))
 
 
 def view_at(table: Table, name: str, **parameters) -> View:
@@ -31,7 +37,7 @@ def view_at(table: Table, name: str, **parameters) -> View:
     else:
         apertures = base.aperture * np.geomspace(1 / 40, 40, 64)
         gates = [recipe.with_parameters(aperture=a).solve(moments).gate for a in apertures]
-    return LengthCache().view(Reach(table, base, np.array(gates)), solution)
+    return ViewCache().view(Reach(table, base, np.array(gates)), solution)
 
 
 @settings(max_examples=25)
@@ -46,7 +52,7 @@ def test_any_aperture_finds_what_a_search_through_mapped_vectors_finds(method, s
     view = view_at(table, method, aperture=float(auto.aperture * 10**power))
     mapped = view.map(table.rows.astype(np.float64))
     query = mapped[11]
-    found = Searcher(table).ask(Query(view, query, k, None, [11])).result(30)
+    found = Searcher(table).ask(Search(view, towards(query), k, [11])).result(30)
     expected = cosines(mapped, query) - table.penalties
     expected[[7, 11]] = -np.inf
     best = np.argsort(-expected, kind="stable")[:k]
@@ -58,34 +64,36 @@ def test_any_aperture_finds_what_a_search_through_mapped_vectors_finds(method, s
 def test_a_mean_is_taken_off_first(table, directions):
     view = view_at(table, "abtt", n_directions=directions)
     mapped = view.map(table.rows.astype(np.float64))
-    found = Searcher(table).ask(Query(view, mapped[5], 8, None, [5])).result(30)
+    found = Searcher(table).ask(Search(view, towards(mapped[5]), 8, [5])).result(30)
     expected = cosines(mapped, mapped[5]) - table.penalties
     expected[5] = -np.inf
     assert found.rows.tolist() == np.argsort(-expected, kind="stable")[:8].tolist()
 
 
-@pytest.mark.parametrize("aperture", [0.3, 3.0, 1000.0])
-def test_exclusion_is_a_search_behind_the_negated_conceptor(table, aperture):
-    view = view_at(table, "cn")
+@pytest.mark.parametrize("avoided", [[151], [101, 328], [2, 40, 325]])
+@pytest.mark.parametrize("method", ["cn", "abtt"])
+def test_exclusion_is_that_of_the_query_language(table, method, avoided):
+    view = view_at(table, method)
     mapped = view.map(table.rows.astype(np.float64))
-    avoided = Conceptor.from_vectors(mapped[[3, 4]], aperture)
-    query = Query(view, mapped[1], 10, avoided, [1, 3, 4])
-    found = Searcher(table).ask(query).result(30)
-    behind = mapped @ (~avoided).matrix
-    expected = cosines(behind, mapped[1] @ (~avoided).matrix) - table.penalties
-    expected[[1, 3, 4]] = -np.inf
+    criterion = Criterion.from_vectors(mapped[[1, 8]], [mapped[avoided]])
+    left_out = [1, 8, *avoided]
+    found = Searcher(table).ask(Search(view, criterion, 10, left_out)).result(30)
+    expected = criterion.scores(mapped) - table.penalties
+    expected[left_out] = -np.inf
     assert found.rows.tolist() == np.argsort(-expected, kind="stable")[:10].tolist()
+    plain = Searcher(table).ask(Search(view, towards(mapped[[1, 8]]), 10, left_out)).result(30)
+    assert plain.rows.tolist() != found.rows.tolist()
 
 
 def test_questions_that_wait_together_are_answered_as_alone(table):
     view, plain = view_at(table, "cn"), View.plain(table)
     searcher = Searcher(table)
     queries = [
-        Query(v, v.rows(np.array([i]))[0], 5, None, [i]) for i in range(40) for v in (view, plain)
+        Search(v, towards(v.rows(np.array([i]))), 5, [i]) for i in range(40) for v in (view, plain)
     ]
     together = [future.result(60) for future in [searcher.ask(query) for query in queries]]
     for query, found in zip(queries, together, strict=True):
-        alone = Searcher(table).ask(query).result(30) if query.without_rows[0] % 13 == 0 else found
+        alone = Searcher(table).ask(query).result(30) if query.left_out[0] % 13 == 0 else found
         assert found.rows.tolist() == alone.rows.tolist()
 
 
@@ -96,6 +104,16 @@ def test_the_page_finds_what_the_command_line_finds(session, table):
         assert [near.word for near in side] == [near.word for near in expected[name]["bank"]]
     moved = {near.word for near in found.after if near.moved == "new"}
     assert moved == {n.word for n in found.after} - {n.word for n in found.before}
+
+
+def test_exclusions_on_the_page_are_those_of_the_command_line(session, table):
+    found = session.neighbours(session.default, ["bank", "music"], ["river", "water"], 6)
+    query = Query(["bank", "music"], ["river", "water"])
+    expected = rank_words(table.vectors, query, ["original", "cn"], n=6)
+    for side, name in ((found.before, "original"), (found.after, "cn")):
+        assert [near.word for near in side] == [near.word for near in expected[name]]
+    with pytest.raises(InvalidInputError, match="both looked for and excluded"):
+        session.neighbours(session.default, ["bank"], ["bank"], 6)
 
 
 def test_completion_is_by_beginning_in_any_case_and_common_words_come_first(table):
@@ -117,7 +135,7 @@ def test_a_word_that_is_not_there_has_suggestions(table):
 
 @pytest.mark.parametrize("name", ["v.npy", "v.txt", "v.bin", "v.safetensors"])
 def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
-    write_vectors(tmp_path / name, table.words, table.rows)
+    write_vectors(tmp_path / name, [(table.words, table.rows)], count=len(table))
     opened = Table.open(open_vectors(tmp_path / name), name)
     assert list(opened.words) == list(table.words)
     np.testing.assert_array_equal(opened.rows, table.rows)
@@ -126,7 +144,7 @@ def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
 
 def test_large_files_go_through_a_temporary_file(tmp_path, table, monkeypatch):
     monkeypatch.setattr("conceptor.explore.table.memory_bytes", lambda: 0)
-    write_vectors(tmp_path / "v.bin", table.words, table.rows)
+    write_vectors(tmp_path / "v.bin", [(table.words, table.rows)], count=len(table))
     opened = Table.open(open_vectors(tmp_path / "v.bin"), "v")
     np.testing.assert_array_equal(opened.rows, table.rows)
     assert list(opened.words) == list(table.words)

@@ -131,11 +131,11 @@ class LeadingNegation(Gate):
     kept: float = 0.5
 
     def _check(self) -> None:
-        self._check_number("kept", Real, 0, above=True)
+        _check_number("kept", self.kept, Real, 0, above=True)
         if not self.kept < 1:
             raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
 
-    def _coefficients(self, values: Float64) -> Float64:
+    def _coefficients(self, values: Float64, size: int) -> Float64:
         return gates.negated_conceptor(values, leading_aperture(values, self.kept))
 
 

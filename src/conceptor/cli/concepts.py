@@ -66,7 +66,7 @@ def debias(
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
     format: opt.Format = None,
-    dtype: opt.Dtype = opt.DtypeChoice.float32,
+    dtype: opt.Dtype = None,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
@@ -107,7 +107,7 @@ def debias(
             memory=read_size(memory),
             save_map=save_map,
             format=format,
-            dtype=dtype.value,
+            dtype=dtype.value if dtype else "float32",
             force=force,
             progress=progress,
         )

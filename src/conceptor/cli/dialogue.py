@@ -46,15 +46,15 @@ def dialogue(
     ] = "food,price range,area",
     epochs: Annotated[
         int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
-    ] = 25,
+    ] = 60,
     patience: Annotated[
         int, Option(min=1, help="Epochs without a better accuracy before training stops.")
-    ] = 10,
+    ] = 20,
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
-    rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.006,
+    rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.003,
     decay: Annotated[
         bool, Option(help="Let the rate fall to zero in a straight line over the epochs.")
-    ] = True,
+    ] = False,
     update: Annotated[
         str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
     ] = "constrained",
@@ -68,8 +68,8 @@ def dialogue(
     start: Annotated[
         str,
         Option(
-            help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
-            "[b]original[/b], which learns more slowly."
+            help="Initial weights: [b]scaled[/b] by the number of inputs, [b]unit[/b] with "
+            "candidates unscaled, or N(0, 1) as in the [b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
     workers: Annotated[

@@ -35,10 +35,12 @@ class Initialization(StrEnum):
 
     `scaled` divides a layer's normal initial weights by the square root of its number of inputs,
     and starts with an update that adds scores to the previous belief. `original` is N(0, 1) for
-    all but the convolutions: scores then start as noise that training must first suppress.
+    all but the convolutions: scores then start as noise that training must first suppress. `unit`
+    is `scaled` but for the candidates' weights, which are not divided: their inputs have length 1.
     """
 
     SCALED = "scaled"
+    UNIT = "unit"
     ORIGINAL = "original"
 
 
@@ -58,18 +60,18 @@ class TrackerOptions:
     rate : float
         Learning rate of Adam at the start (0.001).
     decay : bool
-        Let the rate fall to zero in a straight line over `epochs` (False).
+        Let the rate fall to zero in a straight line over `epochs`.
     """
 
     update: Update = Update.CONSTRAINED
     confirm: Confirm = Confirm.WORKING
     start: Initialization = Initialization.SCALED
-    epochs: int = 25
-    patience: int = 10
+    epochs: int = 60
+    patience: int = 20
     batch: int = 256
     batches: int = 64
-    rate: float = 6e-3
-    decay: bool = True
+    rate: float = 3e-3
+    decay: bool = False
 
     def __post_init__(self) -> None:
         for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():

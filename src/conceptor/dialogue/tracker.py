@@ -71,8 +71,8 @@ class Tracker(nn.Module):
         self.filter_biases = nn.Parameter(torch.full((len(WIDTHS), 1, dimension), 0.1))
         for weights in self.filters:
             nn.init.trunc_normal_(weights, std=0.1, a=-0.2, b=0.2, generator=self.generator)
-        # Its inputs are words of length 1, whatever their dimension.
-        self.candidate = self._normal(dimension, dimension, gain=dimension**0.5)
+        undivided = self.start is Initialization.UNIT
+        self.candidate = self._normal(dimension, dimension, gain=dimension**0.5 if undivided else 1)
         self.candidate_bias = nn.Parameter(torch.zeros(dimension))
         self.hidden = self._normal(HIDDEN, dimension)
         self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
@@ -91,20 +91,20 @@ class Tracker(nn.Module):
         match self.update:
             case Update.CONSTRAINED:  # past: diagonal, elsewhere; current: diagonal, elsewhere
                 self.mixing = self._normal(4)
-                if self.start is Initialization.SCALED:
+                if self.start is not Initialization.ORIGINAL:
                     nn.init.zeros_(self.mixing[1::2])
                     nn.init.ones_(self.mixing[::2])
             case Update.FULL:
                 self.past = self._normal(count + 1, count + 1)
                 self.current = self._normal(count + 1, count + 1)
-                if self.start is Initialization.SCALED:
+                if self.start is not Initialization.ORIGINAL:
                     nn.init.eye_(self.past)
                     nn.init.eye_(self.current)
             case Update.ALPHA:
                 self.mixing = self._normal(1)
 
     def _normal(self, *shape: int, gain: float = 1.0) -> nn.Parameter:
-        scale = gain * shape[-1] ** -0.5 if self.start is Initialization.SCALED else 1.0
+        scale = gain * shape[-1] ** -0.5 if self.start is not Initialization.ORIGINAL else 1.0
         return nn.Parameter(torch.randn(shape, generator=self.generator) * scale)
 
     @property

@@ -24,15 +24,18 @@ from conceptor.algebra.methods import (
     Recipe,
     Words,
 )
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.concepts.query import Query
 from conceptor.data import registry as datasets
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.explore import answers, projection
-from conceptor.explore.views import LengthCache, Query, Reach, Searcher, View
+from conceptor.explore.views import Reach, Search, Searcher, View, ViewCache
 from conceptor.fitting import FitOptions, gather, solve
 from conceptor.report.charts import gate_chart, spectrum_chart
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.table import WordVectors
 from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.explore.answers import Settings
     from conceptor.explore.table import Table
-    from conceptor.vectors.table import WordVectors
     from conceptor.weights import Weights
 
 __all__ = ["DEFAULT_METHODS", "Session"]
@@ -107,7 +109,7 @@ class Session:
         if not self._recipes and other is None:
             raise InvalidInputError("no method was named")
         self._searchers = {id(each): Searcher(each) for each in self._tables}
-        self._lengths = LengthCache()
+        self._views = ViewCache()
         self._kept: dict[str, OrderedDict[Hashable, object]] = {}
         self._locks: dict[Hashable, RLock] = {}
         self._lock = Lock()
@@ -254,7 +256,7 @@ class Session:
             return Reach(self.table, base, gates, self._progress)
 
         key = (settings.method, settings.weights)
-        return self._lengths.view(self._once("reach", key, prepare, _PREPARED), solution)
+        return self._views.view(self._once("reach", key, prepare, _PREPARED), solution)
 
     def _once(self, kind: str, key: Hashable, make: Callable[[], Made], most: int) -> Made:
         """Return what was made before for this key, or make it, once; keep the last few."""
@@ -331,8 +333,10 @@ class Session:
         return _eigenvalues(moments.second_moment)
 
     @cached_property
-    def _benchmarks(self) -> list[tuple[WordSimilarity, WordVectors, WordVectors | None]]:
-        """The quick benchmarks, and their words' rows in each table."""
+    def _benchmarks(
+        self,
+    ) -> list[tuple[WordSimilarity, float | None, WordVectors, WordVectors | None]]:
+        """The quick benchmarks, the score as it is, and their words' rows in each table."""
         paths, _ = datasets.gather(
             [FILES[name] for name in _QUICK], self.options.data, offline=True
         )
@@ -341,26 +345,19 @@ class Session:
             if FILES[name] in paths:
                 task = WordSimilarity.read(title, paths[FILES[name]])
                 tables = [_only(each, task.words) for each in self._tables]
-                found.append((task, tables[0], tables[1] if len(tables) > 1 else None))
+                other = tables[1] if len(tables) > 1 else None
+                found.append((task, _finite(task.score(tables[0]).score), tables[0], other))
         return found
 
     def _scores(self, solution: Solution | None) -> list[answers.Score]:
         found = []
-        for task, table, other in self._benchmarks:
-            before = task.score(table)
+        for task, before, table, other in self._benchmarks:
             if solution is not None:
                 after = task.score(table.with_vectors(solution.map(table.vectors)))
             else:
                 after = task.score(other or table)
-            found.append(
-                answers.Score(
-                    task.dataset,
-                    _finite(before.score),
-                    _finite(after.score),
-                    after.used,
-                    after.total,
-                )
-            )
+            scores = before, _finite(after.score)
+            found.append(answers.Score(task.dataset, *scores, after.used, after.total))
         return found
 
     def _command(self, settings: Settings, solution: Solution | None) -> str:
@@ -385,8 +382,8 @@ class Session:
         """Return the words nearest to some, before and after, but not like others."""
         solution = self.solution(settings)
         views = (View.plain(self.table), self._view(settings, solution))
-        queries = [self._query(view, like, without, n) for view in views]
-        futures = [self._searchers[id(query.view.table)].ask(query) for query in queries]
+        searches = [self._search(view, like, without, n) for view in views]
+        futures = [self._searchers[id(each.view.table)].ask(each) for each in searches]
         found = []
         for view, future in zip(views, futures, strict=True):
             near = future.result()
@@ -399,14 +396,14 @@ class Session:
             prior=self.about.sorted,
         )
 
-    def _query(self, view: View, like: Sequence[str], without: Sequence[str], n: int) -> Query:
-        """Return the mean direction of some words, behind the negated conceptor of others."""
-        liked, avoided = view.table.find(like), view.table.find(without)
-        exclude = None
-        if len(avoided):
-            exclude = Conceptor.from_vectors(_unit(view.rows(avoided)), CONCEPT_APERTURE)
-        vector = _unit(view.rows(liked)).mean(axis=0)
-        return Query(view, vector, n, exclude, [*liked.tolist(), *avoided.tolist()])
+    def _search(self, view: View, like: Sequence[str], without: Sequence[str], n: int) -> Search:
+        """Return the search of a `Query` for words like some and not like others."""
+        rows = view.rows(view.table.find([*like, *without]))
+        words = [view.table.words[row] for row in view.table.find([*like, *without])]
+        query = Query(words[: len(like)], words[len(like) :])
+        criterion = query.criterion(WordVectors(words, rows))
+        left_out = view.table.vectors.rows(dict.fromkeys(words)).tolist()
+        return Search(view, criterion, n, left_out)
 
     def points(
         self, settings: Settings, like: Sequence[str], without: Sequence[str], how: str
@@ -516,7 +513,7 @@ class Session:
             known = [word for word in words if word in vectors]
             if not known:
                 raise InvalidInputError(f"the concept {name} has no word with a vector")
-            rows = _unit(view.rows(vectors.rows(known)))
+            rows = unit_rows(view.rows(vectors.rows(known)))
             conceptors[check_name(name)] = Conceptor.from_vectors(rows, aperture)
         wanted = Expression(expression or next(iter(lists)))
         combined = wanted(conceptors)
@@ -588,11 +585,6 @@ def _eigenvalues(matrix: Float64) -> Float64:
     return np.asarray(np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0))
 
 
-def _unit(rows: Float64) -> Float64:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
-
-
 def _correlation(a: Float64, b: Float64) -> float | None:
     a, b = a - a.mean(), b - b.mean()
     spread = float(np.linalg.norm(a) * np.linalg.norm(b))
@@ -600,8 +592,6 @@ def _correlation(a: Float64, b: Float64) -> float | None:
 
 
 def _only(table: Table, words: frozenset[str]) -> WordVectors:
-    from conceptor.vectors.table import WordVectors
-
     known = [word for word in words if word in table.vectors]
     return WordVectors(known, np.array(table.rows[table.vectors.rows(known)]))
 

@@ -101,6 +101,11 @@ class Table:
         return self.vectors.dimension
 
     @cached_property
+    def inverse(self) -> NDArray[np.float32]:
+        """``1 / length`` of each row."""
+        return np.asarray(1 / self.lengths, dtype=np.float32)
+
+    @cached_property
     def penalties(self) -> NDArray[np.float32]:
         """What is taken off each row's cosine to prefer common words; ∞ for rows of zeros."""
         prior = PRIOR if why_unsorted(first_words(self.vectors)) is None else 0.0

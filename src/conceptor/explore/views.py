@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.conceptors import Conceptor
     from conceptor.algebra.methods import Solution
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
+    from conceptor.concepts.query import Criterion
     from conceptor.explore.table import Table
 
-__all__ = ["Found", "Query", "Reach", "Searcher", "View"]
+__all__ = ["Found", "Reach", "Search", "Searcher", "View"]
 
 # Rows of a block: with a few dozen queries, the products stay in the cache.
 _BLOCK_ROWS = 8192
@@ -42,8 +43,9 @@ _BLOCK_ROWS = 8192
 _PRECISION = 1e-7
 # Rows whose quick score is this near to the best are scored again, exactly.
 _MARGIN = 2e-3
-_MOST_QUERIES = 32
-_KEPT_LENGTHS = 8
+_LEAST = np.float32(1e-30)
+_MOST_SEARCHES = 32
+_KEPT_VIEWS = 6
 
 
 class Reach:
@@ -86,11 +88,11 @@ class Reach:
                 progress("preparing", done / len(table), done)
 
     def inverse_lengths(self, gate: Float64) -> NDArray[np.float32]:
-        """Return ``1 / |y|`` of every row; 0 where y is 0."""
+        """Return ``1 / |y|`` of every row; some large number where y is 0."""
         squares: NDArray[np.float32] = self._energies @ (self._basis.T @ gate**2).astype("f4")
-        found = np.zeros_like(squares)
-        np.divide(1.0, np.sqrt(np.maximum(squares, 0)), out=found, where=squares > 0)
-        return found
+        np.maximum(squares, _LEAST, out=squares)
+        np.sqrt(squares, out=squares)
+        return np.divide(1, squares, out=squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,97 +105,52 @@ class View:
     map : AffineMap, optional
     inverse : array of float32
         ``1 / |y|`` of every row.
+    scale : array of float32
+        What makes a cosine of a product with a row as it is: `inverse`, and over the row's length
+        where rows are brought to length 1 first.
     """
 
     table: Table
-    map: AffineMap | None = None
-    inverse: NDArray[np.float32] = field(repr=False, default_factory=lambda: np.zeros(0, "f4"))
+    map: AffineMap | None
+    inverse: NDArray[np.float32]
+    scale: NDArray[np.float32]
 
     @classmethod
     def plain(cls, table: Table) -> View:
         """Return the table as it is."""
-        return cls(table, None, np.float32(1) / table.lengths)
-
-    @property
-    def unit(self) -> bool:
-        """Whether rows are brought to length 1 first."""
-        return self.map is not None and self.map.unit
+        return cls(table, None, table.inverse, table.inverse)
 
     def rows(self, places: NDArray[np.intp] | slice) -> Float64:
         """Return some rows as the map leaves them, in double precision."""
         rows = np.asarray(self.table.rows[places], dtype=np.float64)
         return rows if self.map is None else np.asarray(self.map(rows))
 
-    def back(self, columns: Float64) -> tuple[Float64, Float64]:
-        """Return v and c with ``x·v − c = y·column`` for each column, x at length 1 if `unit`."""
+    def back(self, vector: Float64) -> tuple[Float64, float]:
+        """Return v and c with ``x·v − c = y·vector``, x at length 1 if the map brings it there."""
         if self.map is None:
-            return columns, np.zeros(columns.shape[1])
-        v = self.map.matrix @ columns
-        return v, self.map.offset @ v - self.map.bias @ columns
+            return vector, 0.0
+        v = self.map.matrix @ vector
+        return v, float(self.map.offset @ v - self.map.bias @ vector)
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
-    """The rows nearest to a vector, both seen behind a negated conceptor if one is given.
-
-    Attributes
-    ----------
-    view : View
-    vector : array of shape (n,)
-        In the space of the view.
-    k : int
-        How many rows to find.
-    exclude : Conceptor, optional
-        What must not matter: rows and vector go through its negation first.
-    without_rows : rows that are no candidates
-    """
+class Search:
+    """The best k rows of a view by a criterion of its space, but for some that are left out."""
 
     view: View
-    vector: Float64
+    criterion: Criterion
     k: int
-    exclude: Conceptor | None = None
-    without_rows: Sequence[int] = ()
+    left_out: Sequence[int] = ()
 
-    @property
-    def columns(self) -> Float64:
-        """The vectors of the space that all rows are multiplied with, the query's own first.
-
-        Behind ``I − C = I − V diag(s) Vᵀ`` lengths are ``|y|² − Σ (2s − s²) (y·V)²``: a column for
-        each direction that is excluded.
-        """
-        if self.exclude is None:
-            return self.vector[:, np.newaxis]
-        _, V = self._excluded
-        return np.column_stack([self.negate(self.negate(self.vector)), V])
-
-    @property
-    def _excluded(self) -> tuple[Float64, Float64]:
-        assert self.exclude is not None
-        s = self.exclude.singular_values
-        return s[s > _PRECISION], self.exclude.vectors[:, s > _PRECISION]
-
-    def negate(self, rows: Float64) -> Float64:
-        """Take rows through the negation of what is excluded."""
-        if self.exclude is None:
-            return rows
-        s, V = self._excluded
-        return np.asarray(rows - ((rows @ V) * s) @ V.T)
-
-    @property
-    def strengths(self) -> Float64:
-        """``2s − s²`` of each direction that is excluded."""
-        if self.exclude is None:
-            return np.zeros(0)
-        s, _ = self._excluded
-        return 2 * s - s**2
+    def lost(self, places: NDArray[np.intp]) -> Float64:
+        """Return what the criterion takes off the cosines of some rows; never less than 0."""
+        if not self.criterion.selective:
+            return np.zeros(len(places))
+        return np.asarray(self.criterion.penalty(unit_rows(self.view.rows(places))))
 
     def cosines(self, places: NDArray[np.intp]) -> Float64:
-        """Return the exact cosines of some rows with the query."""
-        rows, vector = self.negate(self.view.rows(places)), self.negate(self.vector)
-        lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
-        found = np.zeros(len(rows))
-        np.divide(rows @ vector, lengths, out=found, where=lengths > 0)
-        return found
+        """Return the exact cosines of some rows with what is looked for."""
+        return np.asarray(unit_rows(self.view.rows(places)) @ self.criterion.direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,32 +162,32 @@ class Found:
 
 
 class Searcher:
-    """Answers queries on one table; those that wait at the same time share one pass over it."""
+    """Carries out searches in one table; those that wait together share one pass over it."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._waiting: SimpleQueue[tuple[Query, Future[Found]]] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Search, Future[Found]]] = SimpleQueue()
         self._pool = ThreadPoolExecutor(processors())
         Thread(target=self._serve, daemon=True).start()
 
-    def ask(self, query: Query) -> Future[Found]:
+    def ask(self, search: Search) -> Future[Found]:
         """Return what will be found."""
         future: Future[Found] = Future()
-        self._waiting.put((query, future))
+        self._waiting.put((search, future))
         return future
 
     def _serve(self) -> None:
         with one_blas_thread():  # blocks already go to all processors
             while True:
                 batch = [self._waiting.get()]
-                while len(batch) < _MOST_QUERIES:
+                while len(batch) < _MOST_SEARCHES:
                     try:
                         batch.append(self._waiting.get_nowait())
                     except Empty:
                         break
                 self._answer(batch)
 
-    def _answer(self, batch: list[tuple[Query, Future[Found]]]) -> None:
+    def _answer(self, batch: list[tuple[Search, Future[Found]]]) -> None:
         try:
             for (_, future), found in zip(batch, self._search(batch), strict=True):
                 future.set_result(found)
@@ -239,15 +196,13 @@ class Searcher:
                 if not future.done():
                     future.set_exception(error)
 
-    def _search(self, batch: list[tuple[Query, Future[Found]]]) -> list[Found]:
-        hunts = [_Hunt(query) for query, _ in batch]
-        columns = np.concatenate([hunt.columns for hunt in hunts], axis=1)
-        places = np.cumsum([0, *(hunt.columns.shape[1] for hunt in hunts)])
+    def _search(self, batch: list[tuple[Search, Future[Found]]]) -> list[Found]:
+        hunts = [_Hunt(search) for search, _ in batch]
+        columns = np.stack([hunt.column for hunt in hunts])
 
         def look(part: slice) -> None:
-            products = columns.T @ self._table.rows[part].T
-            for hunt, first, last in zip(hunts, places, places[1:], strict=False):
-                hunt.look(products[first:last], part)
+            for hunt, products in zip(hunts, columns @ self._table.rows[part].T, strict=True):
+                hunt.look(products, part)
 
         for _ in self._pool.map(look, _blocks(len(self._table))):
             pass
@@ -255,80 +210,81 @@ class Searcher:
 
 
 class _Hunt:
-    """What one query has found so far; blocks may come from several threads."""
+    """What one search has found so far; blocks may come from several threads."""
 
-    def __init__(self, query: Query) -> None:
-        self._query = query
-        v, c = query.view.back(query.columns)
-        self.columns = v.astype(np.float32)
-        self._shift = c.astype(np.float32)
-        length = float(np.linalg.norm(query.negate(query.vector)))
-        self._scale = np.float32(1 / length if length > 0 else 0.0)
-        self._strengths = query.strengths.astype(np.float32)
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        v, c = search.view.back(search.criterion.direction)
+        self.column = v.astype(np.float32)
+        self._shift = np.float32(c)
         # The rows that are left out would else take the places of others.
-        self._k = query.k + len(query.without_rows)
+        self._k = search.k + len(search.left_out)
         self._best = np.full(self._k, -np.inf, dtype=np.float32)
         self._found: list[tuple[NDArray[np.intp], NDArray[np.float32]]] = []
         self._lock = Lock()
 
     def look(self, products: NDArray[np.float32], part: slice) -> None:
-        """Keep the rows of a block that may be among the nearest."""
-        view = self._query.view
-        if view.unit:
-            products = products / view.table.lengths[part]
-        if self._shift.any():
-            products = products - self._shift[:, np.newaxis]
-        scores = products[0] * self._scale
-        inverse = view.inverse[part]
-        if len(self._strengths):
-            # |y behind the negation|² = |y|² (1 − Σ (2s − s²) (y·V)² / |y|²)
-            shares = self._strengths @ (products[1:] * inverse) ** 2
-            inverse = inverse / np.sqrt(np.maximum(1 - shares, 1e-6))
-        scores *= inverse
+        """Keep the rows of a block that may be among the best."""
+        view = self._search.view
+        scores = products * view.scale[part]
+        if self._shift:
+            scores -= self._shift * view.inverse[part]
         scores -= view.table.penalties[part]
-        bar = self._best[-1]
-        if np.isneginf(bar) and len(scores) > self._k:
-            bar = np.partition(scores, -self._k)[-self._k]
-        near = np.flatnonzero(scores >= bar - _MARGIN)
+        # What a criterion takes off is worked out for rows that come near enough without it.
+        near = np.flatnonzero(scores >= self._bar(scores))
         if not len(near):
             return
         found = scores[near]
+        if self._search.criterion.selective:
+            found -= self._search.lost(near + part.start).astype(np.float32)
+            taken = found >= self._bar(found)
+            near, found = near[taken], found[taken]
         with self._lock:
             self._found.append((near + part.start, found))
             best = np.concatenate([self._best, found])
             self._best = -np.sort(-best)[: self._k]
 
+    def _bar(self, scores: NDArray[np.float32]) -> float:
+        """Return what a row must reach: the k-th best so far, or of these scores at first."""
+        bar = self._best[-1]
+        if np.isneginf(bar) and len(scores) > self._k and not self._search.criterion.selective:
+            bar = np.partition(scores, -self._k)[-self._k]
+        return float(bar) - _MARGIN
+
     def best(self) -> Found:
-        """Return the nearest rows by exact cosines."""
-        query = self._query
+        """Return the best rows by exact scores."""
+        search = self._search
         rows = np.concatenate([np.zeros(0, np.intp), *(rows for rows, _ in self._found)])
         scores = np.concatenate([np.zeros(0, "f4"), *(scores for _, scores in self._found)])
-        taken = (scores >= self._best[-1] - _MARGIN) & ~np.isin(rows, list(query.without_rows))
+        taken = (scores >= self._best[-1] - _MARGIN) & ~np.isin(rows, list(search.left_out))
         rows = rows[taken & np.isfinite(scores)]
-        cosines = query.cosines(rows)
-        order = np.lexsort((rows, query.view.table.penalties[rows] - cosines))[: query.k]
+        cosines = search.cosines(rows)
+        lost = search.view.table.penalties[rows] + search.lost(rows)
+        order = np.lexsort((rows, lost - cosines))[: search.k]
         return Found(rows[order], cosines[order])
 
 
-class LengthCache:
-    """The lengths under the last few settings; most questions are about these."""
+class ViewCache:
+    """The views of the last few settings; most questions are about these."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, bytes], NDArray[np.float32]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, bytes], View] = OrderedDict()
         self._lock = Lock()
 
     def view(self, reach: Reach, solution: Solution) -> View:
         """Return the view of a solution whose gate is within reach."""
         key = (id(reach), solution.gate.tobytes())
         with self._lock:
-            inverse = self._kept.get(key)
-        if inverse is None:
+            view = self._kept.get(key)
+        if view is None:
             inverse = reach.inverse_lengths(solution.gate)
+            scale = inverse * reach.table.inverse if solution.map.unit else inverse
+            view = View(reach.table, solution.map, inverse, scale)
             with self._lock:
-                self._kept[key] = inverse
-                while len(self._kept) > _KEPT_LENGTHS:
+                self._kept[key] = view
+                while len(self._kept) > _KEPT_VIEWS:
                     self._kept.popitem(last=False)
-        return View(reach.table, solution.map, inverse)
+        return view
 
 
 def _blocks(count: int) -> Iterator[slice]:

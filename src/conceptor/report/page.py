@@ -8,8 +8,9 @@ from importlib import resources
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from conceptor.algebra.methods import METHODS, ORIGINAL
-from conceptor.base.numbers import format_signed
 from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
 from conceptor.report.paper import TITLES as PAPER_TITLES
 from conceptor.report.paper import layout_tables
@@ -65,24 +66,17 @@ def comparison_html(
 
 def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
     """Return the paper's tables in the paper's layout, next to what was measured."""
-    measured = [cell for cell in found.cells if not math.isnan(cell.measured)]
-    near = sum(abs(cell.difference) <= 1 for cell in measured)
-    mean = sum(cell.difference for cell in measured) / len(measured) if measured else math.nan
-    summary = (
-        f"Of {len(found.cells)} figures of the paper {len(measured)} were measured: {near} are "
-        f"within one point, and the mean difference is {format_signed(mean)}."
-    )
-    parts = [_paragraph(summary, "verdict")]
+    parts = [_paragraph(line, "verdict") for line in found.summary]
     for title, tables in layout_tables(found).items():
         parts.append(f"<section><h2>{escape(PAPER_TITLES[title])}</h2>")
         parts += [f"<h3>{escape(table.title)}</h3>{_table(table)}" for table in tables]
         parts.append("</section>")
-    for name, comparison in found.comparisons.items():
-        gates = {method: each.gate for method, each in comparison.solutions.items()}
+    for name, gates in found.gates().items():
         if gates:
+            chart = gate_chart({method: np.array(gate) for method, gate in gates.items()})
             parts.append(
                 f"<section><h2>Variance gating coefficients, {escape(name)}</h2>"
-                f'<div class="pair"><div>{gate_chart(gates)}</div></div></section>'
+                f'<div class="pair"><div>{chart}</div></div></section>'
             )
     methods = dict.fromkeys(cell.method for cell in found.cells)
     parts.append(_glossary(methods))

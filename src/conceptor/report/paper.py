@@ -45,7 +45,7 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
     """
     tables: dict[str, list[Table]] = {}
     for name in TITLES:
-        for vectors in found.comparisons:
+        for vectors, part in found.parts.items():
             cells = [c for c in found.cells if (c.table, c.vectors) == (name, vectors)]
             if not cells:
                 continue
@@ -59,13 +59,19 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
                     for one in row
                     for cell in (
                         Cell("" if one is None else format_number(one.paper), faint=True),
-                        Cell("" if one is None else format_number(one.measured)),
+                        Cell("" if one is None else format_number(one.measured) + _mark(one)),
                     )
                 ]
                 lines.append(Line(dataset, figures))
             columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
-            tables.setdefault(name, []).append(Table(vectors, columns, lines))
+            title = f"{vectors} (stand-in)" if part.stand_in else vectors
+            tables.setdefault(name, []).append(Table(title, columns, lines))
     return tables
+
+
+def _mark(cell: PaperCell) -> str:
+    """Return a sign for a figure about other data than the paper's."""
+    return "" if cell.comparable or not cell.total else " †"
 
 
 def _table(title: str, cells: Sequence[PaperCell]) -> Table:
@@ -74,8 +80,7 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
     for cell in cells:
         figures = format_number(cell.paper), format_number(cell.measured)
         texts = (cell.method, *figures, format_signed(cell.difference))
-        mark = "" if cell.comparable or not cell.total else " †"
-        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}{mark}", faint=True)]
+        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}{_mark(cell)}", faint=True)]
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset
     return Table(title, ["method", "paper", "measured", "difference", "used"], lines)

@@ -92,6 +92,7 @@ def plan_target(
         chosen = format or (like if like == WORD2VEC else GLOVE)
         if chosen not in TEXT_FORMATS:
             raise InvalidInputError(f"standard output takes only text formats, not {chosen}")
+        _check_words(target, chosen, has_words)
         return Target(None, chosen, None, dtype)
     check_writable(target)  # before links are followed: a pipe's link leads nowhere
     path = Path(target).resolve()
@@ -101,16 +102,21 @@ def plan_target(
         if compression is not None or dtype != "float32":
             what = compression or dtype
             raise InvalidInputError(f"{path}: a fastText model cannot be written as {what}")
-    if not has_words and chosen not in WORDLESS:
-        raise InvalidInputError(
-            f"{path}: {chosen} needs words, and the vectors have none; write .npy or .parquet"
-        )
+    _check_words(path, chosen, has_words)
     for file in output_files(path, chosen, has_words=has_words):
         check_new_file(file, source.files() if source else (), force=force)
     if chosen == npy.FORMAT and has_words:
         _check_words_not_shared(path)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
     return Target(path, chosen, compression, dtype, has_unknown_suffix, has_words)
+
+
+def _check_words(target: str | os.PathLike[str], file_format: str, has_words: bool) -> None:
+    if not has_words and file_format not in WORDLESS:
+        raise InvalidInputError(
+            f"{target}: {file_format} needs words, and the vectors have none; "
+            "write .npy or .parquet"
+        )
 
 
 def _plan_folder(

@@ -326,7 +326,7 @@ def _open_writer(
             elif has_words:
                 words = cast("BinaryIO", stack.enter_context(TemporaryFile(dir=target.parent)))
             if file_format == projector.FORMAT:
-                yield projector.ProjectorWriter(stream, words)
+                yield projector.ProjectorWriter(stream, cast("BinaryIO", words))  # not `WORDLESS`
             else:
                 yield ArrayWriter(stream, words, file_format, encoding)
 
