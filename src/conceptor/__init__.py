@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from conceptor.evaluation import evaluate
     from conceptor.fitting import FitOptions
     from conceptor.inspection import inspect
+    from conceptor.integrations.improving import improve
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.neighbours import most_similar
     from conceptor.pipeline import postprocess
@@ -66,6 +67,7 @@ _HOMES = {
     "compare": "comparing",
     "distill": "static_models",
     "evaluate": "evaluation",
+    "improve": "integrations.improving",
     "inspect": "inspection",
     "most_similar": "neighbours",
     "open_vectors": "vectors",
@@ -101,6 +103,7 @@ __all__ = [
     "compare",
     "distill",
     "evaluate",
+    "improve",
     "inspect",
     "most_similar",
     "open_vectors",

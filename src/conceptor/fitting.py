@@ -229,6 +229,7 @@ class FitOptions:
             data=self.data,
             tokens=getattr(source, "token_counts", None),
             where=vectors_name(vectors),
+            counts=lambda: getattr(vectors, "counts", None),
         )
         return replace(chosen, unit=True) if unit else chosen
 
@@ -287,10 +288,15 @@ class Fitted:
         return sizes[-1] if sizes else None
 
     @property
+    def is_map(self) -> bool:
+        """Whether all steps are maps of all vectors."""
+        return bool(self.steps) and all(isinstance(step, Solution) for step in self.steps)
+
+    @property
     def map(self) -> AffineMap:
         """All steps as one map; raises where one of them moves single words."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
-        if len(maps) < len(self.steps) or not maps:
+        if not self.is_map:
             raise InvalidInputError(f"{self.name} moves single words and is no map of all vectors")
         return reduce(matmul, maps)
 

@@ -18,8 +18,9 @@ from conceptor.fitting import (
     participation_of_first,
     solve,
 )
-from conceptor.vectors.chunks import KeptChunks, read_chunks
+from conceptor.vectors.chunks import KeptChunks, read_chunks, vectors_name
 from conceptor.vectors.conversion import Report, finish_report
+from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.static_model import StaticModelSource
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
+    from conceptor.fitting import Chain, FittedMethods
     from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
+# What improves rows without words, and the rows of static models.
+WORDLESS_METHOD = "gentle"
+STATIC_METHOD = "cn:unit=false"
 
 
 def postprocess(
@@ -86,36 +91,61 @@ def postprocess(
     """
     started = time.perf_counter()
     opened = _open(source)
-    name, chain = _chain(method or default_method(opened))
+    name, chain = method_chain(method or default_method(opened))
     _check_words(opened, name, chain)
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if save_map is not None:
         check_map_target(save_map, opened, goal, force=force)
-        if any(isinstance(step, LexiconRecipe) or step.swaps for step in chain):
-            raise InvalidInputError(f"{name} moves single words; there is no map to save")
-    kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
-    found = fit_methods(kept, {name: chain}, options, progress=progress)
+    if (save_map or goal.fasttext_path) and moves_single_words(chain):
+        what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
+        raise InvalidInputError(f"{name} moves single words; there is {what}")
+    limit = memory_bytes() // 4 if memory is None else memory
+    # A model is written from rows that were not decoded, so none of those that were are kept.
+    kept = KeptChunks(opened, 0 if goal.fasttext_path else limit)
+    found, doubts = fit_doubting(kept, name, chain, options, progress)
     fitted = found.methods[name]
-    doubts = []
-    if fitted.solution is not None and fitted.solution.recipe.words is Words.USAGE:
-        even = participation_of_first(kept, found.weights[name])
-        if reason := find_doubt(fitted.solution, even):
-            doubts = [f"{opened.path}: {name} should not help: {reason}; compare measures it"]
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    words = write_chunks(
-        last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
-    )
+    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
+        words = opened.write_mapped(goal.fasttext_path, fitted.map, progress)
+    else:
+        words = write_chunks(
+            last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
+        )
     if save_map is not None:
         fitted.map.save(save_map)
     report = finish_report(opened, started, words, goal, fitted.n_out)
-    report.method = name
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
+    return describe_method(report, found, name)
+
+
+def fit_doubting(
+    vectors: object,
+    name: str,
+    chain: Chain,
+    options: FitOptions | None = None,
+    progress: Progress = silent,
+) -> tuple[FittedMethods, list[str]]:
+    """Fit a method to vectors that are then written; say if the evidence is against it."""
+    found = fit_methods(vectors, {name: chain}, options, progress=progress)
+    solution = found.methods[name].solution
+    if solution is None or solution.recipe.words is not Words.USAGE:
+        return found, []
+    even = participation_of_first(vectors, found.weights[name])
+    reason = find_doubt(solution, even)
+    where = vectors_name(vectors)
+    return found, [f"{where}: {name} should not help: {reason}; compare measures it"] * bool(reason)
+
+
+def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
+    """Add which method was fitted on what, and what it does."""
+    report.method = name
     if name in found.weights:
         report.fitted_on = found.weights[name].description
-    return report if fitted.solution is None else describe(report, fitted.solution)
+    solution = found.methods[name].solution
+    return report if solution is None else describe(report, solution)
 
 
 def fit(
@@ -128,7 +158,7 @@ def fit(
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = _open(source)
-    name, chain = _chain(method or default_method(opened))
+    name, chain = method_chain(method or default_method(opened))
     if len(chain) != 1 or not isinstance(chain[0], Recipe) or chain[0].swaps:
         raise InvalidInputError(f"{name}: only a single spectral method makes a map")
     _check_words(opened, name, chain)
@@ -154,8 +184,8 @@ def default_method(source: VectorSource | None) -> str:
     little to gain and something to lose.
     """
     if source is not None and not source.has_words:
-        return "gentle"
-    return "cn:unit=false" if isinstance(source, StaticModelSource) else "cn"
+        return WORDLESS_METHOD
+    return STATIC_METHOD if isinstance(source, StaticModelSource) else "cn"
 
 
 def _open(source: Source) -> VectorSource:
@@ -173,7 +203,13 @@ def _check_words(
         raise InvalidInputError(f"{source.path}: its rows have no words, and {name} needs them")
 
 
-def _chain(method: Method) -> tuple[str, tuple[Recipe | LexiconRecipe, ...]]:
+def moves_single_words(chain: Chain) -> bool:
+    """Return whether a method is more than a map of all vectors."""
+    return any(isinstance(step, LexiconRecipe) or step.swaps for step in chain)
+
+
+def method_chain(method: Method) -> tuple[str, Chain]:
+    """Return the name of a method and its steps, one after the other."""
     if not isinstance(method, str):
         return method.name, (method,)
     chain = parse_method(method)

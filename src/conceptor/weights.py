@@ -178,6 +178,7 @@ def choose_weights(
     ranked: bool = True,
     tokens: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None,
     where: str = "the vectors",
+    counts: Callable[[], Mapping[str, float] | None] = lambda: None,
 ) -> Weights:
     """Return the weights that a method asks for (`Recipe.words`), for some vectors.
 
@@ -190,6 +191,7 @@ def choose_weights(
     words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
     whether words come in file order, as in shards they may not. `tokens` turns counts of words
     into those of a tokenizer's tokens, whose order is no frequency. Errors start with `where`.
+    `counts` returns how often words occur, if the vectors themselves tell; nothing tells better.
     """
     if tokens is not None:
         return _choose_tokens(words, tokens, weights, vocabulary, data, where)
@@ -209,6 +211,11 @@ def choose_weights(
         named = _find_data_file(weights, data) if isinstance(weights, str) else weights
         chosen = parse_weights(named, vocabulary)
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
+    known = counts()
+    if known is not None:
+        chosen = parse_weights(known, vocabulary)
+        described = chosen.description.replace("the counts given", f"the counts in {where}")
+        return replace(chosen, description=described)
     return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
 
 

@@ -156,7 +156,7 @@ def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
         (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of 'a' has NaN"),
         (binary([(b"\xff", [1.0, 2.0])], b"1 2"), "row 1: the word b'.xff' is not UTF-8"),
         (b"\x80\x04\x95abc", "pickle, which is never opened"),
-        (b"\xba\x16\x4f\x2f\x0c\x00\x00\x00", "a fastText model"),
+        (b"\xba\x16\x4f\x2f\x0c\x00\x00\x00", "a fastText model of 8 bytes that is truncated"),
         (b"\x89HDF\r\n\x1a\n", "HDF5"),
         (b"\x93NUMPY\x01\x00", "not a two-dimensional array"),
         (b"PAR1aaaaPAR1", "not a readable Arrow or Parquet table"),

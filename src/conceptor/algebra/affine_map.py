@@ -205,6 +205,35 @@ class AffineMap:
             {"method": "inverse", "of": self.provenance},
         )
 
+    def linear(self) -> Self:
+        """Return the map without bringing vectors to length 1, for averages of vectors.
+
+        It leaves the direction of every result as it is, and maps an average to the average of
+        what it is made of.
+
+        Raises
+        ------
+        InvalidInputError
+            Where something is taken off or added after, so that the direction would change.
+        """
+        if not self.unit:
+            return self
+        if self.offset.any() or self.bias.any():
+            raise InvalidInputError(
+                f"{self._method} brings vectors to length 1 and then shifts them, which does not "
+                "carry over to averages; use it with unit=False"
+            )
+        return type(self)(self.matrix, provenance=self.provenance)
+
+    def dual(self) -> Self:
+        """Return the map for vectors that are multiplied with mapped ones, such as an output layer.
+
+        It leaves all products as they were, as far as the map drops no direction and shifts
+        nothing; what is dropped has no say afterwards.
+        """
+        undone = np.linalg.pinv(self.matrix, rcond=1e-10)
+        return type(self)(undone.T, provenance={"method": "dual", "of": self.provenance})
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map and its provenance as safetensors; the file appears whole or not at all."""
         from safetensors.numpy import save

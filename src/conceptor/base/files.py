@@ -118,6 +118,18 @@ def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.rmtree(rest, ignore_errors=True)
 
 
+@contextmanager
+def name_in_errors(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Name a file in the system's errors, such as a full disk, which name none or another."""
+    try:
+        yield
+    except OSError as error:
+        if not error.errno:
+            raise
+        reason = os.strerror(error.errno)  # without what Arrow adds to it
+        raise OSError(error.errno, reason, str(target)) from error
+
+
 def publish(path: Path, target: str | os.PathLike[str]) -> None:
     """Sync a finished file, then rename it onto `target`, which is on the same disk."""
     target = Path(target)

@@ -14,7 +14,13 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
 from conceptor.cli.output import check_json_output, check_outputs, warn, write_json
-from conceptor.cli.shards import is_sharded, postprocess_shards, refuse_file_options
+from conceptor.cli.shards import (
+    is_sharded,
+    is_spacy_pipeline,
+    postprocess_shards,
+    refuse_file_options,
+    refuse_shard_options,
+)
 
 if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
@@ -54,11 +60,12 @@ def postprocess(
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
-    Formats: word2vec binary and text, GloVe, fastText .vec, .npy, .safetensors, .parquet,
+    Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
     .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
     .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
     OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
-    directory; repeat an interrupted run to continue it.
+    directory; repeat an interrupted run to continue it. So is a spaCy pipeline, which
+    keeps all but its vectors.
 
     [bold]Examples[/bold]
 
@@ -76,6 +83,8 @@ def postprocess(
 
       conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
 
+      conceptor postprocess cc.fr.300.bin better.bin
+
       conceptor postprocess some-model2vec-folder/ better-folder/
 
       conceptor postprocess embeddings.npy better.npy
@@ -86,10 +95,12 @@ def postprocess(
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
+    from conceptor.fitting import FitOptions
     from conceptor.pipeline import default_method
 
-    sharded = is_sharded(source, scheduler, workers, column)
-    opened = None if sharded else open_source(source, on_error, replace_spaces, wordless=True)
+    is_spacy = is_spacy_pipeline(source)
+    is_file = not (is_spacy or is_sharded(source, scheduler, workers, column))
+    opened = open_source(source, on_error, replace_spaces, wordless=True) if is_file else None
     chosen = resolve_method(
         method,
         paper,
@@ -103,6 +114,20 @@ def postprocess(
         ridge=ridge,
     )
     budget = read_size(memory)
+    lists = [*(synonyms or ()), *(antonyms or ())]
+    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
+    if is_spacy:
+        kind = "spaCy pipelines"
+        refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
+        refuse_shard_options(kind, save_map, scheduler, workers, column)
+        from conceptor.integrations.spacy import postprocess_folder
+
+        with on_terminal() as progress:
+            report = postprocess_folder(
+                source, target, chosen, options, force=force, progress=progress
+            )
+        _print_report(report, as_json=as_json)
+        return
     if opened is None:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         report = postprocess_shards(
@@ -120,11 +145,8 @@ def postprocess(
         )
         _print_report(report, as_json=as_json)
         return
-    from conceptor.fitting import FitOptions
     from conceptor.pipeline import postprocess as run
 
-    lists = [*(synonyms or ()), *(antonyms or ())]
-    options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
     if format == _HUB:
         from conceptor.integrations.hub import save_folder
 

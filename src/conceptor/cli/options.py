@@ -131,8 +131,8 @@ Weights = Annotated[
         metavar="uniform|zipf|wordfreq:LANG|FILE",
         help="Word frequencies, for cn and zipf-whitening: all equal; 1/(rank + 2.7) by rank in "
         "the file; those of a language; or a file of 'word count' lines.  "
-        "\\[default: zipf if the file is sorted by frequency; else Wikipedia's counts if found, "
-        "wordfreq if installed, or uniform]",
+        "\\[default: counts in the file, which fastText's .bin has; zipf if it is sorted by "
+        "frequency; else Wikipedia's counts if found, wordfreq if installed, or uniform]",
     ),
 ]
 Vocabulary = Annotated[

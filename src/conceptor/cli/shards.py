@@ -32,20 +32,27 @@ def _is_folder_of_shards(source: str) -> bool:
     return os.path.isdir(source) and find_model(Path(source)) is None
 
 
+def is_spacy_pipeline(source: str) -> bool:
+    """Return whether a folder is a saved spaCy pipeline."""
+    folder = Path(source)
+    return (folder / "config.cfg").is_file() and (folder / "vocab").is_dir()
+
+
 def refuse_file_options(
     target: str,
     format: str | None,
     dtype: opt.DtypeChoice | None,
     on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
+    kind: str = "shards",
 ) -> None:
-    """Raise for options that do not apply to shards, which keep their format."""
+    """Raise for options that do not apply to folders of some kind, which keep their format."""
     from conceptor.vectors.detect import has_known_suffix
 
     if target == "-":
-        raise InvalidInputError("OUT is standard output; shards are written to a directory")
+        raise InvalidInputError(f"OUT is standard output; {kind} are written to a directory")
     if has_known_suffix(Path(target)):
-        raise InvalidInputError(f"{target}: is a file name; shards are written to a directory")
+        raise InvalidInputError(f"{target}: is a file name; {kind} are written to a directory")
     given = {
         "--format": format is not None,
         f"--dtype {dtype.value if dtype else ''}": dtype not in (None, opt.DtypeChoice.float32),
@@ -55,8 +62,23 @@ def refuse_file_options(
     for name, is_given in given.items():
         if is_given:
             raise InvalidInputError(
-                f"{name} does not apply to shards, which keep their format; remove it"
+                f"{name} does not apply to {kind}, which keep their format; remove it"
             )
+
+
+def refuse_shard_options(
+    kind: str, save_map: str | None, scheduler: str | None, workers: int | None, column: str | None
+) -> None:
+    """Raise for options of shards, which do not apply to folders of another kind."""
+    given = {
+        "--save-map": save_map,
+        "--scheduler": scheduler,
+        "--workers": workers,
+        "--column": column,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInputError(f"{name} does not apply to {kind}; remove it")
 
 
 def postprocess_shards(

@@ -8,6 +8,7 @@ _WORDS = "conceptor.kernels.words"
 _PARSE = "conceptor.kernels.parse"
 _FORMAT = "conceptor.kernels.format"
 _CORPUS = "conceptor.kernels.corpus"
+_FASTTEXT = "conceptor.kernels.fasttext"
 
 hash_words = Kernel(
     _WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:], uint64[:], uint32[:])"
@@ -48,3 +49,9 @@ count_pairs = Kernel(
     "void(int32[:], int64, int64[:], int64, int64, int64, uint64[:,:], int64, int64[:])",
 )
 move_pairs = Kernel(_CORPUS, "move_pairs", "void(uint64[:,:], uint64[:,:])")
+scan_dictionary = Kernel(_FASTTEXT, "scan_dictionary", "int64(uint8[:], int64, int64[:], int64[:])")
+add_ngrams = Kernel(
+    _FASTTEXT,
+    "add_ngrams",
+    "void(uint8[:], int64[:], float32[:,:], int64, int64, float32[:,:])",
+)

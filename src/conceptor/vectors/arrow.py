@@ -73,7 +73,7 @@ class ArrowSource(VectorSource):
         self._fraction = 0.0
         with report_damage(path), _open_table(path, file_format) as (schema, batches):
             self._encoding = find_encoding(schema)
-            self._word_column, self._vector_columns = _choose_columns(
+            self._word_column, self._vector_columns = choose_columns(
                 path, schema, wordless=wordless
             )
             self.has_words = self._word_column is not None
@@ -240,8 +240,8 @@ def word_columns(schema: Any) -> list[str]:  # noqa: ANN401
     return [name for name in WORD_COLUMNS if name in names][:1] if len(names) > 1 else names
 
 
-def _choose_columns(
-    path: Path,
+def choose_columns(
+    path: object,
     schema: Any,  # noqa: ANN401
     *,
     wordless: bool = False,

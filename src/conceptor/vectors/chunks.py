@@ -18,7 +18,7 @@ from conceptor.base.progress import silent
 from conceptor.vectors.table import WordVectors, as_word_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -132,6 +132,11 @@ class KeptChunks:
     def path(self) -> Path:
         """The file."""
         return self.source.path
+
+    @property
+    def counts(self) -> Mapping[str, float] | None:
+        """How often words occur in text, if the file tells."""
+        return self.source.counts
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks: from memory if all of them were kept, else from the file."""

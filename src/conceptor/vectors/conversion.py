@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import plan_target
@@ -81,13 +82,16 @@ def convert(
     if goal.needs_count_first and opened.count is None:
         for _ in read_chunks(opened, progress, "counting"):
             pass
-    words = write_chunks(
-        read_chunks(opened, progress, "writing"),
-        goal,
-        opened.count,
-        None if map_ is None else lambda _, rows: map_(rows),
-        dimension=None if map_ is None else map_.n_out,
-    )
+    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
+        words = opened.write_mapped(goal.fasttext_path, map_, progress)
+    else:
+        words = write_chunks(
+            read_chunks(opened, progress, "writing"),
+            goal,
+            opened.count,
+            None if map_ is None else lambda _, rows: map_(rows),
+            dimension=None if map_ is None else map_.n_out,
+        )
     return finish_report(opened, started, words, goal, None if map_ is None else map_.n_out)
 
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors import arrow, npy, projector, safetensors, text, word2vec_binary
+from conceptor.vectors import arrow, fasttext, npy, projector, safetensors, text, word2vec_binary
 from conceptor.vectors.source import LARGEST_DIMENSION
 from conceptor.vectors.streams import ByteReader, detect_compression, split_compression
 from conceptor.vectors.words_file import BOM
@@ -25,6 +25,7 @@ FORMATS = (
     arrow.PARQUET,
     arrow.FEATHER,
     safetensors.FORMAT,
+    fasttext.FORMAT,
 )
 # What is written but not read.
 WRITTEN_FORMATS = (*FORMATS, projector.FORMAT)
@@ -44,11 +45,10 @@ _BY_SUFFIX = {
 TEXT_FORMATS = (text.GLOVE, text.WORD2VEC)
 STREAMED = (*TEXT_FORMATS, word2vec_binary.FORMAT)
 _FOREIGN = {
-    b"\xba\x16\x4f\x2f": "a fastText model; use the .vec file published with it",
-    b"\x80": "a Python pickle, which is never opened; save the vectors as word2vec from gensim",
     b"\x89HDF": "an HDF5 file",
     b"PK": "a zip archive",
 }
+_PICKLE = b"\x80"
 _HEAD_BYTES = 1 << 20
 _WHOLE_LINES = 3  # a header and two rows
 _SAMPLE_LINES = 100
@@ -83,8 +83,12 @@ def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
         return npy.open_npy(path, wordless=wordless)
     if container == safetensors.FORMAT:
         return safetensors.open_safetensors(path)
+    if container == fasttext.FORMAT:
+        return fasttext.FastTextSource(path)
     if container:
         return arrow.ArrowSource(path, container, wordless=wordless)
+    if head.startswith(_PICKLE):
+        raise InvalidInputError(_explain_pickle(path))
     foreign = next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
     if foreign:
         raise InvalidInputError(f"{path}: {foreign}")
@@ -101,9 +105,22 @@ def _detect_container(head: bytes, size: int) -> str | None:
         return arrow.PARQUET
     if head.startswith(b"ARROW1"):
         return arrow.FEATHER
+    if head.startswith(fasttext.MAGIC):
+        return fasttext.FORMAT
     if safetensors.looks_like_safetensors(head, size):
         return safetensors.FORMAT
     return None
+
+
+def _explain_pickle(path: Path) -> str:
+    """Say how vectors get out of a pickle: with the library that wrote it."""
+    kind, part = ("Word2Vec", ".wv") if path.suffix == ".model" else ("KeyedVectors", "")
+    return (
+        f"{path}: a Python pickle, which is never opened, since it can run any code; if you trust "
+        f"it, convert it with gensim: from gensim.models import {kind}; "
+        f'{kind}.load("{path}"){part}.save_word2vec_format("{path.with_suffix(".bin")}", '
+        "binary=True)"
+    )
 
 
 def _open_lines(path: Path, head: bytes, *, is_whole: bool) -> VectorSource:
@@ -223,14 +240,14 @@ def choose_format(
 ) -> tuple[str, str | None]:
     """Return the format and compression that a target's name asks for; `wanted` overrides it.
 
-    `.txt` stays word2vec text if the source (`like`) is, and is GloVe text otherwise. A name that
-    says nothing keeps the source's format.
+    `.txt` stays word2vec text if the source (`like`) is, and is GloVe text otherwise; `.bin` stays
+    a fastText model. A name that says nothing keeps the source's format.
     """
     bare, compression = split_compression(path)
     if wanted is not None:
         return wanted, compression
     chosen = _BY_SUFFIX.get(bare.suffix.lower(), like)
-    if bare.suffix.lower() == ".txt" and like == text.WORD2VEC:
+    if (bare.suffix.lower(), like) in ((".txt", text.WORD2VEC), (".bin", fasttext.FORMAT)):
         chosen = like
     if chosen is None:
         raise InvalidInputError(

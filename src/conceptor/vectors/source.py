@@ -13,7 +13,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -103,6 +103,11 @@ class VectorSource(ABC):
     def worth_keeping(self) -> bool:
         """Whether decoding costs more than reading the bytes again."""
         return True
+
+    @property
+    def counts(self) -> Mapping[str, float] | None:
+        """How often words occur in text, if the file tells."""
+        return None
 
     def files(self) -> list[Path]:
         """Return the files that are read, which must not be overwritten."""

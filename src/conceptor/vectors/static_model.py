@@ -71,6 +71,21 @@ class _Tensors:
         return found
 
 
+def count_tokens(tokenizer: Tokenizer, counts: Mapping[str, float]) -> dict[str, float]:
+    """Return how often tokens are used, from how often words are.
+
+    Special tokens have no count. The order of a tokenizer is none of frequency.
+    """
+    special = {each.content for each in tokenizer.get_added_tokens_decoder().values()}
+    usage = token_usage(tokenizer, counts)
+    tokens = {number: token for token, number in tokenizer.get_vocab().items()}
+    return {
+        tokens[number]: float(usage[number])
+        for number in np.flatnonzero(usage).tolist()
+        if tokens[number] not in special
+    }
+
+
 class StaticModelSource(VectorSource):
     """The tokens of a static model and their vectors."""
 
@@ -114,19 +129,8 @@ class StaticModelSource(VectorSource):
         return read
 
     def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """Return how often tokens are used, from how often words are.
-
-        Special tokens have no count. The order of a tokenizer is none of frequency.
-        """
-        tokenizer = self.tokenizer()
-        special = {each.content for each in tokenizer.get_added_tokens_decoder().values()}
-        usage = token_usage(tokenizer, counts)
-        tokens = {number: token for token, number in tokenizer.get_vocab().items()}
-        return {
-            tokens[number]: float(usage[number])
-            for number in np.flatnonzero(usage).tolist()
-            if tokens[number] not in special
-        }
+        """Return how often tokens are used, from how often words are."""
+        return count_tokens(self.tokenizer(), counts)
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""

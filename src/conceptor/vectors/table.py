@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.source import BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["MISSING", "WordVectors", "as_word_vectors"]
 
 MISSING = -1
-_CHUNK_ROWS = 8192
 
 
 class WordVectors:
@@ -33,6 +33,10 @@ class WordVectors:
         Kept without a copy in half, single or double precision.
     places : array of int, optional
         Where each row stands in the file it was taken from; by default they are all of its rows.
+    counts : mapping of words to numbers, optional
+        How often words occur in text, if that is known.
+    has_words : bool
+        Whether the words are words; otherwise they are empty, and all rows count the same.
     """
 
     def __init__(
@@ -40,6 +44,9 @@ class WordVectors:
         words: Iterable[str],
         vectors: NDArray[Any],
         places: NDArray[np.int64] | None = None,
+        counts: Mapping[str, float] | None = None,
+        *,
+        has_words: bool = True,
     ) -> None:
         # A list, because a data frame column is indexed by its labels.
         words = list(words)
@@ -58,6 +65,7 @@ class WordVectors:
         self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
         self.places = np.arange(len(words)) if places is None else places
+        self.counts, self.has_words = counts, has_words
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -76,9 +84,13 @@ class WordVectors:
         return len(self._rows) == len(self.words)
 
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield words and rows in order, as an open file does."""
-        for start in range(0, len(self), _CHUNK_ROWS):
-            part = slice(start, start + _CHUNK_ROWS)
+        """Yield words and rows in order, in the chunks in which an array is read from a file.
+
+        The last bit of a result may depend on how the rows are cut.
+        """
+        step = max(1, BLOCK_BYTES // (4 * max(self.dimension, 1)))
+        for start in range(0, len(self), step):
+            part = slice(start, start + step)
             yield self.words[part], self.vectors[part]
 
     def __contains__(self, word: object) -> bool:
@@ -107,6 +119,7 @@ class WordVectors:
         other = object.__new__(WordVectors)
         other.words, other.vectors = self.words, vectors
         other.places, other._rows = self.places, self._rows
+        other.counts, other.has_words = self.counts, self.has_words
         return other
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import check_writable
-from conceptor.vectors import npy, safetensors
+from conceptor.vectors import fasttext, npy, safetensors
 from conceptor.vectors.detect import (
     TEXT_FORMATS,
     WRITTEN_FORMATS,
@@ -50,6 +50,11 @@ class Target:
     has_unknown_suffix: bool = False
     has_words: bool = True
     model: StaticModelSource | None = None
+
+    @property
+    def fasttext_path(self) -> Path | None:
+        """Where a whole fastText model is written, with the rows that its words are made of."""
+        return self.path if self.format == fasttext.FORMAT else None
 
     @property
     def needs_count_first(self) -> bool:
@@ -92,6 +97,11 @@ def plan_target(
     check_writable(target)  # before links are followed: a pipe's link leads nowhere
     path = Path(target).resolve()
     chosen, compression = choose_format(path, like, format)
+    if chosen == fasttext.FORMAT:
+        fasttext.check_model(source)
+        if compression is not None or dtype != "float32":
+            what = compression or dtype
+            raise InvalidInputError(f"{path}: a fastText model cannot be written as {what}")
     _check_words(path, chosen, has_words)
     for file in output_files(path, chosen, has_words=has_words):
         check_new_file(file, source.files() if source else (), force=force)

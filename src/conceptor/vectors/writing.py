@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 from collections import deque
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replace_atomically
+from conceptor.base.files import name_in_errors, replace_atomically
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors import arrow, npy, projector, safetensors, text, word2vec_binary
 from conceptor.vectors.detect import STREAMED, TEXT_FORMATS
@@ -222,15 +221,8 @@ class _TargetNamingWriter:
         with self._name_target():
             self._writer.finish(count)
 
-    @contextmanager
-    def _name_target(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if not error.errno:
-                raise
-            reason = os.strerror(error.errno)  # without what Arrow adds to it
-            raise OSError(error.errno, reason, str(self._target)) from error
+    def _name_target(self) -> AbstractContextManager[None]:
+        return name_in_errors(self._target)
 
 
 def _protect_bom(stream: BinaryIO, data: bytes) -> None:

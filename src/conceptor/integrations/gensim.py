@@ -1,0 +1,97 @@
+"""gensim: `KeyedVectors`, and the models around them."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.integrations.opened import (
+    Opened,
+    check_vectors,
+    map_rows,
+    open_table,
+    usable_counts,
+)
+from conceptor.vectors.table import WordVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from conceptor.fitting import Fitted
+
+# What a model multiplies its vectors with in training.
+_OUTPUT_LAYERS = ("syn1neg", "syn1")
+
+
+def open_keyed_vectors(kv: Any) -> Opened:  # noqa: ANN401
+    """Open vectors by key."""
+    _check(kv)
+    return open_table(
+        kv.index_to_key, kv.vectors, lambda rows: _with_vectors(kv, rows), counts=_counts(kv)
+    )
+
+
+def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
+    """Open vectors that are averages of n-grams: a map applies to these as well."""
+    _check(kv)
+
+    def rebuild(fitted: Fitted) -> Any:  # noqa: ANN401
+        new = _with_vectors(kv, kv.vectors)
+        new.vectors_vocab = map_rows(fitted, kv.vectors_vocab)
+        new.vectors_ngrams = map_rows(fitted, kv.vectors_ngrams)
+        new.vector_size = new.vectors_vocab.shape[1]
+        new.adjust_vectors()
+        return new
+
+    table = WordVectors(kv.index_to_key, kv.vectors, counts=_counts(kv))
+    return Opened(table, rebuild, needs_map=True)
+
+
+def open_model(model: Any) -> Opened:  # noqa: ANN401
+    """Open `Word2Vec` or `FastText`, whose vectors are its `wv`.
+
+    What they are multiplied with in training goes through the inverse of the map.
+    """
+    is_fasttext = hasattr(model.wv, "vectors_ngrams")
+    opened = (open_fasttext_vectors if is_fasttext else open_keyed_vectors)(model.wv)
+
+    def rebuild(fitted: Fitted) -> Any:  # noqa: ANN401
+        new = copy.copy(model)
+        new.wv = opened.rebuild(fitted)
+        new.vector_size = new.layer1_size = new.wv.vector_size
+        for name in _OUTPUT_LAYERS:
+            layer = getattr(model, name, None)
+            if layer is not None and fitted.is_map:
+                setattr(new, name, fitted.map.dual()(layer))
+        return new
+
+    return Opened(opened.vectors, rebuild, opened.needs_map)
+
+
+def _check(kv: Any) -> None:  # noqa: ANN401
+    rows, columns = kv.vectors.shape
+    check_vectors(rows, columns, type(kv).__name__, "add or load some first")
+
+
+def _counts(kv: Any) -> Mapping[str, float] | None:  # noqa: ANN401
+    """Return the counts that it holds, unless gensim has made them up.
+
+    `load_word2vec_format` does: n, n − 1, … for n words without counts.
+    """
+    found = getattr(kv, "expandos", {}).get("count")
+    if found is None or np.array_equal(found, np.arange(len(kv), 0, -1)):
+        return None
+    return usable_counts(kv.index_to_key, found)
+
+
+def _with_vectors(kv: Any, vectors: NDArray[Any]) -> Any:  # noqa: ANN401
+    """Return a copy that shares nothing that changes with the original."""
+    new = copy.copy(kv)
+    new.index_to_key, new.key_to_index = list(kv.index_to_key), dict(kv.key_to_index)
+    new.expandos = {name: np.copy(values) for name, values in kv.expandos.items()}
+    new.vectors, new.vector_size, new.norms = vectors, vectors.shape[1], None
+    return new

@@ -1,0 +1,105 @@
+"""sentence-transformers: a map as the last modules of a model, or inside a static one.
+
+The map is a `Dense` layer without activation, so the model is saved with it, and loads where this
+library is not installed.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, StaticEmbedding
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.integrations.opened import Opened, open_tokens
+from conceptor.pipeline import WORDLESS_METHOD
+from conceptor.vectors.table import WordVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.fitting import Fitted
+
+
+def open_sentence_transformer(
+    model: SentenceTransformer, texts: Sequence[str] | None = None
+) -> Opened:
+    """Open a model: its table if it is static, else by what it makes of some texts."""
+    if texts is not None:
+        return _open_with_texts(model, texts)
+    if isinstance(model[0], StaticEmbedding):
+        return _open_static(model)
+    raise InvalidInputError(
+        "a SentenceTransformer is fitted to texts; pass some hundred or more that are like those "
+        "it will encode, as in improve(model, texts=sentences)"
+    )
+
+
+def _open_static(model: SentenceTransformer) -> Opened:
+    """Open the table of tokens."""
+    static: Any = model[0]
+    table = static.embedding.weight.detach().cpu().float().numpy()
+
+    def rebuild(rows: NDArray[Any]) -> SentenceTransformer:
+        others = [type(module).__name__ for module in list(model)[1:]]
+        if rows.shape[1] != table.shape[1] and set(others) > {"Normalize"}:
+            raise InvalidInputError(
+                f"{', '.join(others)}: made for vectors of {table.shape[1]} numbers, and cannot "
+                f"take {rows.shape[1]}; keep the dimension"
+            )
+        weights = torch.from_numpy(rows).to(static.embedding.weight)
+        new = StaticEmbedding(copy.copy(static.tokenizer), embedding_weights=weights)
+        return _with_modules(model, [new, *list(model)[1:]])
+
+    return open_tokens(static.tokenizer, table, rebuild)
+
+
+def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened:
+    """Open a model by the vectors of some texts, each of which counts the same."""
+    if isinstance(texts, str) or len(texts) < 2:
+        raise InvalidInputError("texts must be a sequence of sentences, some hundred or more")
+    if model.truncate_dim is not None:
+        raise InvalidInputError(
+            f"this SentenceTransformer truncates to {model.truncate_dim} dimensions; set "
+            "truncate_dim to None, and pass n_components instead"
+        )
+    vectors = model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
+
+    def rebuild(fitted: Fitted) -> SentenceTransformer:
+        modules: list[Any] = list(model)
+        has_unit_length = isinstance(modules[-1], Normalize)
+        if fitted.map.unit and not has_unit_length:
+            modules.append(Normalize())
+        modules.append(as_dense(fitted.map).to(model.device, next(model.parameters()).dtype))
+        return _with_modules(model, [*modules, Normalize()] if has_unit_length else modules)
+
+    rows = vectors.astype("float32", copy=False)
+    table = WordVectors([""] * len(rows), rows, has_words=False)
+    return Opened(table, rebuild, needs_map=True, method=WORDLESS_METHOD)
+
+
+def as_dense(map_: AffineMap) -> Dense:
+    """Return a map of vectors, of length 1 if it asks for that, as a module."""
+    bias = map_.bias - map_.offset @ map_.matrix
+    return Dense(
+        map_.n_in,
+        map_.n_out,
+        bias=bool(bias.any()),
+        activation_function=torch.nn.Identity(),
+        init_weight=torch.tensor(map_.matrix.T, dtype=torch.float32),
+        init_bias=torch.tensor(bias, dtype=torch.float32),
+    )
+
+
+def _with_modules(model: SentenceTransformer, modules: Sequence[Any]) -> SentenceTransformer:
+    """Return a copy with other modules, and all else that was set."""
+    new = copy.copy(model)
+    names = [*model._modules, *map(str, range(len(model), len(modules)))]
+    new._modules = dict(zip(names, modules, strict=True))
+    return new

@@ -1,0 +1,306 @@
+"""spaCy: a vocabulary's table of vectors, a pipeline in memory or on disk, and a component.
+
+Components such as a tagger may have been trained on the table. Changing it changes what they
+predict, and a remark says so; the component `conceptor` changes only what users see of it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import replace_folder_atomically
+from conceptor.base.progress import silent
+from conceptor.fitting import FitOptions
+from conceptor.integrations.improving import improve_opened
+from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
+from conceptor.vectors.source import BLOCK_BYTES
+from conceptor.vectors.table import WordVectors
+from conceptor.weights import SAMPLE, why_unsorted
+
+try:
+    import spacy
+    from spacy.language import Language
+    from spacy.util import load_config
+    from spacy.vectors import Mode
+except ImportError:
+    raise MissingExtraError("spaCy pipelines", "spacy") from None
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+    from spacy.tokens import Doc, Token
+    from spacy.vocab import Vocab
+
+    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.base.progress import Progress
+    from conceptor.fitting import Fitted
+    from conceptor.vectors.conversion import Report
+
+# How many words of a language a table of n-grams is fitted on.
+_FLORET_WORDS = 20_000
+_MAP = "map.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class TableVectors:
+    """The words of a table and their vectors; of a pruned table, many words share a row."""
+
+    words: list[str]
+    rows_of: Callable[[slice], NDArray[Any]]
+    dimension: int
+
+    def chunks(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
+        """Yield words and rows, most frequent words first if the table is sorted so."""
+        step = max(1, BLOCK_BYTES // (4 * self.dimension))
+        for start in range(0, len(self.words), step):
+            part = slice(start, start + step)
+            yield self.words[part], self.rows_of(part)
+
+
+def open_vocab(vocab: Vocab, language: str = "") -> Opened:
+    """Open a vocabulary, whose table is changed in place."""
+    table = vocab.vectors
+    rows, columns = table.shape if table.size else (0, 0)
+    remedy = "load a pipeline that has some, such as one whose name ends in md or lg"
+    check_vectors(rows, columns, "spaCy vocabulary", remedy)
+    language = language or vocab.lang or ""
+    data = np.ascontiguousarray(_to_numpy(table.data))
+    if not np.isfinite(data).all():
+        raise InvalidInputError("the vectors of this vocabulary contain NaN or infinity")
+    if table.mode == Mode.floret:
+        words = _words_of_language(vocab, language)
+        composed = WordVectors(words, _to_numpy(table.get_batch(words)))
+        return Opened(composed, lambda fitted: _put(vocab, map_rows(fitted, data)), needs_map=True)
+    words = [vocab.strings[key] for key in table.key2row]
+    check_vectors(len(words), columns, "spaCy vocabulary", remedy)
+    places = np.array(list(table.key2row.values()))
+    vectors = TableVectors(words, lambda part: data[places[part]], columns)
+    is_shared = len(np.unique(places)) < len(places)
+
+    def rebuild(fitted: Fitted) -> Vocab:
+        if fitted.is_map:
+            return _put(vocab, fitted.map(data))
+        moved = improve_rows(fitted, vectors)
+        new = np.zeros((rows, moved.shape[1]), dtype=data.dtype)
+        new[places] = moved
+        return _put(vocab, new)
+
+    weights = _usual_weights(words, language)
+    return Opened(vectors, rebuild, needs_map=is_shared, weights=weights)
+
+
+def open_pipeline(nlp: Language) -> Opened:
+    """Open a pipeline, whose vocabulary's table is changed in place."""
+    opened = _open_trained(nlp.vocab, nlp.lang or "", nlp.config)
+    return replace(opened, rebuild=lambda fitted: opened.rebuild(fitted) and nlp)
+
+
+def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Opened:
+    """Open a vocabulary that components may have been trained on."""
+    opened = open_vocab(vocab, language)
+    trained, width = trained_on_vectors(config), vocab.vectors.shape[1]
+    if not trained:
+        return opened
+
+    def rebuild(fitted: Fitted) -> object:
+        if fitted.n_out not in (None, width):
+            raise InvalidInputError(
+                f"{', '.join(trained)}: trained on vectors of {width} numbers, and cannot take "
+                f"{fitted.n_out}; keep the dimension, or remove these components"
+            )
+        return opened.rebuild(fitted)
+
+    remark = (
+        f"{', '.join(trained)}: trained on the vectors as they were, so what they predict may "
+        'change; train them again, or add the component "conceptor" instead, which leaves the '
+        "table as it is"
+    )
+    return replace(opened, rebuild=rebuild, remarks=(remark,))
+
+
+def postprocess_folder(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    method: str | Recipe | LexiconRecipe = "cn",
+    options: FitOptions | None = None,
+    *,
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Write a saved pipeline with improved vectors to another folder; all else stays as it is.
+
+    Only the vocabulary is loaded, not the components.
+    """
+    source, target = Path(source), Path(target)
+    if target.exists() and not force:
+        raise InvalidInputError(f"{target}: exists; use force=True to replace it")
+    if source.resolve() in (target.resolve(), *target.resolve().parents):
+        raise InvalidInputError(f"{target}: is the input, or inside it; write to another folder")
+    try:
+        vocab = spacy.vocab.Vocab().from_disk(source / "vocab")
+        config = load_config(source / "config.cfg", interpolate=False)
+    except Exception as error:  # whatever spaCy says about damaged files
+        raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({error})") from None
+    opened = _open_trained(vocab, str(config.get("nlp", {}).get("lang", "")), config)
+    _, report = improve_opened(opened, method, options, "pipeline", progress)
+    with replace_folder_atomically(target) as beside:
+        shutil.copytree(source, beside, dirs_exist_ok=True)
+        vocab.vectors.to_disk(beside / "vocab")
+        _update_meta(beside / "meta.json", vocab.vectors.shape[1])
+    return report
+
+
+def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
+    """Return the components whose input includes the table of vectors, directly or through another.
+
+    A listener takes what another component computes.
+    """
+    components: Mapping[str, Any] = config.get("components", {})
+    found = [name for name, part in components.items() if _has(part, _takes_vectors)]
+    if found:
+        listening = [name for name, part in components.items() if _has(part, _listens)]
+        found += [name for name in listening if name not in found]
+    return found
+
+
+def _takes_vectors(part: Mapping[str, Any]) -> bool:
+    return part.get("include_static_vectors") is True or "StaticVectors" in str(
+        part.get("@architectures", "")
+    )
+
+
+def _listens(part: Mapping[str, Any]) -> bool:
+    return "Tok2VecListener" in str(part.get("@architectures", ""))
+
+
+def _has(part: object, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
+    if not isinstance(part, dict):
+        return False
+    return wanted(part) or any(_has(inner, wanted) for inner in part.values())
+
+
+def _words_of_language(vocab: Vocab, language: str) -> list[str]:
+    """Return words to fit a table of n-grams to, which holds none: a language's, by frequency."""
+    if find_spec("wordfreq") is None:
+        raise MissingExtraError(
+            "a table of n-grams (floret) holds no words; their list", "wordfreq"
+        )
+    import wordfreq
+
+    with suppress(LookupError, ValueError):
+        return list(wordfreq.top_n_list(language, _FLORET_WORDS))
+    words = [word for word in vocab.strings if word.isalpha()]
+    if not words:
+        raise InvalidInputError(
+            f"a table of n-grams (floret) holds no words, and none of the language {language!r} "
+            "are known; add words to vocab.strings"
+        )
+    return words
+
+
+def _usual_weights(words: list[str], language: str) -> str | None:
+    """Return the frequencies of the pipeline's language for words that are not sorted."""
+    if why_unsorted(words[:SAMPLE]) is None or find_spec("wordfreq") is None:
+        return None
+    import wordfreq
+
+    return f"wordfreq:{language}" if language in wordfreq.available_languages() else None
+
+
+def _keys(doc: Doc) -> NDArray[Any]:
+    """Return what tokens are looked up by in the table."""
+    found: NDArray[Any] = doc.to_array([doc.vocab.vectors.attr])
+    return found.reshape(-1)
+
+
+def _to_numpy(data: Any) -> NDArray[Any]:  # noqa: ANN401
+    return np.asarray(data.get() if hasattr(data, "get") else data)  # CuPy's arrays have `get`
+
+
+def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
+    """Give the table other numbers, where the old ones were: in memory or on a GPU."""
+    from thinc.backends import get_array_ops
+
+    vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
+    return vocab
+
+
+def _update_meta(path: Path, width: int) -> None:
+    if path.is_file():
+        meta = json.loads(path.read_bytes())
+        meta.get("vectors", {})["width"] = width
+        path.write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def make_component(nlp: Language, name: str, method: str, weights: str | None) -> VectorComponent:
+    """Make the component for a pipeline's configuration."""
+    return VectorComponent(nlp, method, weights)
+
+
+Language.factory("conceptor", default_config={"method": "cn", "weights": None}, func=make_component)
+
+
+class VectorComponent:
+    """Shows improved vectors on documents, spans and tokens; the table stays as it is.
+
+    So components that were trained on the table predict what they did. The map is fitted to the
+    table when it is first needed, and saved with the pipeline.
+    """
+
+    def __init__(self, nlp: Language, method: str = "cn", weights: str | None = None) -> None:
+        self.nlp, self.method, self.weights = nlp, method, weights
+        self._map: AffineMap | None = None
+
+    @property
+    def map(self) -> AffineMap:
+        """The map, fitted to the table if there is none yet."""
+        if self._map is None:
+            opened = open_vocab(self.nlp.vocab, self.nlp.lang or "")
+            is_floret = self.nlp.vocab.vectors.mode == Mode.floret
+            fit = replace(opened, rebuild=lambda fitted: fitted.map, needs_map=True, remarks=())
+            found, _ = improve_opened(fit, self.method, FitOptions(self.weights), "component")
+            assert isinstance(found, AffineMap)
+            self._map = found.linear() if is_floret else found
+        return self._map
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Set what `vector`, `vector_norm` and `similarity` of a document go by."""
+        doc.user_hooks["vector"] = lambda doc: self._vectors(_keys(doc)).mean(axis=0)
+        doc.user_token_hooks["vector"] = self._token_vector
+        return doc
+
+    def _token_vector(self, token: Token) -> NDArray[Any]:
+        row: NDArray[Any] = self._vectors(_keys(token.doc)[token.i : token.i + 1])[0]
+        return row
+
+    def _vectors(self, keys: NDArray[Any]) -> NDArray[Any]:
+        """Return the vectors of some words, at least one; those of unknown words stay at zero."""
+        mapped = np.zeros((max(len(keys), 1), self.map.n_out), dtype=np.float32)
+        if len(keys):
+            rows = _to_numpy(self.nlp.vocab.vectors.get_batch(keys))
+            known = np.flatnonzero(rows.any(axis=1))
+            mapped[known] = self.map(rows[known])
+        return mapped
+
+    def to_disk(self, path: Path, *, exclude: object = ()) -> None:
+        """Save the map."""
+        path = Path(path)
+        path.mkdir(exist_ok=True)
+        self.map.save(path / _MAP)
+
+    def from_disk(self, path: Path, *, exclude: object = ()) -> VectorComponent:
+        """Load the map."""
+        self._map = AffineMap.load(Path(path) / _MAP)
+        return self

