@@ -35,7 +35,7 @@ def many(rng):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(rows, "_CHUNK_ROWS", 64)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 64 * 4 * 60)
 
 
 def direct_partition_ratio(X):
@@ -130,7 +130,7 @@ def test_chunks_make_no_difference(rng, small_chunks, monkeypatch, tmp_path):
     source = open_vectors(tmp_path / "v.bin")
     assert len(list(source.chunks())) > 1
     read, parted = inspect(source).to_dict(), inspect((words, X)).to_dict()
-    monkeypatch.setattr(rows, "_CHUNK_ROWS", 20_000)
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 20_000 * 4 * 60)
     whole = inspect((words, X)).to_dict()
     assert as_numbers(read) == pytest.approx(as_numbers(whole), rel=1e-6, abs=1e-9)
     assert as_numbers(parted) == pytest.approx(as_numbers(whole), rel=1e-6, abs=1e-9)

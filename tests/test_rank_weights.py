@@ -57,7 +57,7 @@ def test_few_words_are_no_evidence(rng):
 
 
 def test_the_first_words_are_gathered_from_several_chunks(rng, monkeypatch):
-    monkeypatch.setattr("conceptor.vectors.table._CHUNK_ROWS", 300)
+    monkeypatch.setattr("conceptor.vectors.table.BLOCK_BYTES", 300 * 4)
     words = zipf_words(rng)
     assert first_words((words, np.zeros((len(words), 1)))) == words[:2000]
     assert first_words((words[:500], np.zeros((500, 1)))) == words[:500]

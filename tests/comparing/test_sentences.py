@@ -142,7 +142,7 @@ def test_ranks_go_on_from_chunk_to_chunk_and_the_first_of_two_equal_words_counts
     table, tasks, rng, monkeypatch
 ):
     expected = compare_sentences(table, Battery(tasks), ["sif"], resamples=0).evaluations
-    monkeypatch.setattr("conceptor.vectors.table._CHUNK_ROWS", 7)
+    monkeypatch.setattr("conceptor.vectors.table.BLOCK_BYTES", 7 * 4 * 12)
     words, vectors = table
     twice = [*words, words[3]], np.vstack([vectors, rng.standard_normal((1, 12))])
     found = compare_sentences(twice, Battery(tasks), ["sif"], resamples=0).evaluations

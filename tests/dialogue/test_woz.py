@@ -55,12 +55,14 @@ def test_string_matching_and_the_turns_that_count(corpus) -> None:
         "price range": 1115,
         "area": 1149,
         "joint": 1646,
+        "joint, goal set": 1646,
     }
     assert {goal: round(accuracy.percent, 1) for goal, accuracy in found.items()} == {
         "food": 83.5,
         "price range": 49.4,
         "area": 83.5,
         "joint": 51.3,
+        "joint, goal set": 51.3,
     }
 
 
@@ -71,7 +73,7 @@ def test_the_gold_goals_are_right_but_for_values_outside_the_ontology(corpus) ->
         for slot in SLOTS
     }
     missed = {goal: a.total - a.right for goal, a in goal_accuracies(corpus.test, gold).items()}
-    assert missed == {"food": 1, "price range": 4, "area": 1, "joint": 6}
+    assert missed == {"food": 1, "price range": 4, "area": 1, "joint": 6, "joint, goal set": 6}
 
 
 def test_tokens() -> None:

@@ -131,8 +131,8 @@ ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
 
 @pytest.mark.parametrize("radius", [0.0, 0.2, 0.5])
 def test_fitting_follows_a_plain_loop_and_lowers_the_loss(space, radius, monkeypatch):
-    monkeypatch.setattr("conceptor.vectors.table._CHUNK_ROWS", 7)
     words, X = space
+    monkeypatch.setattr("conceptor.vectors.table.BLOCK_BYTES", 7 * 4 * X.shape[1])
     method = CounterFitting(SYNONYMS, ANTONYMS, radius=radius, epochs=12).fit((words, X))
     fitted = method.transform(words, X)
     expected = plain_counterfit(words, X, SYNONYMS, ANTONYMS, method)

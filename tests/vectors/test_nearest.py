@@ -40,7 +40,7 @@ def test_it_is_a_plain_sort(seed, count, k, block, prior, among):
     table = WordVectors([f"w{i}" for i in range(count)], rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK_ROWS", block)
-        patch.setattr("conceptor.vectors.table._CHUNK_ROWS", 23)
+        patch.setattr("conceptor.vectors.table.BLOCK_BYTES", 23 * 4 * 4)
         found = Nearest(queries, k, prior=prior, among=among)
         search(table, {"all": [found]}, {"all": ()})
     expected, scores = plain(queries, rows, k, prior, among)

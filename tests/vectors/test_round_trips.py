@@ -45,10 +45,11 @@ def assert_holds(source, words, vectors):
 
 
 def test_every_format_has_a_name():
-    assert set(NAMES) == set(FORMATS)
+    # A fastText model is written only from another: its words are sums of n-grams.
+    assert {*NAMES, "fasttext"} == set(FORMATS)
 
 
-@pytest.mark.parametrize(("first", "second"), list(itertools.product(FORMATS, FORMATS)))
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(NAMES, NAMES)))
 def test_every_pair_of_formats(first, second, tmp_path):
     vectors = np.random.default_rng(0).standard_normal((len(HOSTILE), 7)).astype(np.float32)
     (tmp_path / "a").mkdir()
@@ -86,7 +87,7 @@ words_and_vectors = st.integers(1, 4).flatmap(
 )
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("file_format", list(NAMES))
 @given(data=words_and_vectors)
 @settings(max_examples=60, deadline=None)
 def test_any_words_survive_or_are_refused(file_format, data, tmp_path_factory):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from conceptor.evaluation import Evaluation
+    from conceptor.vectors.source import VectorSource
 
 
 @app.command()
@@ -342,7 +343,7 @@ def reproduce(
     other_files = [
         note
         for name, source in files.items()
-        if (note := file_note(name, source.count, source.dimension, found.cells))
+        if (note := file_note(name, _count_words(source), source.dimension, found.cells))
     ]
     if as_json:
         out.write_json(found.to_dict() | {"other_files": other_files}, output)
@@ -362,3 +363,8 @@ def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
         for evaluation in evaluations
         if not any(outcome.used for outcome in evaluation.outcomes)
     )
+
+
+def _count_words(source: VectorSource) -> int:
+    """Return how many words a file has; it is read for that where an earlier run has fitted it."""
+    return source.count or sum(len(words) for words, _ in source.chunks())

@@ -17,16 +17,11 @@ _FILES = {"word2vec": (3_000_000, 300), "glove": (2_196_017, 300)}
 _TOLERANCE = 0.001
 
 
-def file_note(
-    name: str, words: int | None, dimension: int, cells: Iterable[PaperCell]
-) -> str | None:
-    """Say in what the vectors differ from the paper's, and what they cover; None if in nothing.
-
-    The number of words is unknown where an earlier run has read the file.
-    """
+def file_note(name: str, words: int, dimension: int, cells: Iterable[PaperCell]) -> str | None:
+    """Say in what the vectors differ from the paper's, and what they cover; None if in nothing."""
     their_words, their_dimension = _FILES[name]
     parts = []
-    if words is not None and abs(words - their_words) > _TOLERANCE * their_words:
+    if abs(words - their_words) > _TOLERANCE * their_words:
         parts.append(f"{words:,} words instead of {their_words:,}")
     if dimension != their_dimension:
         parts.append(f"{dimension} dimensions instead of {their_dimension}")
