@@ -563,6 +563,7 @@ def default_recipe() -> Recipe:
 
 def leading_directions(n_components: int) -> Recipe:
     """Return plain PCA, of vectors that are not centred: no gate, fewer dimensions."""
+    _check_number("n_components", n_components, Integral, 1)
     return Recipe(
         "pca",
         "the leading directions",

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.methods import default_recipe
+from conceptor.algebra import methods
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
 
@@ -46,7 +45,7 @@ def negate_usage(vectors: NDArray[Any], usage: Float64) -> AffineMap:
         raise InvalidInputError("no token of the vocabulary is ever used; check the frequencies")
     with one_blas_thread():
         moments = Moments.from_vectors(vectors[used], usage[used], unit=True)
-        return default_recipe().solve(moments).map
+        return methods.default_recipe().solve(moments).map
 
 
 def fit_sentences(
@@ -114,12 +113,7 @@ def fit_sentences(
 
 def leading_directions(table: Table, usage: Float64, dimensions: int) -> AffineMap:
     """Return the map to the directions in which texts of independent words vary most."""
-    n = table.shape[1]
-    if not 0 < dimensions <= n:
-        raise InvalidInputError(f"dimensions must be between 1 and {n}, not {dimensions}")
     used = usage > 0
     with one_blas_thread():
         moments = Moments.from_vectors(table[used], usage[used])
-        spectrum = Spectrum.from_matrix(moments.second_moment)
-    provenance = {"method": "leading directions", "dimensions": dimensions}
-    return AffineMap(spectrum.vectors[:, :dimensions], provenance=provenance)
+        return methods.leading_directions(dimensions).solve(moments).map
