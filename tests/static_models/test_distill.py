@@ -94,7 +94,7 @@ def test_any_function_from_texts_to_vectors(counts):
 def test_wrong_calls(transformer, counts, tmp_path):
     with pytest.raises(InvalidInputError, match="no frequency"):
         distill(transformer, vocabulary=WORDS, weights="zipf")
-    with pytest.raises(InvalidInputError, match="between 1 and 24"):
+    with pytest.raises(InvalidInputError, match="the vectors have 24"):
         distill(transformer, vocabulary=WORDS, weights=counts, dimensions=25)
     with pytest.raises(InvalidInputError, match=r"no config\.json"):
         distill(tmp_path)

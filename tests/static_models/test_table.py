@@ -87,7 +87,7 @@ def test_leading_directions_keep_the_most_of_what_is_used():
     assert (usage @ kept**2).sum() > (usage @ (table @ other) ** 2).sum()
     whole = leading_directions(table, usage, 8)(table)
     np.testing.assert_allclose(whole @ whole.T, table @ table.T, rtol=1e-3, atol=1e-2)
-    with pytest.raises(InvalidInputError, match="more than the 8 dimensions"):
+    with pytest.raises(InvalidInputError, match="the vectors have 8"):
         leading_directions(table, usage, 9)
 
 
