@@ -65,12 +65,13 @@ def test_bit_for_bit_what_postprocess_writes(method, words, X, written, tmp_path
         assert list(read.words) == words
 
 
-def test_bit_for_bit_in_many_chunks(rng, tmp_path) -> None:
+@pytest.mark.parametrize("suffix", ["npy", "safetensors", "parquet"])
+def test_bit_for_bit_in_many_chunks(suffix, rng, tmp_path) -> None:
     """300 dimensions are read 3,495 rows at a time, and the last chunk is a short one."""
     X = (rng.standard_normal((9000, 300)) + 0.2).astype(np.float32)
     words = [f"w{i}" for i in range(len(X))]
-    conceptor.write_vectors(tmp_path / "in.npy", [(words, X)])
-    conceptor.postprocess(tmp_path / "in.npy", tmp_path / "out.npy")
+    conceptor.write_vectors(tmp_path / f"in.{suffix}", [(words, X)])
+    conceptor.postprocess(tmp_path / f"in.{suffix}", tmp_path / "out.npy")
     written = open_vectors(tmp_path / "out.npy").to_array()
     assert np.array_equal(improve((words, X))[1], written)
 
