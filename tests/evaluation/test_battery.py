@@ -67,6 +67,7 @@ def test_a_year_is_the_mean_of_its_tasks(result):
         result["STS 2011"]
 
 
+@pytest.mark.slow
 def test_the_restricted_vocabulary_gives_the_same_figures_to_the_last_bit(battery, glove, result):
     part = collect_rows(glove, battery.words)
     assert len(part) < len(glove) / 5
