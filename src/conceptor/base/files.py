@@ -29,8 +29,9 @@ def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list
         raise InvalidInputError(f"{path}: no such file {missing}") from None
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
-    # Only \n ends a line: str.splitlines would also cut words at U+0085 and U+2028.
-    stripped = (line.removesuffix("\r").strip(" \t") for line in text.split("\n"))
+    # str.splitlines would also cut words at U+0085 and U+2028.
+    ends = "\n" if "\n" in text else "\r"
+    stripped = (line.removesuffix("\r").strip(" \t") for line in text.split(ends))
     return [(number, line) for number, line in enumerate(stripped, start=1) if line]
 
 

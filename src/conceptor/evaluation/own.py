@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_lines
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 
@@ -97,15 +98,11 @@ def _is_first(path: str | os.PathLike[str], number: int) -> bool:
 
 def _split_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line that is neither blank nor a comment."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"{os.fspath(path)}: not UTF-8 text (byte {error.start}); convert it to UTF-8"
-        ) from None
-    tabs, commas = "\t" in text, Path(path).suffix.lower() == ".csv"
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
+    lines = read_lines(path, "pairs", "of pairs")
+    tabs = any("\t" in line for _, line in lines)
+    commas = Path(path).suffix.lower() == ".csv"
+    for number, line in lines:
+        if line.startswith("#"):
             continue
         if tabs:
             yield number, line.split("\t")

@@ -113,7 +113,7 @@ class FastTextSource(VectorSource):
         decoded = (words.raw(i).decode(errors="replace") for i in range(self._words))
         counts = dict(zip(decoded, found.tolist(), strict=True))
         counts.pop(_END_OF_LINE, None)  # counts lines, and is no word
-        return counts if any(count > 0 for count in counts.values()) else None
+        return counts if len(set(counts.values())) > 1 else None  # all the same tell nothing
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
