@@ -98,6 +98,9 @@ def test_wrong_calls(transformer, counts, tmp_path):
         distill(transformer, vocabulary=WORDS, weights=counts, dimensions=25)
     with pytest.raises(InvalidInputError, match=r"no config\.json"):
         distill(tmp_path)
+    for place in (tmp_path / "nowhere", "nowhere/"):
+        with pytest.raises(InvalidInputError, match="no such folder"):
+            distill(place)
     with pytest.raises(InvalidInputError, match="no such file of sentences"):
         distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
     with pytest.raises(InvalidInputError, match="cannot distil a int"):

@@ -74,6 +74,10 @@ class Transformer:
         except ImportError:
             raise MissingExtraError("distill", "static") from None
         folder = Path(name)
+        # Names of the hub are `model` or `owner/model`; anything else can only be a folder.
+        is_place = folder.is_absolute() or os.fspath(name).endswith(os.sep) or len(folder.parts) > 2
+        if is_place and not folder.exists():
+            raise InvalidInputError(f"{name}: no such folder")
         if folder.exists() and not (folder / "config.json").is_file():
             raise InvalidInputError(f"{name}: not a model folder; it has no config.json")
         try:
