@@ -1,12 +1,13 @@
 """How quickly the page answers, and whether it holds under load.
 
-    python benchmarks/explore.py [latency | large | load] [--seconds 60] [--clients 50]
+    python benchmarks/explore.py [latency | large | load] [--seconds 60] [--clients 50] [--rare]
 
 `latency`: the neighbours of one word at a new aperture each time, over GloVe 6B 50d (400,000 × 50).
 `large`: the same over 3,000,000 × 300 generated vectors, mapped from a file of 3.6 GB.
 `load`: clients that ask without a pause, on the loopback interface, of a server in a process of its
 own; a fifth each type words and drag the aperture, the others look up neighbours, two in ten of
-them with an exclusion.
+them with an exclusion. Words are asked for as often as they are common, or with --rare all alike,
+so that hardly one is asked for twice.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import subprocess
@@ -21,17 +23,23 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import numpy as np
 
 from conceptor.base.progress import silent
+from conceptor.base.threads import processors
 from conceptor.data.registry import demo_vectors
 from conceptor.explore.answers import Settings
 from conceptor.explore.session import Session
 from conceptor.explore.table import Table
 from conceptor.vectors.npy import make_header, open_npy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 QUESTIONS = 200
 
@@ -42,6 +50,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--rare", action="store_true", help="load: hardly any word twice")
     given = parser.parse_args()
     if given.what == "latency":
         measure_latency(Table.open(demo_vectors(), "GloVe 6B 50d"), given.questions)
@@ -50,7 +59,7 @@ def main() -> None:
             path = generate(Path(directory), 3_000_000, 300)
             measure_latency(Table.open(open_npy(path), "generated"), given.questions)
     else:
-        asyncio.run(measure_load(given.clients, given.seconds))
+        asyncio.run(measure_load(given.clients, given.seconds, rare=given.rare))
 
 
 def generate(directory: Path, count: int, dimension: int) -> Path:
@@ -97,7 +106,7 @@ def measure_latency(table: Table, questions: int) -> None:
     print(f"  processor time of neighbours: median {middle:.0f} ms, 95th percentile {most:.0f} ms")
 
 
-async def measure_load(clients: int, seconds: float) -> None:
+async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
     server = subprocess.Popen(
         [sys.executable, "-m", "conceptor", "explore", "--no-browser"],
         stdout=subprocess.PIPE,
@@ -108,13 +117,19 @@ async def measure_load(clients: int, seconds: float) -> None:
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
         assert found is not None, "the server did not start"
         port = int(found[1])
-        words = demo_vectors()[0]
-        end = time.monotonic() + seconds
+        asked = [
+            partial(question, demo_vectors()[0], random.Random(i), rare) for i in range(clients)
+        ]
         times: list[float] = []
         statuses: Counter[int] = Counter()
+        busy, work = busy_seconds(), processor_seconds(server.pid)
+        began, own = time.monotonic(), time.process_time()
         await asyncio.gather(
-            *(ask_on(port, words, end, random.Random(i), times, statuses) for i in range(clients))
+            *(ask_on(port, each, began + seconds, times, statuses) for each in asked)
         )
+        took = time.monotonic() - began
+        work, own = processor_seconds(server.pid) - work, time.process_time() - own
+        busy = busy_seconds() - busy
     finally:
         server.terminate()
         server.wait()
@@ -124,10 +139,28 @@ async def measure_load(clients: int, seconds: float) -> None:
         f"median {middle:.0f} ms, 95th percentile {most:.0f} ms, slowest {worst:.0f} ms; "
         f"statuses {json.dumps(statuses)}"
     )
+    print(
+        f"  processor time of an answer: {1000 * work / len(times):.1f} ms of the server, "
+        f"{1000 * own / len(times):.1f} ms of the clients; other programs took "
+        f"{max(busy - work - own, 0) / took:.2f} of {processors()} processors"
+    )
 
 
-def question(words: list[str], chance: random.Random) -> str:
-    word = words[int(30_000 ** chance.random()) - 1]
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process so far (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def busy_seconds() -> float:
+    """Return the time that all processors together were busy since the start (Linux)."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def question(words: list[str], chance: random.Random, rare: bool) -> str:
+    """Make up a question: about a word of the first 30,000 by log rank, or of all alike."""
+    word = words[chance.randrange(len(words)) if rare else int(30_000 ** chance.random()) - 1]
     aperture = f"{7.07 * 10 ** chance.uniform(-1, 1):.4g}"
     kind = chance.random()
     if kind < 0.2:
@@ -144,16 +177,15 @@ def question(words: list[str], chance: random.Random) -> str:
 
 async def ask_on(
     port: int,
-    words: list[str],
+    ask: Callable[[], str],
     end: float,
-    chance: random.Random,
     times: list[float],
     statuses: Counter[int],
 ) -> None:
     """Ask one question after the other on one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.monotonic() < end:
-        path = question(words, chance)
+        path = ask()
         before = time.monotonic()
         writer.write(f"GET /api/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()

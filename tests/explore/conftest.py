@@ -23,7 +23,7 @@ FLAGS = [
     "--disable-sync",
 ]
 # Words that must be shown as they are.
-HOSTILE = ("<b>bold</b>", "a&b", "x\"y'z", "naïve", "日本", "{{7*7}}")
+HOSTILE = ("<b>bold</b>", "a&b", "x\"y'z", "naïve", "日本", "{{7*7}}", "😀", "long" * 100)
 
 
 def toy_vectors(count: int = 1200, dimension: int = 16, seed: int = 3) -> WordVectors:

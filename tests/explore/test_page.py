@@ -166,6 +166,28 @@ def test_the_map_is_drawn_and_redrawn(page):
 
 
 @pytest.mark.slow
+def test_a_map_by_umap_stays_while_words_are_looked_up(page, session):
+    pytest.importorskip("umap", reason="umap-learn is not installed")
+    count = drawn(page)
+    page.select_option("#projection", "umap")
+    count = drawn(page, count)
+    assert query(page)["projection"] == ["umap"]
+    assert "explained by this plane" in page.inner_text("#axis")
+    by_pca = session.points(session.default, ["bank"], [], "pca")
+    bank, river = (session.points(session.default, [w], [], "umap") for w in ("bank", "river"))
+    assert bank.after != by_pca.after
+    places = dict(zip(bank.words, zip(bank.before, bank.after, strict=True), strict=True))
+    moved = [
+        word
+        for word, *place in zip(river.words, river.before, river.after, strict=True)
+        if tuple(place) != places.get(word, tuple(place))
+    ]
+    assert set(moved) <= {bank.words[i] for i in bank.neighbours}
+    page.click("#after .word >> nth=0")
+    drawn(page, count)
+
+
+@pytest.mark.slow
 def test_directions_concepts_and_their_words(page):
     page.click("#tab-directions")
     page.wait_for_selector("#directions tbody tr")
@@ -252,9 +274,20 @@ def test_nothing_hinders_those_who_cannot_see_well_or_use_a_mouse(page):
             assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
+def test_what_is_not_there_hides_nothing_else(page, address):
+    """The map shows the other words, and neighbours of an earlier question do not stay."""
+    page.goto(f"{address}/?like=it'sbanks")
+    page.wait_for_selector("#word-problem:not([hidden])")
+    drawn(page)
+    assert words(page, "before") == []
+    assert "explained by this plane" in page.inner_text("#axis")
+
+
 @pytest.mark.slow
-def test_it_fits_a_phone(page):
+def test_it_fits_a_phone(page, address):
     page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{address}/?like={'long' * 100}&like=😀&without=<b>bold</b>")
+    page.wait_for_selector("#after li")
     for tab in ("map", "directions", "concepts", "figures"):
         page.click(f"#tab-{tab}")
         wide = page.evaluate("document.documentElement.scrollWidth")

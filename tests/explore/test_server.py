@@ -67,7 +67,7 @@ def test_answers_are_as_described(address, session, path):
         ("/api/solution?method=cn&method=abtt", 422, "given twice"),
         ("/api/solution?method=cn&colour=red", 422, "unknown parameter 'colour'"),
         ("/api/words?prefix=a&n=1000", 422, "between 1 and 50"),
-        ("/api/words?prefix=" + "a" * 300, 422, "1 to 200 characters"),
+        ("/api/words?prefix=" + "a" * 1001, 422, "1 to 1000 characters"),
         ("/api/concepts?method=cn&concept=nothing", 422, "NAME: WORD"),
         ("/api/concepts?method=cn&concept=a:+bank&expression=a+and+(", 422, "expression"),
         ("/api/map?method=cn&projection=tsne", 422, "not installed"),
@@ -81,7 +81,7 @@ def test_bad_questions_get_one_clear_line(address, path, status, part):
     assert part in problem["error"]
     assert "\n" not in problem["error"]
     if status == 404:
-        assert problem["suggestions"] == ["doctor"]
+        assert (problem["missing"], problem["suggestions"]) == ("docter", ["doctor"])
 
 
 def test_the_map_that_is_downloaded_is_the_one_shown(address, session):

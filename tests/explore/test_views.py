@@ -9,8 +9,10 @@ from conceptor.algebra.methods import METHODS
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.query import Criterion, Query, rank_words
+from conceptor.explore import search
+from conceptor.explore.search import Search, Searcher
 from conceptor.explore.table import Table, UnknownWordError
-from conceptor.explore.views import Reach, Search, Searcher, View, ViewCache
+from conceptor.explore.views import Reach, View
 from conceptor.neighbours import most_similar
 from conceptor.vectors import WordVectors
 from conceptor.vectors.files import open_vectors, write_vectors
@@ -37,7 +39,7 @@ def view_at(table: Table, name: str, **parameters) -> View:
     else:
         apertures = base.aperture * np.geomspace(1 / 40, 40, 64)
         gates = [recipe.with_parameters(aperture=a).solve(moments).gate for a in apertures]
-    return ViewCache().view(Reach(table, base, np.array(gates)), solution)
+    return Reach(table, base, np.array(gates)).view(solution)
 
 
 @settings(max_examples=25)
@@ -97,6 +99,29 @@ def test_questions_that_wait_together_are_answered_as_alone(table):
         assert found.rows.tolist() == alone.rows.tolist()
 
 
+@pytest.mark.parametrize("rows", [1, 37, 5000])
+def test_however_the_table_is_cut_all_that_wait_get_their_own_best(table, monkeypatch, rows):
+    """Searches of several views, with and without exclusions, in one pass over many blocks."""
+    monkeypatch.setattr(search, "_LEAST_ROWS", rows)
+    monkeypatch.setattr(search, "_MOST_ROWS", rows)
+    mapped = {
+        view: view.rows(slice(None))
+        for view in (view_at(table, "cn"), view_at(table, "abtt"), View.plain(table))
+    }
+    batch = []
+    for i in range(2 if rows == 1 else 12):
+        for view, vectors in mapped.items():
+            avoided = [vectors[[i + 50, i + 90]]] if i % 3 == 0 else []
+            criterion = Criterion.from_vectors(vectors[[i, i + 20]], avoided)
+            batch.append(Search(view, criterion, 1 + i, [i, i + 20]))
+    searcher = Searcher(table)
+    for each, future in [(each, searcher.ask(each)) for each in batch]:
+        scores = each.criterion.scores(mapped[each.view]) - table.penalties
+        scores[each.left_out] = -np.inf
+        best = np.argsort(-scores, kind="stable")[: each.k]
+        assert future.result(60).rows.tolist() == best.tolist()
+
+
 def test_the_page_finds_what_the_command_line_finds(session, table):
     found = session.neighbours(session.default, ["bank"], [], 6)
     expected = most_similar(table.vectors, "bank", ["original", "cn"], n=6)
@@ -140,6 +165,16 @@ def test_files_are_mapped_or_decoded_to_the_same_table(tmp_path, table, name):
     assert list(opened.words) == list(table.words)
     np.testing.assert_array_equal(opened.rows, table.rows)
     assert isinstance(opened.rows.base, np.memmap) or name != "v.npy"
+
+
+def test_rows_with_nan_are_named_or_skipped(tmp_path):
+    write_vectors(tmp_path / "v.npy", [(["a", "b"], np.ones((2, 3), np.float32))], count=2)
+    array = np.load(tmp_path / "v.npy")
+    array[1, 2] = np.nan
+    np.save(tmp_path / "v.npy", array)
+    with pytest.raises(InvalidInputError, match=r"v\.npy, row 2: the vector of 'b' has NaN"):
+        Table.open(open_vectors(tmp_path / "v.npy"), "v.npy")
+    assert list(Table.open(open_vectors(tmp_path / "v.npy", on_error="skip"), "v").words) == ["a"]
 
 
 def test_large_files_go_through_a_temporary_file(tmp_path, table, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,5 +117,5 @@ def jsonable(value: object) -> Any:  # noqa: ANN401
         case list() | tuple() | np.ndarray():
             return [jsonable(inner) for inner in value]
         case float():
-            return float(value) if np.isfinite(value) else None
+            return float(value) if math.isfinite(value) else None
     return value

@@ -192,7 +192,8 @@ class FiguresState:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why there is no answer, and words that may have been meant."""
+    """Why there is no answer; which word is not there, and words that may have been meant."""
 
     error: str
+    missing: str | None = None
     suggestions: list[str] = field(default_factory=list)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDPOINTS", "Endpoint", "openapi", "settings_of"]
 
-_LONGEST_WORD = 200
+_LONGEST_WORD = 1000
 _MOST_WORDS = 20
 _MOST_CONCEPTS = 12
 _WORD = {"type": "string", "minLength": 1, "maxLength": _LONGEST_WORD}

@@ -30,7 +30,7 @@ class Figures:
     def start(self, settings: Settings) -> FiguresState:
         """Begin a comparison of the methods of the page, the chosen one as it is set now."""
         chosen = self._session.method_text(settings)
-        methods = list(dict.fromkeys([ORIGINAL, chosen, *self._session.about_methods]))
+        methods = list(dict.fromkeys([ORIGINAL, chosen, *self._session.methods.names]))
         with self._lock:
             if self.state.state == "running":
                 raise InvalidInputError("a comparison is running already; wait until it is done")

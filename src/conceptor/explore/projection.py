@@ -4,63 +4,96 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
+from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
 
-__all__ = ["align", "cluster", "explained", "pca", "projections", "umap"]
+__all__ = ["Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
 
-CLUSTERS = 8
-
-
-def projections() -> list[str]:
-    """Return what is installed."""
-    return ["pca", *(["umap"] if importlib.util.find_spec("umap") else [])]
-
-
-def pca(rows: Float64, fitted_on: int) -> Float64:
-    """Project rows on the two leading directions of the first `fitted_on` of them."""
-    centred = rows - rows[:fitted_on].mean(axis=0)
-    some = centred[:fitted_on]
-    _, vectors = np.linalg.eigh(some.T @ some)
-    leading = vectors[:, : -min(3, 1 + rows.shape[1]) : -1]
-    signs = np.where(leading.sum(axis=0) < 0, -1.0, 1.0)
-    plane = centred @ (leading * signs)
-    return plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
+_CLUSTERS = 8
+# UMAP needs a few neighbours for each word.
+_LEAST_FOR_UMAP = 16
+# Numba may abort the process when two threads are in its parallel loops at once.
+_umap_lock = Lock()
 
 
-def umap(rows: Float64, start: Float64) -> Float64:
+def projections(words: int) -> list[str]:
+    """Return what is installed and fit for so many words."""
+    by_umap = words >= _LEAST_FOR_UMAP and importlib.util.find_spec("umap")
+    return ["pca", "umap"] if by_umap else ["pca"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Rows laid out on a plane, and what puts further rows onto it."""
+
+    points: Float64
+    place: Callable[[Float64], Float64]
+
+
+def pca(rows: Float64) -> Plane:
+    """Project rows on their two leading directions."""
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    leading = vectors[:, :-3:-1]
+    leading = leading * np.where(leading.sum(axis=0) < 0, -1.0, 1.0)
+    if leading.shape[1] < 2:
+        leading = np.column_stack([leading, np.zeros(len(leading))])
+    return Plane(centred @ leading, lambda more: np.asarray((more - mean) @ leading))
+
+
+def umap(rows: Float64, start: Float64) -> Plane:
     """Lay rows out by UMAP, from where they are on another plane."""
     from umap import UMAP
 
-    neighbours = min(15, len(rows) - 1)
-    with warnings.catch_warnings():
+    def place(more: Float64) -> Float64:
+        if not len(more):
+            return np.zeros((0, 2))
+        with _umap_lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(layout.transform(more), dtype=np.float64)
+
+    with _umap_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one thread, because of the seed
+        neighbours = min(15, len(rows) - 1)
         layout = UMAP(
-            n_neighbors=neighbours, init=10 * _scaled(start), metric="cosine", random_state=0
-        )
-        return np.asarray(layout.fit_transform(rows), dtype=np.float64)
+            n_neighbors=neighbours, init=10 * _Frame(start)(start), metric="cosine", random_state=0
+        ).fit(rows)
+    return Plane(np.asarray(layout.embedding_, dtype=np.float64), place)
 
 
-def align(plane: Float64, reference: Float64) -> Float64:
+def align(plane: Plane, reference: Float64) -> Plane:
     """Turn, mirror and scale a plane so that its points lie nearest to those of another.
 
     (Orthogonal Procrustes.) Both are centred and brought to the same spread, that of the result.
     """
-    plane, reference = _scaled(plane), _scaled(reference)
-    left, _, right = np.linalg.svd(plane.T @ reference)
-    return np.asarray(plane @ (left @ right))
+    own = _Frame(plane.points)
+    left, _, right = np.linalg.svd(own(plane.points).T @ _Frame(reference)(reference))
+    turn = left @ right
+    return Plane(own(plane.points) @ turn, lambda more: own(plane.place(more)) @ turn)
 
 
-def _scaled(plane: Float64) -> Float64:
-    centred = plane - plane.mean(axis=0)
-    spread = np.sqrt((centred**2).sum(axis=1).mean())
-    return np.asarray(centred / (spread or 1.0))
+class _Frame:
+    """Centres points and brings them to a spread of 1, as it did those that it was made of."""
+
+    def __init__(self, points: Float64) -> None:
+        self._mean = points.mean(axis=0)
+        self._spread = np.sqrt(((points - self._mean) ** 2).sum(axis=1).mean()) or 1.0
+
+    def __call__(self, points: Float64) -> Float64:
+        return np.asarray((points - self._mean) / self._spread)
 
 
 def explained(plane: Float64, values: Float64) -> float:
@@ -75,12 +108,11 @@ def explained(plane: Float64, values: Float64) -> float:
     return float(np.clip(1 - left @ left / total, 0.0, 1.0))
 
 
-def cluster(rows: Float64, fitted_on: int) -> NDArray[np.int64]:
-    """Return a cluster for each row, by k-means on the directions of the first rows."""
+def fit_clusters(rows: Float64) -> Callable[[Float64], NDArray[np.int64]]:
+    """Return what puts rows into clusters, by k-means on the directions of these."""
     from sklearn.cluster import KMeans
 
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = rows / np.where(lengths > 0, lengths, 1.0)
-    count = min(CLUSTERS, len(np.unique(unit[:fitted_on], axis=0)))
-    means = KMeans(count, n_init=2, random_state=0).fit(unit[:fitted_on])
-    return np.asarray(means.predict(unit), dtype=np.int64)
+    directions = unit_rows(rows)
+    count = min(_CLUSTERS, len(np.unique(directions.round(6), axis=0)))
+    means = KMeans(count, n_init=2, random_state=0).fit(directions)
+    return lambda more: np.asarray(means.predict(unit_rows(more)), dtype=np.int64)

@@ -179,7 +179,7 @@ async def _respond(work: Any, kind: str = "application/json", name: str = "") ->
     try:
         return Response(await work, media_type=kind, headers=headers)
     except UnknownWordError as error:
-        status, problem = 404, Problem(str(error), error.suggestions)
+        status, problem = 404, Problem(str(error), error.word, error.suggestions)
     except (ConceptorError, ValueError) as error:
         status, problem = 422, Problem(" ".join(str(error).split()))
     return Response(_json(problem), status, media_type="application/json")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.arrays import row_lengths
-from conceptor.base.errors import ConceptorError
+from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
 from conceptor.fitting import first_words
@@ -38,7 +40,7 @@ class UnknownWordError(ConceptorError):
 
     def __init__(self, word: str, where: str, suggestions: Sequence[str]) -> None:
         super().__init__(f"{where} has no word {word!r}")
-        self.suggestions = list(suggestions)
+        self.word, self.suggestions = word, list(suggestions)
 
 
 class Table:
@@ -64,6 +66,8 @@ class Table:
             part = slice(start, start + _BLOCK)
             self.lengths[part] = row_lengths(self.rows[part])
             self.empty[part] = ~self.rows[part].any(axis=1)
+        if self.empty.all():
+            raise InvalidInputError(f"{name}: all vectors are zero, so there is nothing to look at")
 
     @classmethod
     def open(
@@ -74,10 +78,11 @@ class Table:
         What is larger than a quarter of the memory when decoded goes to a temporary file.
         """
         if isinstance(source, ArraySource) and (found := source.mapped()) is not None:
-            words, rows = found
-            vectors = WordVectors(words, rows)
-            if vectors.all_distinct:  # else the first of each must be picked out
-                return cls(name, vectors, command)
+            # What has two vectors for a word, or NaN, is read row by row, which deals with it.
+            with suppress(InvalidInputError):
+                vectors = WordVectors(*found)
+                if vectors.all_distinct:
+                    return cls(name, vectors, command)
         if isinstance(source, VectorSource):
             return cls(name, _decode(source, progress), command)
         return cls(name, as_word_vectors(source), command)
@@ -114,32 +119,30 @@ class Table:
         return found.astype(np.float32)
 
     @cached_property
-    def _text(self) -> tuple[str, NDArray[np.int64]]:
-        """All words in one lower-cased text, each after a line end, and where each begins."""
-        folded = [word.casefold().replace("\n", " ") for word in self.words]
-        starts = np.zeros(len(folded), dtype=np.int64)
-        np.cumsum([len(word) + 1 for word in folded[:-1]], out=starts[1:])
-        return "\n" + "\n".join(folded), starts
+    def _alphabetic(self) -> NDArray[np.int32]:
+        """All rows by word, in any case."""
+        folded = [word.casefold() for word in self.words]
+        return np.array(sorted(range(len(folded)), key=folded.__getitem__), dtype=np.int32)
 
     def complete(self, prefix: str, n: int) -> list[tuple[str, int]]:
         """Return the first n words that begin so, in any case, with their rows.
 
-        One search through a text of all words: in the order of the file, so common words come
-        first where it is sorted by frequency. An exact match comes before all others.
+        In the order of the file, so common words come first where it is sorted by frequency. An
+        exact match comes before all others.
         """
-        text, starts = self._text
-        wanted = "\n" + prefix.casefold().replace("\n", " ")
-        found: list[int] = []
-        exact = self.vectors.rows([prefix])[0]
-        if exact != MISSING:
-            found.append(int(exact))
-        place = text.find(wanted)
-        while place >= 0 and len(found) < n:
-            row = int(np.searchsorted(starts, place))
-            if row != exact:
-                found.append(row)
-            place = text.find(wanted, place + 1)
-        return [(self.words[row], row) for row in found]
+        wanted = prefix.casefold()
+
+        def beginning(row: int) -> str:
+            return self.words[row].casefold()[: len(wanted)]
+
+        first = bisect_left(self._alphabetic, wanted, key=beginning)
+        last = bisect_right(self._alphabetic, wanted, lo=first, key=beginning)
+        rows = self._alphabetic[first:last]
+        rows = np.sort(np.partition(rows, n)[: n + 1] if len(rows) > n else rows)
+        exact = int(self.vectors.rows([prefix])[0])
+        found = [] if exact == MISSING else [exact]
+        found += [row for row in rows.tolist() if row != exact]
+        return [(self.words[row], row) for row in found[:n]]
 
     def find(self, words: Iterable[str]) -> NDArray[np.intp]:
         """Return the rows of words, in lower case if need be; raise for one that is not there."""

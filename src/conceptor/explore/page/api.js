@@ -30,9 +30,10 @@
 
 /** A question that has no answer, and words that may have been meant. */
 export class Problem extends Error {
-  /** @param {string} message @param {string[]} suggestions */
-  constructor(message, suggestions) {
+  /** @param {string} message @param {string} [missing] @param {string[]} [suggestions] */
+  constructor(message, missing = "", suggestions = []) {
     super(message);
+    this.missing = missing;
     this.suggestions = suggestions;
   }
 }
@@ -57,12 +58,12 @@ export async function ask(path, query = new URLSearchParams(), { subject = path,
     response = await fetch(text ? `/api/${path}?${text}` : `/api/${path}`, { method, signal: control.signal });
   } catch (error) {
     if (control.signal.aborted) { return undefined; }
-    throw new Problem("The server does not answer; is it still running?", []);
+    throw new Problem("The server does not answer; is it still running?");
   }
   const answer = await response.json().catch(() => undefined);
   if (asked.get(subject) !== control) { return undefined; }
   if (!response.ok) {
-    throw new Problem(answer?.error ?? `The server answers ${response.status}.`, answer?.suggestions ?? []);
+    throw new Problem(answer?.error ?? `The server answers ${response.status}.`, answer?.missing ?? "", answer?.suggestions);
   }
   return answer;
 }

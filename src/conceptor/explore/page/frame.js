@@ -19,6 +19,14 @@ const FREQUENCY = {
   light: [[0, "#e09a00"], [0.5, "#8c8c86"], [1, "#16508f"]],
   dark: [[0, "#ffd75e"], [0.5, "#aaaaa6"], [1, "#549ef2"]],
 };
+const LONGEST_LABEL = 24;
+/** Where a label stands beside its point. @type {Record<string, object>} */
+const SIDES = {
+  "top center": { xanchor: "center", yanchor: "bottom", yshift: 6 },
+  "bottom center": { xanchor: "center", yanchor: "top", yshift: -6 },
+  "middle right": { xanchor: "left", yanchor: "middle", xshift: 6 },
+  "middle left": { xanchor: "right", yanchor: "middle", xshift: -6 },
+};
 /** @type {Map<string, number[]>} */
 let places = new Map();
 let running = 0;
@@ -34,9 +42,19 @@ function hasWebGL() {
 }
 const kind = hasWebGL() ? "scattergl" : "scatter";
 
+function isNarrow() {
+  return plot.clientWidth < 480;
+}
+
 /** @param {string} text */
 function escaped(text) {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+/** @param {string} word */
+function shortened(word) {
+  const characters = [...word];
+  return characters.length > LONGEST_LABEL ? `${characters.slice(0, LONGEST_LABEL - 1).join("")}…` : word;
 }
 
 /**
@@ -72,32 +90,46 @@ function traces(drawing, at) {
   const texts = drawing.words.map(escaped);
   const byRank = drawing.colour === "frequency";
   const logs = drawing.ranks.map((rank) => Math.log10(rank + 1));
-  const top = Math.ceil(Math.max(...logs));
+  const top = Math.max(1, Math.ceil(Math.max(...logs)));
   const powers = Array.from({ length: top + 1 }, (_, power) => power);
+  const chosen = [...drawing.query, ...drawing.neighbours.filter((i) => !drawing.query.includes(i))];
+  const dot = { size: isNarrow() ? 4 : 6, opacity: chosen.length ? 0.55 : 0.75 };
   const marker = byRank
     ? {
-        size: 6, opacity: 0.75, color: logs, colorscale: FREQUENCY[drawing.theme.scheme], cmin: 0, cmax: top,
-        colorbar: { title: { text: "rank", side: "right" }, thickness: 9, len: 0.6, outlinewidth: 0,
+        ...dot, color: logs, colorscale: FREQUENCY[drawing.theme.scheme], cmin: 0, cmax: top,
+        // Beside the map on a screen, below it on a phone.
+        colorbar: { ...(isNarrow() ? { orientation: "h", y: -0.02, yanchor: "top", len: 0.9, title: { text: "rank", side: "top" } }
+          : { len: 0.6, title: { text: "rank", side: "right" } }), thickness: 9, outlinewidth: 0,
           tickvals: powers, ticktext: powers.map((power) => (10 ** power).toLocaleString("en")),
           tickfont: { color: drawing.theme.faint } },
       }
-    : { size: 6, opacity: 0.75, color: drawing.clusters.map((c) => CLUSTERS[c % CLUSTERS.length]) };
-  const chosen = [...drawing.query, ...drawing.neighbours.filter((i) => !drawing.query.includes(i))];
+    : { ...dot, color: drawing.clusters.map((c) => CLUSTERS[c % CLUSTERS.length]) };
   shown = { words: drawing.words, chosen };
-  const scale = Math.min(plot.clientWidth, plot.clientHeight) / 3.4;
-  const placed = labels(chosen.map((i) => texts[i]), chosen.map((i) => at[i]), scale);
   return [
     { type: kind, mode: "markers", x: at.map((p) => p[0]), y: at.map((p) => p[1]), text: texts, customdata: ranks, hovertemplate: hover, marker },
     {
-      type: kind, mode: "markers+text", x: chosen.map((i) => at[i][0]), y: chosen.map((i) => at[i][1]),
-      text: placed.map((each) => each.text), textposition: placed.map((each) => each.place),
+      type: kind, mode: "markers", x: chosen.map((i) => at[i][0]), y: chosen.map((i) => at[i][1]),
       customdata: chosen.map((i) => [texts[i], ranks[i]]), hovertemplate: "%{customdata[0]}<br>rank %{customdata[1]}<extra></extra>",
-      textfont: { size: chosen.map((i) => (drawing.query.includes(i) ? 15 : 11)), color: drawing.theme.ink },
       marker: { size: chosen.map((i) => (drawing.query.includes(i) ? 12 : 8)),
         color: chosen.map((i) => (drawing.query.includes(i) ? drawing.theme.loss : drawing.theme.accent)),
         line: { width: 1.5, color: drawing.theme.ink } },
     },
   ];
+}
+
+/**
+ * The names of the query and its neighbours, as text above the points: WebGL knows no emoji.
+ * @param {Drawing} drawing @param {number[][]} at
+ */
+function annotations(drawing, at) {
+  const scale = Math.min(plot.clientWidth, plot.clientHeight) / 3.4;
+  const { chosen } = shown;
+  const placed = labels(chosen.map((i) => shortened(drawing.words[i])), chosen.map((i) => at[i]), scale);
+  return chosen.map((word, i) => ({
+    x: at[word][0], y: at[word][1], text: escaped(placed[i].text), showarrow: false, borderpad: 0,
+    bgcolor: drawing.theme.scheme === "dark" ? "rgba(27, 32, 38, .6)" : "rgba(255, 255, 255, .6)",
+    font: { size: drawing.query.includes(word) ? 15 : 11, color: drawing.theme.ink }, ...SIDES[placed[i].place],
+  })).filter((each) => each.text);
 }
 
 /** @param {Drawing} drawing */
@@ -115,7 +147,8 @@ async function draw(drawing) {
     xaxis: { ...axis, range: [-1.7, 1.7] }, yaxis: { ...axis, range: [-1.7, 1.7], scaleanchor: "x" },
   };
   if (far > 6) { layout.xaxis.range = layout.yaxis.range = [-far, far]; }
-  const options = { responsive: true, scrollZoom: true, displaylogo: false,
+  // Fingers need no buttons, and these would cover the map.
+  const options = { responsive: true, scrollZoom: true, displaylogo: false, displayModeBar: isNarrow() ? false : "hover",
     modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"] };
   const start = performance.now();
   const duration = places.size ? drawing.duration : 0;
@@ -123,7 +156,8 @@ async function draw(drawing) {
     const done = duration ? Math.min(1, (performance.now() - start) / duration) : 1;
     const eased = done * done * (3 - 2 * done);
     const at = target.map((p, i) => [from[i][0] + eased * (p[0] - from[i][0]), from[i][1] + eased * (p[1] - from[i][1])]);
-    await plotly.react(plot, traces(drawing, at), layout, options);
+    const points = traces(drawing, at);
+    await plotly.react(plot, points, { ...layout, annotations: annotations(drawing, at) }, options);
     drawing.words.forEach((word, i) => places.set(word, at[i]));
     if (done === 1 || turn !== running) { break; }
     await new Promise((resolve) => requestAnimationFrame(resolve));

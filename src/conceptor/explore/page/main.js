@@ -23,8 +23,7 @@ const knob = /** @type {HTMLInputElement} */ (byId("knob"));
 
 /** Show what went wrong with a question; others go on. @param {unknown} error @param {string} [place] */
 function report(error, place = "status") {
-  const problem = error instanceof Problem ? error : new Problem(String(error), []);
-  showProblem(byId(place), problem.message, problem.suggestions);
+  showProblem(byId(place), error instanceof Problem ? error : new Problem(String(error)));
 }
 
 function remember() {
@@ -73,23 +72,27 @@ const askSolution = oneAtATime(async () => {
 });
 
 const askNeighbours = oneAtATime(async () => {
-  if (!state.like.length) {
-    byId("before").replaceChildren();
-    byId("after").replaceChildren();
-    return;
-  }
+  if (!state.like.length) { showNeighbours([], []); return; }
   try {
     const query = withWords(settings(state));
     query.set("n", "12");
     /** @type {import("./api.js").Neighbours | undefined} */
     const found = await ask("neighbours", query);
     if (!found) { return; }
-    showNear(byId("before"), found.before);
-    showNear(byId("after"), found.after);
+    showNeighbours(found.before, found.after);
     byId("prior-note").hidden = !found.prior;
     byId("word-problem").hidden = true;
-  } catch (error) { report(error, "word-problem"); }
+  } catch (error) {
+    showNeighbours([], []);  // what is there belongs to another question
+    report(error, "word-problem");
+  }
 });
+
+/** @param {import("./api.js").Near[]} before @param {import("./api.js").Near[]} after */
+function showNeighbours(before, after) {
+  showNear(byId("before"), before);
+  showNear(byId("after"), after);
+}
 
 const askMap = oneAtATime(async () => {
   const query = withWords(settings(state));
@@ -97,14 +100,19 @@ const askMap = oneAtATime(async () => {
   const frame = byId("frame");
   try {
     frame.classList.add("waiting");
+    if (state.projection === "umap") { byId("axis").textContent = "UMAP is laying the words out; this takes a while, most of all the first time."; }
     /** @type {import("./api.js").Points | undefined} */
-    const found = await ask("map", query);
+    const found = await ask("map", query).catch((error) => {
+      // Neighbours say which word is not there; the others can be seen without it.
+      if (!(error instanceof Problem && error.missing)) { throw error; }
+      query.delete("like");
+      query.delete("without");
+      return ask("map", query);
+    });
     if (!found) { return; }
     points = found;
     drawMap(moveFor);
-  } catch (error) {
-    if (!(error instanceof Problem && error.suggestions.length)) { report(error, "word-problem"); }
-  } finally {
+  } catch (error) { report(error, "word-problem"); } finally {
     frame.classList.remove("waiting");
   }
 });
@@ -221,9 +229,7 @@ document.addEventListener("click", (event) => {
   if (!(chosen instanceof HTMLElement) || !chosen.dataset.word) { return; }
   const word = chosen.dataset.word;
   if (!chosen.dataset.replace) { chooseWord(word); return; }
-  // A suggestion takes the place of the word that was not there.
-  const unknown = /'(.*)'|"(.*)"/.exec(byId("word-problem").textContent ?? "");
-  const missing = unknown?.[1] ?? unknown?.[2];
+  const missing = chosen.dataset.replace;
   state.like = state.like.map((each) => (each === missing ? word : each));
   state.without = state.without.map((each) => (each === missing ? word : each));
   byId("word-problem").hidden = true;

@@ -71,19 +71,20 @@ export function showDirections(found) {
   const rows = found.directions.map((each) => {
     const bar = make("span", { class: "bar" });
     bar.style.width = `${Math.round(60 * Math.min(1, each.kept))}px`;
+    // On a phone each cell says what it is.
     return make("tr", {}, make("th", { scope: "row" }, String(each.number)),
-      make("td", {}, `${(100 * each.share).toFixed(1)}%`),
-      make("td", { class: "kept" }, bar, each.kept.toFixed(2)),
-      make("td", {}, each.frequency === null ? "unknown" : each.frequency.toFixed(2).replace("-", "−")),
-      make("td", { class: "ends" }, ...each.high.map(wordButton)),
-      make("td", { class: "ends" }, ...each.low.map(wordButton)));
+      make("td", { "data-name": "variance" }, `${(100 * each.share).toFixed(1)}%`),
+      make("td", { class: "kept", "data-name": "kept" }, bar, each.kept.toFixed(2)),
+      make("td", { "data-name": "frequency" }, each.frequency === null ? "unknown" : each.frequency.toFixed(2).replace("-", "−")),
+      make("td", { class: "ends", "data-name": "one end:" }, ...each.high.map(wordButton)),
+      make("td", { class: "ends", "data-name": "the other:" }, ...each.low.map(wordButton)));
   });
   byId("directions").replaceChildren(head, make("tbody", {}, ...rows));
 }
 
-/** @param {HTMLElement} place @param {string} text @param {string[]} [suggestions] */
-export function showProblem(place, text, suggestions = []) {
-  place.hidden = !text;
-  place.replaceChildren(text, ...(suggestions.length ? [" Did you mean"] : []),
-    ...suggestions.map((word) => make("button", { type: "button", "data-word": word, "data-replace": "yes" }, word)));
+/** Say what is wrong; a suggestion takes the place of the missing word. @param {HTMLElement} place @param {import("./api.js").Problem} problem */
+export function showProblem(place, { message, missing, suggestions }) {
+  place.hidden = false;
+  place.replaceChildren(message, ...(suggestions.length ? [" Did you mean"] : []),
+    ...suggestions.map((word) => make("button", { type: "button", "data-word": word, "data-replace": missing }, word)));
 }

@@ -1,0 +1,44 @@
+"""What is costly to make and asked for again: made once, the last few kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from concurrent.futures import Future
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["Cache"]
+
+Made = TypeVar("Made")
+
+
+class Cache(Generic[Made]):
+    """The things that were last asked for, by key; those who ask at once wait for one making."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[Hashable, Future[Made]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made for this key; make it if it is not there, and forget the oldest."""
+        with self._lock:
+            future = self._kept.get(key)
+            is_new = future is None
+            if future is None:
+                future = self._kept[key] = Future()
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+        if is_new:
+            try:
+                future.set_result(make())
+            except BaseException as error:
+                with self._lock:
+                    if self._kept.get(key) is future:
+                        del self._kept[key]
+                future.set_exception(error)
+        return future.result()

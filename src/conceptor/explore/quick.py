@@ -1,0 +1,115 @@
+"""Figures that follow while a slider is dragged: the spectrum of running text, two benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.algebra.methods import Words
+from conceptor.data import registry as datasets
+from conceptor.evaluation.cosines import cosines
+from conceptor.evaluation.similarity import FILES, WordSimilarity
+from conceptor.evaluation.statistics import value
+from conceptor.explore.answers import Score
+from conceptor.fitting import gather
+from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.table import MISSING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.methods import Solution
+    from conceptor.base.arrays import Float64
+    from conceptor.explore.fitted import FittedMethods
+    from conceptor.explore.table import Table
+    from conceptor.fitting import FitOptions
+
+__all__ = ["QuickFigures"]
+
+_BENCHMARKS = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
+
+
+class QuickFigures:
+    """Spectrum and scores of a table as it is, as a solution leaves it, and of a second file."""
+
+    def __init__(
+        self, table: Table, other: Table | None, methods: FittedMethods, options: FitOptions
+    ) -> None:
+        self._table, self._other, self._methods, self._options = table, other, methods, options
+
+    def spectrum(self, solution: Solution | None) -> Float64:
+        """Return the spectrum of running text after; None stands for the second file."""
+        if solution is None:
+            return self._other_spectrum
+        moments = self._methods.usage_moments(unit=solution.map.unit)
+        shift = moments.mean - solution.map.offset
+        centred = moments.covariance + np.outer(shift, shift)
+        return _eigenvalues(solution.map.matrix.T @ centred @ solution.map.matrix)
+
+    @cached_property
+    def spectrum_before(self) -> Float64:
+        """The spectrum of running text as it is."""
+        return _eigenvalues(self._methods.usage_moments(unit=False).second_moment)
+
+    @cached_property
+    def _other_spectrum(self) -> Float64:
+        assert self._other is not None
+        weights = self._options.weights_for(Words.USAGE, self._other.vectors)
+        moments = gather(read_chunks(self._other.vectors), [weights]).moments[weights]
+        return _eigenvalues(moments.second_moment)
+
+    def scores(self, solution: Solution | None) -> list[Score]:
+        """Return benchmarks before and after; None stands for the second file."""
+        found = []
+        for before, pairs, other in self._benchmarks:
+            after, change = (other or pairs, None) if solution is None else (pairs, solution.map)
+            score = after.score(change)
+            used = int(after.known.sum())
+            found.append(Score(pairs.task.dataset, before, score, used, len(after.known)))
+        return found
+
+    @cached_property
+    def _benchmarks(self) -> list[tuple[float | None, _Pairs, _Pairs | None]]:
+        """The score as it is, and the vectors of a benchmark's pairs in each table."""
+        paths, _ = datasets.gather(
+            [FILES[name] for name in _BENCHMARKS], self._options.data, offline=True
+        )
+        found = []
+        for name, title in _BENCHMARKS.items():
+            if FILES[name] in paths:
+                task = WordSimilarity.read(title, paths[FILES[name]])
+                pairs = _Pairs.look_up(task, self._table)
+                other = None if self._other is None else _Pairs.look_up(task, self._other)
+                found.append((pairs.score(None), pairs, other))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The vectors of the words of a benchmark, looked up once; pairs without one are left out."""
+
+    task: WordSimilarity
+    known: NDArray[np.bool_]
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+
+    @classmethod
+    def look_up(cls, task: WordSimilarity, table: Table) -> _Pairs:
+        left, right = (table.vectors.rows(words) for words in zip(*task.pairs, strict=True))
+        known = (left != MISSING) & (right != MISSING)
+        return cls(task, known, table.rows[left[known]], table.rows[right[known]])
+
+    def score(self, change: AffineMap | None) -> float | None:
+        """Return the score as `WordSimilarity.score` has it, after a map if there is one."""
+        sides = (self.left, self.right) if change is None else map(change, (self.left, self.right))
+        found = self.task.correlate(cosines(*sides), np.asarray(self.task.gold)[self.known])
+        score = 100 * value(found) if self.known.any() else np.nan
+        return score if np.isfinite(score) else None
+
+
+def _eigenvalues(matrix: Float64) -> Float64:
+    return np.asarray(np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0))

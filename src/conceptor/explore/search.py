@@ -1,0 +1,219 @@
+"""The nearest rows of a table, for many who ask at once: one pass over the rows for all of them.
+
+A pass multiplies each block of rows, as they are, with what all searches look for: one product of
+matrices. Rows that may be among the best in single precision are then scored exactly.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.base.arrays import unit_rows
+from conceptor.base.threads import one_blas_thread, processors
+from conceptor.explore.views import row_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.arrays import Float64
+    from conceptor.concepts.query import Criterion, Region
+    from conceptor.explore.table import Table
+    from conceptor.explore.views import View
+
+__all__ = ["Found", "Search", "Searcher"]
+
+# Rows whose quick score is this near to the best are scored again, exactly.
+_MARGIN = np.float32(2e-3)
+_MOST_SEARCHES = 128
+# Scores of a block: with many searches it has fewer rows, so that they stay in the cache.
+_BLOCK_SCORES = 1 << 18
+_LEAST_ROWS, _MOST_ROWS = 4096, 16384
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The best k rows of a view by a criterion of its space, but for some that are left out."""
+
+    view: View
+    criterion: Criterion
+    k: int
+    left_out: Sequence[int] = ()
+
+    def best_of(self, places: NDArray[np.intp]) -> Found:
+        """Return the best of some rows by their exact scores."""
+        places = places[~np.isin(places, self.left_out)]
+        rows = unit_rows(self.view.rows(places))
+        cosines = rows @ self.criterion.direction
+        lost = self.view.table.penalties[places] + self.criterion.penalty(rows)
+        order = np.lexsort((places, lost - cosines))[: self.k]
+        return Found(places[order], cosines[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The nearest rows, nearest first, with their cosines."""
+
+    rows: NDArray[np.intp]
+    cosines: Float64
+
+
+class Searcher:
+    """Carries out searches in one table; those that wait together share one pass over it."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._waiting: SimpleQueue[tuple[Search, Future[Found]]] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(processors())
+        Thread(target=self._serve, daemon=True).start()
+
+    def ask(self, search: Search) -> Future[Found]:
+        """Return what will be found."""
+        future: Future[Found] = Future()
+        self._waiting.put((search, future))
+        return future
+
+    def _serve(self) -> None:
+        with one_blas_thread():  # blocks already go to all processors
+            while True:
+                batch = [self._waiting.get()]
+                while len(batch) < _MOST_SEARCHES:
+                    try:
+                        batch.append(self._waiting.get_nowait())
+                    except Empty:
+                        break
+                self._answer(batch)
+
+    def _answer(self, batch: list[tuple[Search, Future[Found]]]) -> None:
+        batch.sort(key=lambda each: id(each[0].view))  # those of one view stand together
+        try:
+            run = _Pass(self._table, [search for search, _ in batch])
+            size = min(max(_BLOCK_SCORES // len(batch), _LEAST_ROWS), _MOST_ROWS)
+            run.begin(slice(0, min(_LEAST_ROWS, len(self._table))))
+            for _ in self._pool.map(run.look, row_blocks(len(self._table), size)):
+                pass
+            for number, (search, future) in enumerate(batch):
+                future.set_result(search.best_of(run.candidates(number)))
+        except BaseException as error:
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+
+
+class _Pass:
+    """What some searches have found so far; blocks may come from several threads."""
+
+    def __init__(self, table: Table, searches: Sequence[Search]) -> None:
+        self._table = table
+        pulled = [each.view.pull_back(each.criterion.direction[:, np.newaxis]) for each in searches]
+        self._columns = np.stack([column[:, 0] for column, _ in pulled])
+        shifts = np.stack([shift for _, shift in pulled])
+        self._views = []
+        start = 0
+        for view, those in groupby(searches, key=lambda each: each.view):
+            stop = start + len(list(those))
+            part = slice(start, stop)
+            self._views.append((view, part, shifts[part] if shifts[part].any() else None))
+            start = stop
+        self._selective = {
+            number: _Penalty(each.view, each.criterion)
+            for number, each in enumerate(searches)
+            if each.criterion.selective
+        }
+        # The rows that are left out would else take the places of others.
+        self._k = max(each.k + len(each.left_out) for each in searches)
+        # What a row must reach, for each search: the k-th best score so far.
+        self._bars = np.full((len(searches), 1), -np.inf, dtype=np.float32)
+        self._numbers, self._rows = np.zeros((2, 0), dtype=np.intp)
+        self._scores = np.zeros(0, dtype=np.float32)
+        self._lock = Lock()
+
+    def begin(self, part: slice) -> None:
+        """Let the first rows say what others must reach."""
+        scores = self._score(part)
+        for number, penalty in self._selective.items():
+            scores[number] -= penalty(part)
+        if scores.shape[1] > self._k:
+            self._bars = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis] - _MARGIN
+
+    def look(self, part: slice) -> None:
+        """Keep the rows of a block that may be among the best."""
+        scores = self._score(part)
+        near = np.flatnonzero(scores >= self._bars)
+        if not len(near):
+            return
+        numbers, rows = np.divmod(near, scores.shape[1])
+        rows += part.start
+        found = scores.ravel()[near]
+        # What a criterion takes off is worked out for rows that come near enough without it.
+        for number in self._selective.keys() & set(numbers.tolist()):
+            its = slice(*np.searchsorted(numbers, [number, number + 1]))
+            found[its] -= self._selective[number](rows[its])
+        with self._lock:
+            self._keep(numbers, rows, found)
+
+    def candidates(self, number: int) -> NDArray[np.intp]:
+        """Return the rows that may be among the best of a search; none of zeros."""
+        found: NDArray[np.intp] = self._rows[(self._numbers == number) & np.isfinite(self._scores)]
+        return found
+
+    def _score(self, part: slice) -> NDArray[np.float32]:
+        """Return the scores of a block of rows, by search, before a criterion takes anything."""
+        scores: NDArray[np.float32] = self._columns @ self._table.rows[part].T
+        for view, its, shifts in self._views:
+            scores[its] *= view.scale[part]
+            if shifts is not None:
+                scores[its] -= shifts * view.inverse[part]
+        scores -= self._table.penalties[part]
+        return scores
+
+    def _keep(
+        self, numbers: NDArray[np.intp], rows: NDArray[np.intp], scores: NDArray[np.float32]
+    ) -> None:
+        """Put rows to those found before, raise the bars, and drop what is below them."""
+        numbers = np.concatenate([self._numbers, numbers])
+        rows = np.concatenate([self._rows, rows])
+        scores = np.concatenate([self._scores, scores])
+        order = np.lexsort((-scores, numbers))
+        ends = np.searchsorted(numbers[order], np.arange(len(self._bars) + 1))
+        full = np.flatnonzero(np.diff(ends) >= self._k)
+        bars = scores[order[ends[full] + self._k - 1]] - _MARGIN
+        self._bars[full, 0] = np.maximum(self._bars[full, 0], bars)
+        kept = scores >= self._bars[numbers, 0]
+        self._numbers, self._rows, self._scores = numbers[kept], rows[kept], scores[kept]
+
+
+class _Penalty:
+    """What a criterion takes off the cosines of rows, in single precision, from rows as they are.
+
+    Nearness to a few examples is the length of a product with a few columns, and these can be
+    pulled back through the view's map: no row is mapped.
+    """
+
+    def __init__(self, view: View, criterion: Criterion) -> None:
+        self._view, self._criterion = view, criterion
+        regions = (criterion.wanted, criterion.unwanted, criterion.field)
+        self._pulled = {id(each): view.pull_back(each.factor) for each in regions if each}
+
+    def __call__(self, places: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+        """Return what rows lose; never less than 0."""
+        view = self._view
+        rows = view.table.rows[places]
+        scale, inverse = view.scale[places, np.newaxis], view.inverse[places, np.newaxis]
+
+        def nearness(region: Region) -> NDArray[np.float32]:
+            columns, shift = self._pulled[id(region)]
+            kept = (rows @ columns) * scale
+            if shift.any():
+                kept -= shift * inverse
+            return np.asarray(np.sqrt(np.einsum("ij,ij->i", kept, kept)))
+
+        return self._criterion.penalty_by(nearness)
