@@ -5,13 +5,12 @@
     python benchmarks/dialogue.py markdown [STUDY]
     python benchmarks/dialogue.py write docs/dialogue.md
 
-STUDY is googlenews (300 dimensions), quick (the same vectors, ten epochs only), published (the
-published training: one seed) or glove50. `run` trains one tracker after the other on one thread
-and appends each result to the file; what is there is not done again, so it can be stopped at any
-time. `summarise` writes what the file says so far to benchmarks/dialogue-STUDY.json, `markdown`
-prints that as tables, and `write` puts the means and the conclusion of every study into the page,
-between two comments. Needs the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also
-the demo extra.
+STUDY is googlenews (300 dimensions), published (the same vectors, the published training: one seed)
+or glove50. `run` trains one tracker after the other on one thread and appends each result to the
+file; what is there is not done again, so it can be stopped at any time. `summarise` writes what
+the file says so far to benchmarks/dialogue-STUDY.json, `markdown` prints that as tables, and
+`write` puts the means and the conclusion of every study into the page, between two comments. Needs
+the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class Plan:
 
 
 GOOGLE_NEWS = "Google News 31k (300d)"
-QUICK = TrackerOptions(start=Initialization.UNIT, epochs=10, patience=10, rate=0.006, decay=True)
 PUBLISHED = TrackerOptions(
     start=Initialization.ORIGINAL, rate=0.001, decay=False, epochs=400, patience=400
 )
@@ -72,7 +70,6 @@ def google_news() -> object:
 
 PLANS = {
     "googlenews": Plan(GOOGLE_NEWS, "default training", google_news, range(5), TrackerOptions()),
-    "quick": Plan(GOOGLE_NEWS, "ten epochs only", google_news, range(5), QUICK),
     "published": Plan(GOOGLE_NEWS, "published training", google_news, range(1), PUBLISHED),
     "glove50": Plan("GloVe 6B 50d", "default training", demo_vectors, range(5), TrackerOptions()),
 }

@@ -8,9 +8,11 @@ import operator
 import pytest
 import torch
 
+from conceptor.dialogue import fused
 from conceptor.dialogue.fused import decode, draw_half, max_convolution
 from conceptor.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 from conceptor.dialogue.tracker import Tracker, Utterances
+from conceptor.kernels import tracker as loops
 
 DIMENSION, VALUES = 5, 4
 
@@ -37,6 +39,12 @@ def turns(generator):
     confirmed = torch.zeros(6, VALUES)
     confirmed[1, 2] = confirmed[3, 0] = confirmed[3, 1] = 1
     return Utterances(words, gates, confirmed)
+
+
+@pytest.fixture
+def doubles(monkeypatch):
+    """Differences need float64, for which Numba compiles the same loops anew."""
+    monkeypatch.setattr(fused, "kernels", loops)
 
 
 def sigmoid(x: float) -> float:
@@ -139,7 +147,7 @@ def test_alpha_mixes_the_belief_before_with_the_scores(generator) -> None:
 
 
 @pytest.mark.parametrize("halved", [False, True])
-def test_the_decoder_and_its_derivative(generator, halved) -> None:
+def test_the_decoder_and_its_derivative(generator, halved, doubles) -> None:
     def drawn(*shape):
         return torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
 
@@ -154,7 +162,7 @@ def test_the_decoder_and_its_derivative(generator, halved) -> None:
     assert torch.autograd.gradcheck(lambda *x: decode(*x, units), inputs)
 
 
-def test_the_convolution_and_its_derivative(generator, table, turns) -> None:
+def test_the_convolution_and_its_derivative(generator, table, turns, doubles) -> None:
     filters = [
         torch.randn(width, DIMENSION, 3, generator=generator, dtype=torch.float64).requires_grad_()
         for width in (1, 2, 3)
@@ -184,7 +192,7 @@ def test_equal_windows_share_their_derivative(generator, table) -> None:
 
 
 @pytest.mark.parametrize("update", list(Update))
-def test_derivatives_of_a_whole_tracker(generator, table, turns, update) -> None:
+def test_derivatives_of_a_whole_tracker(generator, table, turns, update, doubles) -> None:
     tracker = perturbed(generator, update=update).double()
     turns = Utterances(turns.words[:3], turns.gates[:3].double(), turns.confirmed[:3].double())
     before, after = torch.tensor([VALUES, 1, 0]), torch.tensor([2, 1, VALUES])
@@ -195,6 +203,24 @@ def test_derivatives_of_a_whole_tracker(generator, table, turns, update) -> None
         return torch.nn.functional.cross_entropy(logits, after)
 
     assert torch.autograd.gradcheck(loss, tuple(tracker.parameters()), fast_mode=True)
+
+
+def test_the_machine_code_derives_what_the_loops_derive(generator, table, turns, monkeypatch):
+    tracker = perturbed(generator).eval()
+
+    def gradients():
+        tracker.zero_grad()
+        tracker.turn_scores(turns, table).square().sum().backward()
+        return [
+            parameter.grad.clone()
+            for parameter in tracker.parameters()
+            if parameter.grad is not None
+        ]
+
+    fast = gradients()
+    monkeypatch.setattr(fused, "kernels", loops)
+    for one, other in zip(fast, gradients(), strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_halves_are_halves_and_every_unit_has_its_turn(generator) -> None:

@@ -97,7 +97,14 @@ class Comparison:
 
     @cached_property
     def _differences(self) -> dict[str, Differences]:
-        """Gains of all other methods over the baseline, by dataset."""
+        return self._resample(silent)
+
+    def resample(self, progress: Progress = silent) -> None:
+        """Draw the resamples now, which the first interval that is asked for would do."""
+        vars(self)["_differences"] = self._resample(progress)
+
+    def _resample(self, progress: Progress) -> dict[str, Differences]:
+        """Return the gains of all other methods over the baseline, by dataset."""
         if self.baseline not in self.evaluations or self.resamples == 0:
             return {}
         statistics = {
@@ -108,7 +115,11 @@ class Comparison:
         if not statistics:
             return {}
         return paired_differences(
-            baseline, list(statistics.values()), resamples=self.resamples, seed=self.seed
+            baseline,
+            list(statistics.values()),
+            resamples=self.resamples,
+            seed=self.seed,
+            progress=progress,
         )
 
     def interval(

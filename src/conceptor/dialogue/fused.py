@@ -4,17 +4,18 @@ A tracker spends its time combining every turn with every candidate value: 256 Ã
 units for food. Written as single operations, that takes a dozen passes over ten megabytes and
 keeps half a dozen copies for the gradient; here it is one matrix product and one saved array,
 both without the half that dropout removes. BLAS does the products; what surrounds them is compiled
-loops (`loops`) that touch each number once.
+loops (`kernels.tracker`) that touch each number once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from torch.autograd.function import Function, once_differentiable
 
-from conceptor.dialogue import loops
+from conceptor import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def draw_half(count: int, draws: int, generator: torch.Generator) -> Tensor:
     """Draw random halves of `count` units: shape (draws, count // 2)."""
-    return torch.rand(draws, count, generator=generator).argsort(1)[:, : count // 2]
+    return torch.rand(draws, count, generator=generator).argsort(1)[:, : count // 2].contiguous()
 
 
 def decode(
@@ -47,7 +48,7 @@ def decode(
     expected gradient is that of dropout drawn per turn, and dropped units are never computed.
     """
     if units is None:
-        units = torch.arange(len(out)).expand(len(candidates), -1)
+        units = torch.arange(len(out)).repeat(len(candidates), 1)
     scale = len(out) / units.shape[1]
     scores = _Decode.apply(  # type: ignore[no-untyped-call]
         utterance, candidates, weight, bias, out * scale, units
@@ -69,8 +70,8 @@ class _Decode(Function):
         # A column of ones puts the bias, and its gradient, into the same product.
         utterance = torch.nn.functional.pad(utterance, (0, 1), value=1.0)
         spread = weight.new_empty(*units.shape, weight.shape[1] + 1)
-        loops.spread(*_arrays(units, weight, bias, candidates, spread))
-        active = (utterance @ spread.flatten(0, 1).T).sigmoid_().view(-1, *units.shape)
+        kernels.spread_weights(*_arrays(units, weight, bias, candidates, spread))
+        active = _product(utterance, spread.flatten(0, 1).T).sigmoid_().view(-1, *units.shape)
         outs = out[units]
         ctx.save_for_backward(utterance, candidates, weight, outs, units, spread, active)
         return (active * outs).sum(2)
@@ -80,13 +81,13 @@ class _Decode(Function):
     def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         utterance, candidates, weight, outs, units, spread, active = ctx.saved_tensors
         inner, for_outs = torch.empty_like(active), torch.zeros_like(outs)
-        loops.derive_hidden(*_arrays(active, given.contiguous(), outs, inner, for_outs))
+        kernels.derive_hidden(*_arrays(active, given.contiguous(), outs, inner, for_outs))
         inner = inner.flatten(1)
-        for_utterance = inner @ spread.flatten(0, 1)[:, :-1]
-        for_spread = (inner.T @ utterance).view_as(spread)
+        for_utterance = _product(inner, spread.flatten(0, 1)[:, :-1])
+        for_spread = _product(inner.T, utterance).view_as(spread)
         for_candidates, for_weight = torch.zeros_like(candidates), torch.zeros_like(weight)
         for_bias, for_out = (weight.new_zeros(len(weight)) for _ in range(2))
-        loops.gather_spread(
+        kernels.gather_spread(
             *_arrays(units, weight, candidates, for_spread, for_candidates, for_weight, for_bias)
         )
         for_out.index_add_(0, units.flatten(), for_outs.flatten())
@@ -119,8 +120,9 @@ class _MaxConvolution(Function):
         lengths = (words != 0).sum(1)
         greatest = table.new_zeros(len(filters), len(words), filters[0].shape[2])
         winners = torch.full(greatest.shape, -1, dtype=torch.int32)
+        window = table.new_empty(filters[0].shape[2])
         for best, winner, slices in zip(greatest, winners, filters, strict=True):
-            loops.max_windows(*_arrays(rows, lengths, said @ slices, best, winner))
+            kernels.max_windows(*_arrays(rows, lengths, said @ slices, window, best, winner))
         ctx.save_for_backward(said, rows, lengths, winners)
         ctx.widths = [len(slices) for slices in filters]
         return greatest
@@ -132,9 +134,14 @@ class _MaxConvolution(Function):
         gradients: list[Tensor | None] = []
         for width, winner, part in zip(ctx.widths, winners, given.contiguous(), strict=True):
             by_word = part.new_zeros(width, len(said), part.shape[1])
-            loops.derive_windows(*_arrays(rows, lengths, winner, part, by_word))
+            kernels.derive_windows(*_arrays(rows, lengths, winner, part, by_word))
             gradients.append(said.T @ by_word)
         return None, None, *gradients
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply by NumPy's BLAS, which for these long, thin shapes takes two thirds of the time."""
+    return torch.from_numpy(np.matmul(*_arrays(left, right)))
 
 
 def _arrays(*tensors: Tensor) -> list[NDArray[Any]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import one_blas_thread
 from conceptor.dialogue.tracker import score_turns, track
 from conceptor.dialogue.training import Epoch, Examples, TrainingSet, train
 
@@ -216,6 +217,7 @@ def _one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with one_blas_thread():
+            yield
     finally:
         torch.set_num_threads(before)

@@ -9,6 +9,7 @@ _PARSE = "conceptor.kernels.parse"
 _FORMAT = "conceptor.kernels.format"
 _CORPUS = "conceptor.kernels.corpus"
 _FASTTEXT = "conceptor.kernels.fasttext"
+_TRACKER = "conceptor.kernels.tracker"
 
 hash_words = Kernel(
     _WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:], uint64[:], uint32[:])"
@@ -54,4 +55,30 @@ add_ngrams = Kernel(
     _FASTTEXT,
     "add_ngrams",
     "void(uint8[:], int64[:], float32[:,:], int64, int64, float32[:,:])",
+)
+spread_weights = Kernel(
+    _TRACKER,
+    "spread_weights",
+    "void(int64[:,:], float32[:,:], float32[:], float32[:,:], float32[:,:,:])",
+)
+derive_hidden = Kernel(
+    _TRACKER,
+    "derive_hidden",
+    "void(float32[:,:,:], float32[:,:], float32[:,:], float32[:,:,:], float32[:,:])",
+)
+gather_spread = Kernel(
+    _TRACKER,
+    "gather_spread",
+    "void(int64[:,:], float32[:,:], float32[:,:], float32[:,:,:], float32[:,:], float32[:,:], "
+    "float32[:])",
+)
+max_windows = Kernel(
+    _TRACKER,
+    "max_windows",
+    "void(int64[:,:], int64[:], float32[:,:,:], float32[:], float32[:,:], int32[:,:])",
+)
+derive_windows = Kernel(
+    _TRACKER,
+    "derive_windows",
+    "void(int64[:,:], int64[:], int32[:,:], float32[:,:], float32[:,:,:])",
 )

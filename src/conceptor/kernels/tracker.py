@@ -1,4 +1,4 @@
-"""The tracker's loops over single numbers, compiled; `fused` says what they are parts of.
+"""The dialogue tracker's loops over single numbers; `dialogue.fused` says what they are parts of.
 
 Each innermost loop runs along the last axis of its arrays, without branches, so that it becomes
 vector instructions.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from conceptor.kernels.jit import jit
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @jit
-def spread(
+def spread_weights(
     units: Integers, weight: Floats, bias: Floats, candidates: Floats, products: Floats
 ) -> None:
     """Set products[v, k] to the weights of unit h = units[v, k] times candidate v, and its bias."""
@@ -59,7 +58,7 @@ def gather_spread(
     for_weight: Floats,
     for_bias: Floats,
 ) -> None:
-    """Add the gradients of what `spread` multiplied."""
+    """Add the gradients of what `spread_weights` multiplied."""
     values, kept = units.shape
     dimension = weight.shape[1]
     for v in range(values):
@@ -74,18 +73,25 @@ def gather_spread(
 
 @jit
 def max_windows(
-    rows: Integers, lengths: Integers, products: Floats, best: Floats, winner: NDArray[np.int32]
+    rows: Integers,
+    lengths: Integers,
+    products: Floats,
+    response: Floats,
+    best: Floats,
+    winner: NDArray[np.int32],
 ) -> None:
     """Raise `best` to each turn's greatest window, and set `winner` to where that starts.
 
-    products[place, row] are the filters' responses to a word at a place of the window.
+    products[place, row] are the filters' responses to a word at a place of the window; `response`
+    is room for those to a window.
     """
     width, _, filters = products.shape
-    response = np.empty(filters, products.dtype)
     for t in range(len(rows)):
         length, highest, first = lengths[t], best[t], winner[t]
         for start in range(length):
-            response[:] = products[0, rows[t, start]]
+            alone = products[0, rows[t, start]]
+            for f in range(filters):
+                response[f] = alone[f]
             for place in range(1, min(width, length - start)):
                 more = products[place, rows[t, start + place]]
                 for f in range(filters):
