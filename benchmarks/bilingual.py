@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conceptor import WordVectors, open_vectors
+from conceptor import WordVectors, open_vectors, write_vectors
 from conceptor.concepts.align import align, read_dictionary
 from conceptor.data.registry import fetch
 from conceptor.evaluation.statistics import Mean, paired_differences
@@ -98,10 +98,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("language", choices=["fr", "ru"])
     parser.add_argument("--navec", type=Path)
+    parser.add_argument("--write", type=Path, help="Write the other language's vectors and end.")
     parser.add_argument("--plot", type=Path, help="Draw P@1 with its intervals to this file.")
     parser.add_argument("--state", type=Path, default=Path("bilingual-state.json"))
     options = parser.parse_args()
     other = read_french() if options.language == "fr" else read_russian(options.navec)
+    if options.write:
+        write_vectors(options.write, [(other.words, other.vectors)])
+        return
     study = Study(options.language, other, read_english(), options.state)
     print(f"en-{options.language}: {len(other):,} words, {study.groups.max() + 1:,} vectors")
     held_out = {

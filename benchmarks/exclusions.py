@@ -3,12 +3,17 @@
     python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--plot FILE]
     python benchmarks/exclusions.py words --within
     python benchmarks/exclusions.py Cranfield [--vectors FILE]
+    python benchmarks/exclusions.py words --others near --held-out 92 93 [--test AP]
 
 Words: five examples of a category of Battig are looked for, five of another are excluded, and all
 words but the examples are ranked. *Found* is the average precision of the rest of the category
 among all words; *excluded* that among the words of the two categories alone. A method with a knob
 gives a curve; methods are compared at equal exclusion. Knobs are chosen on the categories with an
 even number (--dev); what is reported comes from those with an odd one.
+
+With --held-out every method has its knobs chosen on one half of the categories, as those that find
+the most while they exclude so much, and is reported on the other half, and the other way round;
+with --test they are chosen on all categories of Battig and reported on those of another set.
 
 Texts: documents of Cranfield or CISI, by `SentenceEncoder`. Those relevant to a question are looked
 for, those relevant to a related one are excluded; three examples of each are given.
@@ -20,7 +25,7 @@ import argparse
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     Ranker = Callable[[Array, Array, list[Array]], Array]
 
 WORDS, EXAMPLES, TEXTS, NEAR, DRAWS = 50_000, 5, 3, 10, 3
+CATEGORIES = {"Battig": "categorization/battig.csv", "AP": "categorization/ap.csv"}
 LEVELS = (52, 54, 68, 70, 80, 88, 90, 92, 93, 94, 95, 96)
 
 
@@ -125,13 +131,13 @@ def behind_negation(aperture: float) -> Ranker:
     return rank
 
 
-def nearer_mean(margin: float) -> Ranker:
+def nearer_mean(margin: float, strength: float = 5.0) -> Ranker:
     """Brake in the same way, with means in place of conceptors."""
 
     def rank(X: Array, like: Array, without: list[Array]) -> Array:
         wanted = X @ centre(like)
         unwanted = np.max([X @ centre(rows) for rows in without], axis=0)
-        return wanted - 5 * np.maximum(unwanted - margin * wanted, 0)
+        return wanted - strength * np.maximum(unwanted - margin * wanted, 0)
 
     return rank
 
@@ -140,7 +146,14 @@ def nearer_mean(margin: float) -> Ranker:
 _LAST: dict[tuple[object, ...], Criterion] = {}
 
 
-def query(margin: float, *, joined: bool = False, within: bool = False, **knobs: float) -> Ranker:
+def query(
+    margin: float,
+    strength: float = 5.0,
+    *,
+    joined: bool = False,
+    within: bool = False,
+    **knobs: float,
+) -> Ranker:
     def rank(X: Array, like: Array, lists: list[Array]) -> Array:
         groups = [np.concatenate(lists)] if joined else lists
         key = like.tobytes(), *(rows.tobytes() for rows in groups), within, *knobs.items()
@@ -149,7 +162,7 @@ def query(margin: float, *, joined: bool = False, within: bool = False, **knobs:
             _LAST[key] = Criterion.from_vectors(
                 like, () if within else groups, groups if within else (), **knobs
             )
-        criterion = replace(_LAST[key], margin=margin)
+        criterion = replace(_LAST[key], margin=margin, strength=strength)
         return X @ criterion.direction.astype(X.dtype) - criterion.penalty(X)
 
     return rank
@@ -171,6 +184,19 @@ CURVES: dict[str, dict[float, Ranker]] = {
     "behind the negated conceptor": {a: behind_negation(a) for a in (0.5, 1.0, 2.0, 3.0, 6.0)},
     "nearer to a mean": {m: nearer_mean(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
     "Query": {m: query(m) for m in (1.2, 1.0, 0.9, 0.8, 0.7, 0.6)},
+}
+
+
+# With --held-out: finer knobs, and the strength of the brake is one of them.
+_BRAKES = [(m, s) for m in (1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6) for s in (2.0, 5.0, 20.0)]
+FINER: dict[str, dict[Any, Ranker]] = {
+    "mean of the examples": {0.0: mean},
+    "subtraction": {f: subtraction(f) for f in np.arange(0.05, 1.5, 0.05).round(2).tolist()},
+    "orthogonal negation": {f: orthogonal_negation(f) for f in np.arange(0.25, 4.1, 0.25).tolist()},
+    "logistic regression": CURVES["logistic regression"],
+    "behind the negated conceptor": CURVES["behind the negated conceptor"],
+    "nearer to a mean": {knobs: nearer_mean(*knobs) for knobs in _BRAKES},
+    "Query": {knobs: query(*knobs) for knobs in _BRAKES},
 }
 
 
@@ -196,21 +222,22 @@ def load(name: str | None, method: str) -> WordVectors:
     return WordVectors(words[:WORDS], unit(np.concatenate(rows)[:WORDS]))
 
 
-def categories(vectors: WordVectors) -> list[NDArray[np.intp]]:
-    """Return the known words of each category of Battig that has enough of them."""
-    path = fetch("categorization/battig.csv")
-    battig = Categorization.read("BM", path)
+def categories(vectors: WordVectors, name: str) -> list[NDArray[np.intp]]:
+    """Return the known words of each category of a set that has enough of them."""
+    listed = Categorization.read(name, fetch(CATEGORIES[name]))
     members = defaultdict(list)
-    rows = vectors.rows(battig.concepts, lowercase=True)
-    for label, row in zip(battig.labels, rows, strict=True):
+    rows = vectors.rows(listed.concepts, lowercase=True)
+    for label, row in zip(listed.labels, rows, strict=True):
         if row >= 0 and row not in members[label]:
             members[label].append(row)
     return [np.array(found) for found in members.values() if len(found) >= 3 * EXAMPLES]
 
 
-def word_trials(vectors: WordVectors, others: str, count: int, seed: int = 0) -> Iterator[Trial]:
-    rng = np.random.default_rng(seed)
-    groups = categories(vectors)
+def word_trials(
+    vectors: WordVectors, others: str, count: int, name: str = "Battig"
+) -> Iterator[Trial]:
+    rng = np.random.default_rng(0)
+    groups = categories(vectors, name)
     centres = np.array([centre(vectors.vectors[rows]) for rows in groups])
     for number, own in enumerate(groups):
         order = np.argsort(-(centres @ centres[number]))[1:]
@@ -290,16 +317,58 @@ def at_equal_exclusion(points: Array, level: float) -> float:
     return float(np.interp(level, excluded, found))
 
 
+def resampled(groups: NDArray[np.intp], resamples: int = 1000) -> Array:
+    """Return weights of trials for resamples of their categories."""
+    names = np.unique(groups)
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
+    weights = counts[:, np.searchsorted(names, groups)].astype(float)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def chosen(points: Array, level: float) -> int:
+    """Return the setting that finds the most of those that exclude so much, if there is one."""
+    found, excluded = points.T
+    enough = excluded >= level
+    return int(np.where(enough, found, -np.inf).argmax() if enough.any() else excluded.argmax())
+
+
+def report_held_out(
+    choosing: list[dict[str, Array]],
+    reported: list[dict[str, Array]],
+    groups: NDArray[np.intp],
+    level: float,
+) -> None:
+    """Print what every method finds and excludes, with knobs chosen on other trials."""
+    weights = resampled(groups)
+    results = {
+        name: np.concatenate(
+            [
+                theirs[name][:, chosen(own[name].mean(axis=0), level)]
+                for own, theirs in zip(choosing, reported, strict=True)
+            ]
+        )
+        for name in choosing[0]
+    }
+    print(f"\nknobs that exclude {level:g} on other categories; Query over each, 95% intervals")
+    for name, each in results.items():
+        found, excluded = each.mean(axis=0)
+        lead = results["Query"] - each
+        low, high = np.percentile(weights @ lead, [2.5, 97.5], axis=0)
+        cells = "  ".join(
+            f"{value:+6.2f} [{a:+.2f}, {b:+.2f}]"
+            for value, a, b in zip(lead.mean(axis=0), low, high, strict=True)
+        )
+        knobs = [list(FINER[name])[chosen(own[name].mean(axis=0), level)] for own in choosing]
+        print(f"{name:<30} {found:5.2f} / {excluded:5.2f}   {cells}   knobs {knobs}")
+
+
 def report(scores: dict[str, Array], groups: NDArray[np.intp], resamples: int = 1000) -> None:
     """Print all points, then Query's lead at equal exclusion with intervals over categories."""
     for name, each in scores.items():
         cells = " ".join(f"{found:5.2f}/{excluded:5.2f}" for found, excluded in each.mean(axis=0))
         print(f"{name:<30} {cells}")
-    rng = np.random.default_rng(0)
-    names = np.unique(groups)
-    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), resamples)
-    weights = counts[:, np.searchsorted(names, groups)].astype(float)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights = resampled(groups, resamples)
     print("\nQuery's lead in what is found, at equal exclusion, with its 95% interval")
     for level in LEVELS:
         for rival, theirs in scores.items():
@@ -316,6 +385,30 @@ def report(scores: dict[str, Array], groups: NDArray[np.intp], resamples: int = 
             print(f"  at {level:.0f}  {rival:<40} {value:+.2f} [{low:+.2f}, {high:+.2f}]")
 
 
+def held_out(options: argparse.Namespace, vectors: WordVectors) -> None:
+    """Choose knobs on some categories, or questions, and report on others."""
+    X = vectors.vectors
+    if options.what == "words":
+        trials = list(word_trials(vectors, options.others, 1 + options.two))
+    else:
+        X, trials = text_trials(options.what, vectors)
+    groups = np.array([trial.group for trial in trials])
+    scores = measure(X, trials, FINER)
+    if options.test:
+        others = list(word_trials(vectors, options.others, 1 + options.two, options.test))
+        choosing, reported = [scores], [measure(X, others, FINER)]
+        groups = np.array([trial.group for trial in others])
+    else:
+        halves = [
+            {name: each[groups % 2 == half] for name, each in scores.items()} for half in (0, 1)
+        ]
+        choosing, reported = halves, halves[::-1]
+        groups = np.concatenate([groups[groups % 2 == half] for half in (1, 0)])
+    print(f"{len(X):,} candidates, {len(groups)} searches in {len(np.unique(groups))} categories")
+    for level in options.held_out:
+        report_held_out(choosing, reported, groups, level)
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["words", *FILES])
@@ -325,10 +418,15 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--two", action="store_true", help="exclude two categories at once")
     parser.add_argument("--dev", action="store_true", help="the categories for choosing knobs")
     parser.add_argument("--within", action="store_true", help="keep to a field instead")
+    parser.add_argument("--held-out", type=float, nargs="+", metavar="EXCLUDED")
+    parser.add_argument("--test", choices=[name for name in CATEGORIES if name != "Battig"])
     parser.add_argument("--plot")
     options = parser.parse_args(arguments)
     vectors = load(options.vectors, options.method)
     X = vectors.vectors
+    if options.held_out:
+        held_out(options, vectors)
+        return
     if options.what == "words":
         found = word_trials(vectors, options.others, 1 + options.two)
         trials = [trial for trial in found if trial.group % 2 != options.dev]

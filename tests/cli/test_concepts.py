@@ -25,7 +25,8 @@ def folder(tmp_path):
 def test_debias(folder):
     run = conceptor(
         "debias", "in.bin", "out.bin", "--concept", "gender=gender.txt", "--concept",
-        "names=w1,w2,w3,w4", "--expression", "not (gender or names)", "--aperture", "20",
+        "names=w1,w2,w3,w4", "--expression", "not (gender or names)",
+        "--aperture", "gender=20, names=20",
         "--save-map", "map.safetensors", cwd=folder,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
@@ -67,6 +68,12 @@ def test_debias_as_json(folder):
         (["--concept", "g=she,he", "--expression", "not (g or"], "expected a concept, found the"),
         (["--concept", "g=she,he", "--expression", "not h"], "names h, which is not defined"),
         (["--concept", "g=she,he", "--aperture", "wide"], "--aperture is wide"),
+        (["--concept", "g=she,he", "--aperture", "g=1,g=2"], "NAME=NUMBER,NAME=NUMBER, each name"),
+        (["--concept", "g=she,he", "--aperture", "g="], "NAME=NUMBER"),
+        (["--concept", "g=she,he", "--aperture", "g=wide"], "--aperture is wide"),
+        (["--concept", "g=she,he", "--aperture", "h=2"], "for h, which is not in the expression"),
+        (["--concept", "g=she,he", "--expression", "g", "--aperture", "0"], "leaves nothing"),
+        (["--concept", "g=she:she"], "its pairs do not differ"),
         (["--concept", "g=she,he", "--save-map", "in.bin"], "in.bin"),
         (["--concept", "g=gender.txt", "--save-map", "gender.txt"], "gender.txt: is the input"),
     ],
@@ -117,4 +124,7 @@ def test_align(folder):
     run = call("align", "in.bin", "fr.bin", "gender.txt", "--out-dir", "x", cwd=folder)
     assert run.returncode == 2
     assert "0 of the dictionary's 3 pairs" in run.stderr
+    run = call("align", "-", "fr.bin", "dict.tsv", "--out-dir", "x", cwd=folder)
+    assert run.returncode == 2
+    assert "standard input has none" in run.stderr
     assert not (folder / "x").exists()

@@ -129,5 +129,9 @@ def test_dictionaries_that_are_none(tmp_path, languages) -> None:
     source, target, pairs = languages
     with pytest.raises(InvalidInputError, match="0 of the dictionary's 1 pairs"):
         align(source, target, [("b1", "a1")])
+    with pytest.raises(InvalidInputError, match="contains no pairs"):
+        align(source, target, [])
+    with pytest.raises(InvalidInputError, match="above 0, not 0"):
+        align(source, target, pairs, shared=0.0)
     short = align(source, target, pairs[:5])
     assert "undetermined" in short.remarks[-1]

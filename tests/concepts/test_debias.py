@@ -16,6 +16,7 @@ from conceptor import (
 from conceptor.concepts.debias import debias, solve_expression
 from conceptor.concepts.lists import Concept, learn_concepts
 from conceptor.vectors import write_vectors
+from tests.vectors.test_fasttext import model_bytes
 
 PAIRS = [("she", "he"), ("woman", "man"), ("aunt", "uncle")]
 
@@ -137,13 +138,33 @@ def test_at_aperture_zero_only_lengths_change(table) -> None:
     np.testing.assert_allclose(solved.map(table.vectors), expected, atol=1e-6)
 
 
-@given(st.floats(0.01, 100.0), st.floats(1e-3, 1e3))
-def test_the_automatic_aperture_does_not_see_the_scale(strength, scale) -> None:
+def test_each_concept_may_have_its_own_aperture(table) -> None:
+    lists = {"gender": PAIRS, "words": ["word1", "word2", "word3"]}
+    expression = "not (usage or gender or words)"
+    apertures = {"gender": 5.0, "words": 0.5, "usage": 3.0}
+    own = solve_expression(table, lists, expression, aperture=apertures)
+    learnt = learn_concepts(table, lists, ["usage", *lists])
+    usage, gender, words = (
+        Conceptor.from_moments(learnt.moments[name], apertures[name])
+        for name in ("usage", "gender", "words")
+    )
+    np.testing.assert_allclose(own.map.matrix, (~(usage | gender | words)).matrix, atol=1e-7)
+    assert own.map.provenance["aperture"] == apertures
+    # Those without one of their own are automatic, and one for all leaves `usage` alone.
+    some = solve_expression(table, lists, expression, aperture={"gender": 5.0, "words": 5.0})
+    one = solve_expression(table, lists, expression, aperture=5.0)
+    np.testing.assert_allclose(some.map.matrix, one.map.matrix, atol=1e-9)
+    with pytest.raises(InvalidInputError, match="names, which is not in the expression"):
+        solve_expression(table, lists, aperture={"names": 5.0})
+
+
+@given(st.floats(1e-3, 1e3))
+def test_the_automatic_aperture_does_not_see_the_scale(scale) -> None:
     rng = np.random.default_rng(3)
     table = WordVectors(list("abcdef"), rng.standard_normal((6, 3)))
     other = table.with_vectors(table.vectors * scale)
     first, second = (
-        learn_concepts(each, {"c": list("abcd")}).conceptors("auto", strength)["c"].matrix
+        learn_concepts(each, {"c": list("abcd")}).conceptors()["c"].matrix
         for each in (table, other)
     )
     np.testing.assert_allclose(first, second, atol=1e-7)
@@ -178,3 +199,23 @@ def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
     with pytest.raises(InvalidInputError, match="no concept was given"):
         debias(file, tmp_path / "out.bin", {})
     assert not (tmp_path / "out.bin").exists()
+
+
+def test_expressions_and_lists_that_leave_or_say_nothing(table) -> None:
+    with pytest.raises(InvalidInputError, match="'gender' leaves nothing of the vectors"):
+        solve_expression(table, {"gender": PAIRS}, "gender", aperture=0.0)
+    with pytest.raises(InvalidInputError, match="its pairs do not differ"):
+        solve_expression(table, {"gender": [("she", "she")]})
+
+
+def test_a_fasttext_model_stays_one(tmp_path, rng) -> None:
+    """Its n-grams go through the map too, so words it has never seen lose the concept as well."""
+    words = [f"w{i}" for i in range(20)]
+    inputs = rng.standard_normal((70, 6))
+    (tmp_path / "model.bin").write_bytes(model_bytes(words, inputs, inputs[:20], buckets=50))
+    pairs = [("w1", "w2"), ("w3", "w4")]
+    solved, _ = debias(tmp_path / "model.bin", tmp_path / "fair.bin", {"g": pairs}, aperture=30.0)
+    before, after = (open_vectors(tmp_path / name) for name in ("model.bin", "fair.bin"))
+    assert type(after) is type(before)
+    expected = before.to_array() @ solved.map.matrix
+    np.testing.assert_allclose(after.to_array(), expected, atol=1e-5)

@@ -21,19 +21,22 @@ from conceptor.evaluation.statistics import value
 
 
 def test_the_effect_size_is_the_formula(rng) -> None:
-    first, second = rng.standard_normal(8) + 1, rng.standard_normal(6)
-    both = np.concatenate([first, second])
-    expected = (first.mean() - second.mean()) / both.std(ddof=1)
-    assert value(EffectSize(first, second)) == pytest.approx(expected)
+    cosines = rng.standard_normal((14, 9))
+    each = cosines[:, :4].mean(axis=1) - cosines[:, 4:].mean(axis=1)
+    first, second = each[:8], each[8:]
+    expected = (first.mean() - second.mean()) / each.std(ddof=1)
+    effect = EffectSize(cosines, (8, 6), (4, 5))
+    assert value(effect) == pytest.approx(expected)
+    np.testing.assert_allclose(np.concatenate(effect.associations), each)
 
 
-def test_a_weight_is_so_many_copies(rng) -> None:
-    first, second = rng.standard_normal(4), rng.standard_normal(5)
+def test_a_weight_is_so_many_copies_of_a_word_or_an_attribute(rng) -> None:
+    cosines = rng.standard_normal((5, 4))
     counts = np.array([2, 0, 1, 3, 1, 1, 0, 2, 2])
-    copies = EffectSize(np.repeat(first, counts[:4]), np.repeat(second, counts[4:]))
-    weighted = EffectSize(first, second)(counts[:, None].astype(float))[0]
-    assert weighted == pytest.approx(value(copies))
-    assert np.isnan(EffectSize(first, second)(np.eye(9)[:, :1])[0])
+    copies = np.repeat(np.repeat(cosines, counts[:5], axis=0), counts[5:], axis=1)
+    weighted = EffectSize(cosines, (2, 3), (2, 2))(counts[:, None].astype(float))[0]
+    assert weighted == pytest.approx(value(EffectSize(copies, (2, 5), (1, 4))))
+    assert np.isnan(EffectSize(cosines, (2, 3), (2, 2))(np.eye(9)[:, :1])[0])
 
 
 @pytest.mark.parametrize(("left", "right"), [(4, 5), (6, 6)])

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from conceptor.base.errors import InvalidInputError, printable
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.inputs import open_source, read_aperture, read_size
+from conceptor.cli.inputs import open_source, read_apertures, read_size
 from conceptor.cli.output import (
     check_json_output,
     check_outputs,
@@ -49,9 +49,9 @@ def debias(
     aperture: Annotated[
         str,
         Option(
-            metavar="NUMBER|auto",
-            help="Aperture α of the concepts, for vectors of length 1; auto derives it from the "
-            "spectrum of each.",
+            metavar="NUMBER|auto|NAME=NUMBER,...",
+            help="Aperture α of the concepts, for vectors of length 1, or of some of them by name; "
+            "auto derives it from the spectrum of each.",
         ),
     ] = "auto",
     power: Annotated[
@@ -101,13 +101,13 @@ def debias(
             target,
             concepts,
             expression,
-            aperture=read_aperture(aperture),
+            aperture=read_apertures(aperture),
             power=power,
             options=FitOptions(weights, data=data),
             memory=read_size(memory),
             save_map=save_map,
             format=format,
-            dtype=dtype.value if dtype else "float32",
+            dtype=dtype.value if dtype else None,
             force=force,
             progress=progress,
         )
@@ -181,6 +181,8 @@ def align(
     from conceptor.base.progress import on_terminal
     from conceptor.concepts.align import align_files, read_dictionary
 
+    if "-" in (source, target):
+        raise InvalidInputError("aligned files keep their names, and standard input has none")
     questions = None if test is None else read_dictionary(test)
     left, right = (open_source(each, on_error) for each in (source, target))
     with on_terminal() as progress:

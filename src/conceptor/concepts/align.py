@@ -106,11 +106,17 @@ def align(
     options : two FitOptions, optional
         How words are weighed on either side.
     """
+    if shared is not None and not shared > 0:
+        raise InvalidInputError(
+            f"what both sides share is kept at a strength above 0, not {shared}"
+        )
     pairs = (
         read_dictionary(dictionary)
         if isinstance(dictionary, str | os.PathLike)
         else list(dictionary)
     )
+    if not pairs:
+        raise InvalidInputError("the dictionary contains no pairs of words")
     opened = as_vectors(source), as_vectors(target)
     given = options or (FitOptions(), FitOptions())
     maps: list[AffineMap] = []
@@ -126,7 +132,8 @@ def align(
         )
         tables.append(rows)
         remarks += [f"{vectors_name(vectors)}: {each}" for each in found.cautions]
-    known = np.array([[tables[side].rows([pair[side]])[0] for side in (0, 1)] for pair in pairs])
+    sides = zip(tables, zip(*pairs, strict=True), strict=True)
+    known = np.column_stack([table.rows(words) for table, words in sides])
     known = known[(known != MISSING).all(axis=1)]
     if len(known) < 2:
         raise InvalidInputError(

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.base.threads import memory_bytes, one_blas_thread
+from conceptor.base.threads import one_blas_thread
 from conceptor.concepts.expressions import Expression, check_name
 from conceptor.concepts.lists import USAGE, learn_concepts
-from conceptor.pipeline import check_map_target, last_pass
-from conceptor.vectors.chunks import KeptChunks
+from conceptor.pipeline import plan_passes, write_last
 from conceptor.vectors.conversion import finish_report
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
-from conceptor.vectors.target import plan_target
-from conceptor.vectors.writing import write_chunks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from conceptor.algebra.conceptors import Conceptor
     from conceptor.base.progress import Progress
+    from conceptor.concepts.lists import Apertures
     from conceptor.fitting import FitOptions
     from conceptor.vectors.conversion import Report
 
@@ -57,7 +56,7 @@ def solve_expression(
     concepts: Mapping[str, object],
     expression: str | Expression | None = None,
     *,
-    aperture: float | Literal["auto"] = "auto",
+    aperture: Apertures = "auto",
     power: float = 1.0,
     options: FitOptions | None = None,
     progress: Progress = silent,
@@ -72,8 +71,9 @@ def solve_expression(
         concept of pairs is where their differences lie.
     expression : str
         Over these names and `usage`; by default not any of them.
-    aperture : float or "auto"
-        Of every concept, for vectors of length 1; `usage` has its own.
+    aperture : float, "auto", or mapping of names to these
+        Of every concept but `usage`, or of those named, for vectors of length 1; others are
+        "auto". See `Concepts.conceptors`.
     power : float
         The conceptor's power that is applied; `not usage` with ½ is `cn`.
     options : FitOptions, optional
@@ -81,14 +81,21 @@ def solve_expression(
     """
     wanted = _as_expression(expression, concepts)
     wanted.check([*concepts, USAGE])
+    for name in aperture if isinstance(aperture, Mapping) else ():
+        if name not in wanted.names:
+            raise InvalidInputError(
+                f"an aperture is given for {name}, which is not in the expression {wanted.text!r}"
+            )
     found = learn_concepts(vectors, concepts, wanted.names, options, progress=progress)
     with one_blas_thread():
         conceptor = wanted(found.conceptors(aperture))
+        if not conceptor.quota > 0:
+            raise InvalidInputError(f"the expression {wanted.text!r} leaves nothing of the vectors")
         provenance = {
             "method": "debias",
             "expression": wanted.text,
             "concepts": {name: each.count for name, each in found.moments.items()},
-            "aperture": aperture,
+            "aperture": dict(aperture) if isinstance(aperture, Mapping) else aperture,
             "power": power,
             "library": f"conceptor {__version__}",
         }
@@ -102,13 +109,13 @@ def debias(
     concepts: Mapping[str, object],
     expression: str | Expression | None = None,
     *,
-    aperture: float | Literal["auto"] = "auto",
+    aperture: Apertures = "auto",
     power: float = 1.0,
     options: FitOptions | None = None,
     memory: int | None = None,
     save_map: str | os.PathLike[str] | None = None,
     format: str | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
 ) -> tuple[Solved, Report]:
@@ -119,10 +126,9 @@ def debias(
     started = time.perf_counter()
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
     wanted = _as_expression(expression, concepts)
-    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
-    if save_map is not None:
-        check_map_target(save_map, opened, goal, force=force)
-    kept = KeptChunks(opened, memory_bytes() // 4 if memory is None else memory)
+    goal, kept = plan_passes(
+        opened, target, memory, save_map, format=format, dtype=dtype, force=force
+    )
     solved = solve_expression(
         kept,
         concepts,
@@ -132,14 +138,10 @@ def debias(
         options=options,
         progress=progress,
     )
-    words = write_chunks(
-        last_pass(kept, progress), goal, opened.count, lambda _, rows: solved.map(rows)
-    )
-    if save_map is not None:
-        solved.map.save(save_map)
+    words = write_last(kept, goal, lambda _, rows: solved.map(rows), solved.map, save_map, progress)
     report = finish_report(opened, started, words, goal)
     report.method, report.quota = wanted.text, 1 - solved.conceptor.quota
-    report.aperture = None if aperture == "auto" else float(aperture)
+    report.aperture = float(aperture) if isinstance(aperture, int | float) else None
     report.remarks += [f"{opened.path}: {remark}" for remark in solved.remarks]
     return solved, report
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.vectors.table import WordVectors
 
+    Aperture = float | Literal["auto"]
+    # One for all concepts but `usage`, or those of some by name.
+    Apertures = Aperture | Mapping[str, Aperture]
+
 __all__ = ["USAGE", "Concept", "Concepts", "learn_concepts"]
 
 # The concept that every expression may name: what running text shares, which `cn` negates.
@@ -123,7 +127,13 @@ class Concept:
                 f"vectors, and it takes {least} or more; does the spelling or the case differ?"
             )
         sides = [unit_rows(vectors.vectors[column]) for column in found.T]
-        return sides[0] - sides[1] if self.pairs else sides[0]
+        rows = sides[0] - sides[1] if self.pairs else sides[0]
+        if not rows.any():
+            raise InvalidInputError(
+                f"{self.source}: its pairs do not differ, or its vectors are zero; there is "
+                "nothing to learn"
+            )
+        return rows
 
     def unknown(self, vectors: WordVectors) -> list[str]:
         """Return the words that have no vector, in the order of the list."""
@@ -152,24 +162,25 @@ class Concepts:
     moments: Mapping[str, Moments]
     remarks: Sequence[str] = ()
 
-    def conceptors(
-        self, aperture: float | Literal["auto"] = "auto", strength: float = 1.0
-    ) -> dict[str, Conceptor]:
-        """Return the conceptors at one aperture, but for `usage`, whose own is that of `cn`.
+    def conceptors(self, aperture: Apertures = "auto") -> dict[str, Conceptor]:
+        """Return the conceptors: at one aperture, but for `usage`, or each at its own.
 
-        `auto` gives each concept the aperture at which its mean direction in use has odds
-        ``strength²``, so lists of any length and kind count alike.
+        `auto`, also of those that are not named, is the aperture at which the mean direction in
+        use has even odds, so lists of any length and kind count alike; of `usage` it is that of
+        `cn`.
         """
-        spectra = {name: Spectrum.from_matrix(m.second_moment) for name, m in self.moments.items()}
-        return {
-            name: Conceptor.from_spectrum(
-                spectrum,
-                scale_free_aperture(spectrum.values, 1.0 if name == USAGE else strength)
-                if aperture == "auto" or name == USAGE
-                else aperture,
-            )
-            for name, spectrum in spectra.items()
-        }
+        one_by_one = (
+            aperture
+            if isinstance(aperture, Mapping)
+            else dict.fromkeys(self.moments.keys() - {USAGE}, aperture)
+        )
+        found = {}
+        for name, moments in self.moments.items():
+            spectrum = Spectrum.from_matrix(moments.second_moment)
+            own = one_by_one.get(name, "auto")
+            alpha = scale_free_aperture(spectrum.values) if own == "auto" else own
+            found[name] = Conceptor.from_spectrum(spectrum, alpha)
+        return found
 
 
 def learn_concepts(

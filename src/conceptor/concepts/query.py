@@ -19,7 +19,7 @@ from conceptor.vectors.chunks import as_vectors
 from conceptor.vectors.nearest import Nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
     from numpy.typing import NDArray
@@ -95,8 +95,8 @@ class Query:
             raise InvalidInputError("a query needs at least one word to look for")
         values = {
             "like": wanted,
-            "without": _groups(without, "without"),
-            "within": _groups(within, "within"),
+            "without": _groups(without, "exclude"),
+            "within": _groups(within, "keep to"),
             "aperture": aperture,
             "strength": strength,
             "margin": margin,
@@ -209,14 +209,15 @@ class Region:
         return cls(conceptor, float(np.sqrt((kept**2).sum(axis=1).mean())))
 
     @cached_property
-    def _factor(self) -> Float64:
+    def factor(self) -> Float64:
+        """F with ``nearness(x) = |Fᵀ x|``: as many columns as the examples have directions."""
         shares = self.conceptor.singular_values
         used = shares > 1e-9  # few examples have few directions
         return np.asarray(self.conceptor.vectors[:, used] * (shares[used] / (self.own or 1.0)))
 
     def nearness(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return ``|C x|`` of rows of length 1, as a share of what the examples have."""
-        kept = rows @ self._factor.astype(rows.dtype)
+        kept = rows @ self.factor.astype(rows.dtype)
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", kept, kept)))
 
 
@@ -234,7 +235,7 @@ class Criterion:
     """
 
     direction: Float64
-    wanted: Region
+    wanted: Region | None = None  # needed only beside one of the others
     unwanted: Region | None = None
     field: Region | None = None
     strength: float = STRENGTH
@@ -256,27 +257,35 @@ class Criterion:
         length = float(np.linalg.norm(mean))
         if not length > 0:
             raise InvalidInputError("the vectors of what is looked for cancel each other out")
-        unwanted, field = (
+        beside = [like] if len(without) or len(within) else []
+        wanted, unwanted, field = (
             Region.from_vectors(groups, aperture) if len(groups) else None
-            for groups in (without, within)
+            for groups in (beside, without, within)
         )
-        wanted = Region.from_vectors([like], aperture)
         return cls(mean / length, wanted, unwanted, field, strength, margin)
 
     @property
     def selective(self) -> bool:
         """Whether it is more than nearness to the mean of the examples."""
-        return self.unwanted is not None or self.field is not None
+        return self.wanted is not None
 
     def penalty(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return what is taken off the cosine of each row; rows have length 1."""
-        bar = self.wanted.nearness(rows) * rows.dtype.type(self.margin)
+        if self.wanted is None:
+            return np.zeros(len(rows), dtype=rows.dtype)
+        return self.penalty_by(lambda region: region.nearness(rows))
+
+    def penalty_by(self, nearness: Callable[[Region], NDArray[Any]]) -> NDArray[Any]:
+        """Return what is taken off, where it is known how near rows are to a region."""
+        assert self.wanted is not None
+        wanted = nearness(self.wanted)
+        bar = wanted * wanted.dtype.type(self.margin)
         lost = np.zeros_like(bar)
         if self.unwanted is not None:
-            lost += np.maximum(self.unwanted.nearness(rows) - bar, 0)
+            lost += np.maximum(nearness(self.unwanted) - bar, 0)
         if self.field is not None:
-            lost += np.maximum(bar - self.field.nearness(rows), 0)
-        return np.asarray(lost * rows.dtype.type(self.strength))
+            lost += np.maximum(bar - nearness(self.field), 0)
+        return np.asarray(lost * bar.dtype.type(self.strength))
 
     def scores(self, X: npt.ArrayLike) -> Float64:
         """Return the score of each row of `X`; a row of zeros has −∞."""
@@ -289,11 +298,11 @@ class Criterion:
         return scores
 
 
-def _groups(examples: Examples, name: str) -> tuple[tuple[str, ...], ...]:
+def _groups(examples: Examples, purpose: str) -> tuple[tuple[str, ...], ...]:
     """Return lists of words: those given as such, and the single words as one list."""
     given = [examples] if isinstance(examples, str) else list(examples)
     single = [each for each in given if isinstance(each, str)]
     lists = [single] * bool(single) + [list(each) for each in given if not isinstance(each, str)]
     if not all(lists) or not all(word for group in lists for word in group):
-        raise InvalidInputError(f"{name} has an empty list of words")
+        raise InvalidInputError(f"a list of words to {purpose} is empty, or one of its words is")
     return tuple(tuple(dict.fromkeys(group)) for group in lists)

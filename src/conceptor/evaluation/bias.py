@@ -73,7 +73,7 @@ class BiasScore:
         """The p-value of a permutation test, for effect sizes."""
         if not isinstance(self.statistic, EffectSize):
             return None
-        return permutation_p_value(self.statistic.first, self.statistic.second)
+        return permutation_p_value(*self.statistic.associations)
 
 
 class Measure(Protocol):
@@ -93,30 +93,49 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EffectSize:
-    """Cohen's d of the associations of two groups of words: difference of means over deviation."""
+    """Cohen's d of the associations of two groups of words: difference of means over deviation.
 
-    first: Vector
-    second: Vector
+    A word's association is its mean cosine with the first attributes, less that with the second.
+    Words of both groups and attributes of both kinds are the items that are resampled.
+
+    Attributes
+    ----------
+    cosines : ndarray of words × attributes
+    groups, kinds : two numbers of words, and two of attributes
+    """
+
+    cosines: NDArray[np.float64]
+    groups: tuple[int, int]
+    kinds: tuple[int, int]
 
     @property
     def size(self) -> int:
-        """Number of words."""
-        return len(self.first) + len(self.second)
+        """Number of words and attributes."""
+        return sum(self.cosines.shape)
+
+    @property
+    def associations(self) -> tuple[Vector, Vector]:
+        """Those of either group, every attribute counted once."""
+        each = self.cosines @ _contrast(np.ones((sum(self.kinds), 1)), self.kinds[0])
+        return each[: self.groups[0], 0], each[self.groups[0] :, 0]
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return d for each column of weights; nan if a group is empty or nothing varies."""
-        both = np.concatenate([self.first, self.second])
-        parts = weights[: len(self.first)], weights[len(self.first) :]
+        """Return d for each column of weights; nan if a list is empty or nothing varies."""
+        words, attributes = np.split(weights, [sum(self.groups)])
         with np.errstate(invalid="ignore", divide="ignore"):
-            first, second = (
-                values @ part / part.sum(axis=0)
-                for values, part in zip((self.first, self.second), parts, strict=True)
-            )
-            total = weights.sum(axis=0)
-            mean = both @ weights / total
-            squares = ((both[:, None] - mean) ** 2 * weights).sum(axis=0)
-            found: Vector = (first - second) / np.sqrt(squares / (total - 1))
+            each = self.cosines @ _contrast(attributes, self.kinds[0])
+            total = words.sum(axis=0)
+            mean = (each * words).sum(axis=0) / total
+            variance = ((each - mean) ** 2 * words).sum(axis=0) / (total - 1)
+            gap = (each * _contrast(words, self.groups[0])).sum(axis=0)
+            found: Vector = gap / np.sqrt(variance)
         return np.where(np.isfinite(found), found, np.nan)
+
+
+def _contrast(weights: ItemWeights, first: int) -> ItemWeights:
+    """Return weights that sum to the mean of the first rows minus the mean of the others."""
+    one, other = weights[:first], weights[first:]
+    return np.concatenate([one / one.sum(axis=0), -other / other.sum(axis=0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +162,10 @@ class AssociationTest:
         found = [_known(vectors, words) for words in lists]
         if any(len(f) < (1 - _MISSING) * len(w) for f, w in zip(found, lists, strict=True)):
             return None
-        first, second, left, right = found
-        direction = left.mean(axis=0) - right.mean(axis=0)
-        effect = EffectSize(first @ direction, second @ direction)
-        return BiasScore(self.name, effect, sum(map(len, found)), sum(map(len, lists)))
+        words, attributes = np.concatenate(found[:2]), np.concatenate(found[2:])
+        first, second, left, right = map(len, found)
+        effect = EffectSize(words @ attributes.T, (first, second), (left, right))
+        return BiasScore(self.name, effect, effect.size, sum(map(len, lists)))
 
 
 def permutation_p_value(first: Vector, second: Vector, seed: int = 0) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -262,6 +263,7 @@ def paired_differences(
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> dict[str, Differences]:
     """Resample each dataset's items, with the same draws for all methods, and subtract.
 
@@ -274,12 +276,14 @@ def paired_differences(
 
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
+    found = {}
     # Many small products: threads would cost more than they gain.
     with one_blas_thread():
-        return {
-            name: _differences(name, statistic, [each[name] for each in methods], resamples, seed)
-            for name, statistic in baseline.items()
-        }
+        for done, (name, statistic) in enumerate(baseline.items()):
+            progress("intervals", done / len(baseline), 0)
+            others = [each[name] for each in methods]
+            found[name] = _differences(name, statistic, others, resamples, seed)
+    return found
 
 
 def _differences(
