@@ -27,6 +27,7 @@ from conceptor import (
     InvalidInputError,
     Moments,
     PrincipalVarianceNormalization,
+    Renormalization,
     Whitening,
 )
 from tests.strategies import apertures, rotation, seeds
@@ -36,6 +37,7 @@ EVERY = [
     AllButTheTop(),
     EigenvalueWeighting(),
     GentleNegation(),
+    Renormalization(),
     Whitening(),
     PrincipalVarianceNormalization(),
     HalfSiblingRegression(),
@@ -122,6 +124,25 @@ def test_abtt_s_rule_of_thumb(rng) -> None:
     for n, expected in ((2, 1), (50, 2), (300, 3), (400, 4)):
         gate = AllButTheTop().fit(rng.standard_normal((20, n))).gate_
         assert (gate == 0).sum() == expected
+
+
+def test_renormalization_projects_the_mean_out(vectors) -> None:
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    mean = unit.mean(axis=0) / np.linalg.norm(unit.mean(axis=0))
+    expected = unit - np.outer(unit @ mean, mean)
+    assert np.allclose(Renormalization().fit_transform(vectors), expected)
+    smaller = Renormalization(n_components=4).fit(vectors)
+    left, directions = np.linalg.svd(expected)[1:]
+    assert np.allclose(np.abs(smaller.transform(vectors)), np.abs(expected @ directions[:4].T))
+    fewer = Renormalization().fit(vectors).solution_.variance_removed
+    assert fewer == pytest.approx(1 - (left**2).sum() / len(unit))
+
+
+def test_renormalization_drops_nothing_where_there_is_no_mean(vectors) -> None:
+    both = np.concatenate([vectors, -vectors])
+    unit = both / np.linalg.norm(both, axis=1, keepdims=True)
+    fitted = Renormalization().fit_moments(Moments(24.0, np.zeros(12), unit.T @ unit, 24, 24.0))
+    assert np.allclose(fitted.map_.matrix, np.eye(12))
 
 
 def test_pvn_is_its_formula(vectors) -> None:

@@ -89,6 +89,7 @@ def test_sentences_with_unknown_words_on_google_news(encoders_on_news):
         assert means[f"conceptor-known ({regime})"] > means[f"sif ({regime})"]
 
 
+@pytest.mark.slow
 def test_the_compared_encoder_is_the_one_users_get(news, sentences, encoders_on_news):
     words = as_word_vectors(news.read())
     usage = FitOptions().weights_for(Words.USAGE, news)

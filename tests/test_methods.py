@@ -96,6 +96,7 @@ def test_the_scikit_learn_class_is_the_recipe(method):
         "ppa": conceptor.PPA(),
         "ew": conceptor.EigenvalueWeighting(),
         "gentle": conceptor.GentleNegation(),
+        "renormalization": conceptor.Renormalization(),
     }
     recipe = METHODS[method]
     own = estimators[method].recipe

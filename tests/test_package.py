@@ -71,25 +71,6 @@ print("", *sys.modules, sep=chr(10))
     assert not {"conceptor.evaluation", "conceptor.data"} & rooms
 
 
-def test_the_lower_bounds_that_can_be_tried_are_those_that_are_declared() -> None:
-    root = Path(__file__).parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    asked = project["dependencies"] + [
-        r for name in extras if name not in ("docs", "test") for r in extras[name]
-    ]
-    bounds = {}
-    for requirement in asked:
-        name, bound, version = requirement.partition(",")[0].partition(">=")
-        if bound and name != "torch":
-            bounds[name.partition("[")[0]] = version
-    lines = (root / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
-    pins = dict(line.split("==") for line in lines if not line.startswith(("#", "torch")))
-    assert pins.keys() == bounds.keys()
-    for name, version in pins.items():
-        assert f"{version}.".startswith(f"{bounds[name]}."), name
-
-
 def test_every_dependency_is_pinned_as_tested() -> None:
     """Run .ci/pin in the environment of the tests if this fails."""
     root = Path(__file__).parents[1]

@@ -186,7 +186,7 @@ MEMORY_PROBE = """
 
 
 @linux_only("reads /proc/self/status")
-@pytest.mark.parametrize("name", ["x.bin", "x.vec"])
+@pytest.mark.parametrize("name", ["x.bin", pytest.param("x.vec", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_vocabulary(name, tmp_path):
     def peak(rows: int) -> float:
         def chunks():

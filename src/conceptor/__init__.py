@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         GentleNegation,
         HalfSiblingRegression,
         PrincipalVarianceNormalization,
+        Renormalization,
         Whitening,
     )
     from conceptor.evaluation import evaluate
@@ -58,6 +59,7 @@ _HOMES = {
     "PPMIVectors": "corpus",
     "PrincipalVarianceNormalization": "estimators",
     "Query": "concepts.query",
+    "Renormalization": "estimators",
     "Retrofitting": "lexicon",
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
@@ -94,6 +96,7 @@ __all__ = [
     "PPMIVectors",
     "PrincipalVarianceNormalization",
     "Query",
+    "Renormalization",
     "Retrofitting",
     "SentenceEncoder",
     "Spectrum",

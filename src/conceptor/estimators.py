@@ -402,6 +402,29 @@ class GentleNegation(SpectralPostprocessor):
         self.n_components = n_components
 
 
+class Renormalization(SpectralPostprocessor):
+    """The direction of the mean dropped, from vectors at length 1.
+
+    The gate on ``m mᵀ``, with m the mean of the vectors at length 1, is 0 for its one direction and
+    1 for all others. Cosines of the result are those of the authors' vectors, which are brought
+    back to length 1.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Keep only this many leading directions of what is left.
+
+    References
+    ----------
+    Correcting Mean Bias in Text Embeddings: A Refined Renormalization (2025), by projection.
+    """
+
+    _method = "renormalization"
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+
 class Whitening(SpectralPostprocessor):
     """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
 

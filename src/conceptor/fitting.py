@@ -289,14 +289,16 @@ class Fitted:
 
     @property
     def is_map(self) -> bool:
-        """Whether all steps are maps of all vectors."""
-        return bool(self.steps) and all(isinstance(step, Solution) for step in self.steps)
+        """Whether all steps together are one map of all vectors."""
+        maps = [step.map for step in self.steps if isinstance(step, Solution)]
+        whole = 0 < len(maps) == len(self.steps)
+        return whole and not any(each.unit for each in maps[1:])
 
     @property
     def map(self) -> AffineMap:
-        """All steps as one map; raises where one of them moves single words."""
+        """All steps as one map; raises where there is none."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
-        if not self.is_map:
+        if len(maps) < len(self.steps) or not maps:
             raise InvalidInputError(f"{self.name} moves single words and is no map of all vectors")
         return reduce(matmul, maps)
 

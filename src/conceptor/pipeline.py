@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.methods import Solution
     from conceptor.base.progress import Progress
     from conceptor.fitting import Chain, FittedMethods
+    from conceptor.vectors.chunks import Transform
     from conceptor.vectors.target import Target
 
     Source = VectorSource | str | os.PathLike[str]
@@ -93,29 +95,20 @@ def postprocess(
     opened = _open(source)
     name, chain = method_chain(method or default_method(opened))
     _check_words(opened, name, chain)
-    goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
-    if save_map is not None:
-        check_map_target(save_map, opened, goal, force=force)
+    goal, kept = plan_passes(
+        opened, target, memory, save_map, format=format, dtype=dtype, force=force
+    )
     if (save_map or goal.fasttext_path) and moves_single_words(chain):
         what = "no map to save" if save_map is not None else f"no map for a {goal.format} model"
         raise InvalidInputError(f"{name} moves single words; there is {what}")
-    limit = memory_bytes() // 4 if memory is None else memory
-    # A model is written from rows that were not decoded, so none of those that were are kept.
-    kept = KeptChunks(opened, 0 if goal.fasttext_path else limit)
     found, doubts = fit_doubting(kept, name, chain, options, progress)
     fitted = found.methods[name]
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
-        words = opened.write_mapped(goal.fasttext_path, fitted.map, progress)
-    else:
-        words = write_chunks(
-            last_pass(kept, progress), goal, opened.count, fitted, dimension=fitted.n_out
-        )
-    if save_map is not None:
-        fitted.map.save(save_map)
+    map_ = fitted.map if save_map is not None or goal.fasttext_path else None
+    words = write_last(kept, goal, fitted, map_, save_map, progress, dimension=fitted.n_out)
     report = finish_report(opened, started, words, goal, fitted.n_out)
     report.remarks += [*(f"{opened.path}: {each}" for each in found.cautions), *doubts]
     return describe_method(report, found, name)
@@ -218,17 +211,58 @@ def method_chain(method: Method) -> tuple[str, Chain]:
     return method, chain
 
 
-def check_map_target(
-    save_map: str | os.PathLike[str], source: VectorSource, goal: Target, *, force: bool
-) -> None:
-    """Raise if the map cannot be saved there, beside the vectors that are written to `goal`."""
-    check_new_file(save_map, source.files(), force=force)
-    outputs = [] if goal.path is None else output_files(goal.path, goal.format)
-    if Path(save_map).resolve() in outputs:
-        raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+def plan_passes(
+    source: VectorSource,
+    target: str | os.PathLike[str],
+    memory: int | None,
+    save_map: str | os.PathLike[str] | None,
+    *,
+    format: str | None,
+    dtype: str | None,
+    force: bool,
+) -> tuple[Target, KeptChunks]:
+    """Return where vectors are written, and the source as it is read for that more than once.
+
+    Raise if the vectors cannot be written there, or the map cannot be saved beside them.
+    """
+    goal = plan_target(target, source=source, format=format, dtype=dtype, force=force)
+    if save_map is not None:
+        check_new_file(save_map, source.files(), force=force)
+        outputs = [] if goal.path is None else output_files(goal.path, goal.format)
+        if Path(save_map).resolve() in outputs:
+            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+    limit = memory_bytes() // 4 if memory is None else memory
+    # A model is written from rows that were not decoded, so none of those that were are kept.
+    return goal, KeptChunks(source, 0 if goal.fasttext_path else limit)
 
 
-def last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
+def write_last(
+    kept: KeptChunks,
+    goal: Target,
+    transform: Transform,
+    map_: AffineMap | None,
+    save_map: str | os.PathLike[str] | None,
+    progress: Progress,
+    *,
+    dimension: int | None = None,
+) -> int:
+    """Write the vectors, or a whole model, in the last pass; return how many there are.
+
+    `map_` is what `transform` does, as it is saved or written into a model; else not needed.
+    """
+    source = kept.source
+    if isinstance(source, FastTextSource) and goal.fasttext_path is not None:
+        words = source.write_mapped(goal.fasttext_path, map_, progress)
+    else:
+        words = write_chunks(
+            _last_pass(kept, progress), goal, source.count, transform, dimension=dimension
+        )
+    if save_map is not None and map_ is not None:
+        map_.save(save_map)
+    return words
+
+
+def _last_pass(kept: KeptChunks, progress: Progress) -> Iterator[Any]:
     """Yield the chunks for the last time, as they are written."""
     words = 0
     for chunk in kept.last_chunks():

@@ -173,9 +173,8 @@ def killed_midway(arguments, out):
 
 
 @posix_only("sends signals")
-@pytest.mark.parametrize(
-    "cluster", [pytest.param("--workers", marks=pytest.mark.slow), "--scheduler"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["--workers", "--scheduler"])
 def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     X, paths = many
     value = 2 if cluster == "--workers" else request.getfixturevalue("scheduler")

@@ -187,6 +187,12 @@ def test_word2vec_models_keep_their_predictions(rng) -> None:
     after = dict(better.predict_output_word(["w1", "w2"], topn=30))
     assert after == pytest.approx(before, abs=1e-4)
     assert not np.allclose(better.wv.vectors, model.wv.vectors)
+    # Length 1 in the second step: two maps that are not one.
+    chained = improve(model, "abtt+cn").wv.vectors
+    counts = {word: model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key}
+    plain = (model.wv.index_to_key, model.wv.vectors)
+    expected = improve(plain, "abtt+cn", weights=counts)[1]
+    np.testing.assert_allclose(chained, expected, atol=1e-6)
 
 
 # Frames

@@ -91,6 +91,38 @@ def test_any_function_from_texts_to_vectors(counts):
         distill(lambda texts: np.zeros(3), vocabulary=WORDS, weights=counts)
 
 
+def test_sentences_drawn_from_frequencies_take_the_place_of_text(transformer, counts):
+    """They are words of the counts, as often as these say, and always the same."""
+    seen = []
+
+    def encode(texts):
+        seen.append(list(texts))
+        return np.array([[len(text), 1.0, 0.0] for text in texts])
+
+    options = {"vocabulary": WORDS, "weights": counts, "sentences": "drawn:900"}
+    model = distill(encode, **options)
+    assert model.provenance["sentences"] == 900
+    assert model.provenance["text"] == "words drawn by frequency"
+    drawn = [sentence.split() for sentence in next(each for each in seen if len(each) == 900)]
+    assert {len(sentence) for sentence in drawn} == set(range(6, 15))
+    words = [word for sentence in drawn for word in sentence]
+    assert set(words) <= set(counts)
+    commonest = max(counts, key=counts.__getitem__)
+    share = counts[commonest] / sum(counts.values())
+    assert words.count(commonest) / len(words) == pytest.approx(share, abs=0.03)
+    np.testing.assert_array_equal(distill(encode, **options).vectors, model.vectors)
+    assert distill(encode, **options, most_sentences=50).provenance["sentences"] == 50
+    fitted = distill(transformer, **options).vectors
+    assert not np.allclose(fitted, distill(transformer, **(options | {"sentences": None})).vectors)
+    for wrong in ("drawn:", "drawn:0", "drawn:-3", "drawn:many"):
+        with pytest.raises(InvalidInputError, match="expected sentences drawn:N"):
+            distill(transformer, **(options | {"sentences": wrong}))
+    with pytest.raises(InvalidInputError, match="draws words by frequency"):
+        distill(transformer, **(options | {"weights": "sentences"}))
+    with pytest.raises(InvalidInputError, match="needs sentences to count"):
+        distill(transformer, **(options | {"weights": "sentences", "sentences": None}))
+
+
 def test_wrong_calls(transformer, counts, tmp_path):
     with pytest.raises(InvalidInputError, match="no frequency"):
         distill(transformer, vocabulary=WORDS, weights="zipf")

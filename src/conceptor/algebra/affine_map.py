@@ -169,7 +169,10 @@ class AffineMap:
                 f"a map to {self.n_out} dimensions cannot be followed by one from {after.n_in}"
             )
         if after.unit:
-            raise InvalidInputError("a map that brings vectors to length 1 cannot follow another")
+            raise InvalidInputError(
+                "a map that brings vectors to length 1 cannot follow another in one map; apply, or "
+                "save, each by itself"
+            )
         return type(self)(
             self.matrix @ after.matrix,
             self.offset,

@@ -182,6 +182,14 @@ class DropLeading(_Leading):
 
 
 @dataclass(frozen=True)
+class DropAll(Gate):
+    """0 for every direction in which there is anything, 1 for the rest."""
+
+    def _coefficients(self, values: Float64, size: int) -> Float64:
+        return np.where(values > 0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
 class LevelLeading(_Leading):
     """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest.
 
@@ -253,7 +261,7 @@ class Recipe:
         What it is called everywhere, and what it does, in a line.
     words : Words
         Which words the moment is taken over, and how much each counts.
-    moment : {"second_moment", "covariance", "gram"}
+    moment : {"second_moment", "covariance", "gram", "mean_square"}
         The property of `Moments` that is decomposed; with the covariance, m is the mean.
     gate : Gate
         g, with its parameters.
@@ -271,7 +279,7 @@ class Recipe:
     name: str
     description: str
     words: Words
-    moment: Literal["second_moment", "covariance", "gram"]
+    moment: Literal["second_moment", "covariance", "gram", "mean_square"]
     gate: Gate
     unit: bool = False
     n_components: int | None = None
@@ -332,6 +340,8 @@ class Recipe:
                 "others to keep; use fit_methods, which looks at all of them"
             )
         self.gate._check()
+        if self.moment == "mean_square":
+            once = once or moments  # the mean does not tell which other directions lead
         spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
         n = moments.dimension
         components = self.n_components or self.gate._components(n)
@@ -355,7 +365,11 @@ class Recipe:
             gated = spectrum.matrix(coefficients)
             shift = once.mean if mean is None else once.mean - mean
             about_mean = once.covariance + np.outer(shift, shift)
-            left = Spectrum.from_matrix(symmetric_part(gated @ about_mean @ gated))
+            behind = symmetric_part(gated @ about_mean @ gated)
+            # What is left of vectors that all lie in what the gate drops is rounding.
+            if np.abs(behind).max() <= n * np.finfo(np.float64).eps * np.trace(about_mean):
+                behind[:] = 0.0
+            left = Spectrum.from_matrix(behind)
             matrix = gated @ _leading(left, np.ones(n), components)
         aperture = getattr(gate, "aperture", None)
         parameters = asdict(self.gate) | (
@@ -412,13 +426,15 @@ class Solution:
     def variance_removed(self) -> float | None:
         """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all.
 
+        λ are those of the covariance if the mean is taken off, else of the second moment.
+
         With fewer dimensions, what is not kept counts as removed.
         """
-        total = float(self.spectrum.values.sum())
+        about = self.moments.covariance if self.recipe.centred else self.moments.second_moment
+        total = float(np.trace(about))
         if not total > 0 or (self.gate > 1).any():
             return None
-        kept = ((self.spectrum.vectors.T @ self.map.matrix) ** 2).sum(axis=1)
-        return float(1 - kept @ self.spectrum.values / total)
+        return float(1 - np.einsum("ij,ik,kj->", self.map.matrix, about, self.map.matrix) / total)
 
     def __repr__(self) -> str:
         aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"
@@ -539,6 +555,14 @@ METHODS: Mapping[str, Recipe | LexiconRecipe] = {
             "second_moment",
             LeadingNegation(),
         ),
+        Recipe(
+            "renormalization",
+            "the direction of the mean dropped, on vectors of length 1",
+            Words.ALL,
+            "mean_square",
+            DropAll(),
+            unit=True,
+        ),
         LexiconRecipe("counterfit", "synonyms pulled together, antonyms pushed apart"),
         LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),
         LexiconRecipe("counterfit-ant", "counter-fitting to antonyms only", synonyms=False),
@@ -556,7 +580,12 @@ DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
 
 def default_recipe() -> Recipe:
     """Return `cn`."""
-    recipe = METHODS["cn"]
+    return spectral_recipe("cn")
+
+
+def spectral_recipe(name: str) -> Recipe:
+    """Return a method that needs nothing but vectors."""
+    recipe = METHODS[name]
     assert isinstance(recipe, Recipe)
     return recipe
 

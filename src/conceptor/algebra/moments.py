@@ -120,19 +120,28 @@ class Moments:
     @property
     def covariance(self) -> Float64:
         """``Σ w (x − mean)(x − mean)ᵀ / Σ w``: the population covariance (no ``k − 1``)."""
-        if not self.weight > 0.0:
-            raise InvalidInputError("all weights are zero; at least one must be positive")
+        self._check_weight()
         return self.scatter / self.weight
 
     @property
     def second_moment(self) -> Float64:
         """``R = Σ w x xᵀ / Σ w``: about the origin, the R of a conceptor."""
-        return self.covariance + np.outer(self.mean, self.mean)
+        return self.covariance + self.mean_square
+
+    @property
+    def mean_square(self) -> Float64:
+        """``m mᵀ`` with the mean m: its one direction is the mean's."""
+        self._check_weight()
+        return np.outer(self.mean, self.mean)
 
     @property
     def gram(self) -> Float64:
         """``Σ w x xᵀ``: about the origin and not divided by the weight."""
         return self.second_moment * self.weight
+
+    def _check_weight(self) -> None:
+        if not self.weight > 0.0:
+            raise InvalidInputError("all weights are zero; at least one must be positive")
 
     def __add__(self, other: Moments) -> Self:
         if not isinstance(other, Moments):

@@ -17,8 +17,10 @@ PATTERN = (
     r"|\w+?(?=n't\b)"
     rf"|(?:(?<!\.)\.)?\w+(?:[-./+*=~^|\\]\w+|'(?!{_CLITIC})\w+)*"
 )
+# Quotation marks that stand for an apostrophe.
+APOSTROPHES = "‘’"
 _TOKEN = re.compile(PATTERN)
-_APOSTROPHES = str.maketrans("‘’", "''")
+_TO_ASCII = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES))
 
 
 def tokenize(sentence: str) -> list[str]:
@@ -27,12 +29,14 @@ def tokenize(sentence: str) -> list[str]:
     The paper's notebook takes NLTK's `word_tokenize` and keeps tokens where `str.islower()`
     holds; this expression does the same without NLTK (docs/evaluation.md says how closely).
     """
-    return list(chain.from_iterable(map(_split, sentence.lower().split())))
+    return list(chain.from_iterable(map(_split_again, sentence.lower().split())))
 
 
-# No token goes across a blank, and by Zipf's law most of what stands between two has been seen.
-@lru_cache(maxsize=1 << 17)
-def _split(run: str) -> tuple[str, ...]:
-    """Return the tokens of lower-case text without blanks."""
-    tokens = _TOKEN.findall(run.translate(_APOSTROPHES))
+def split_run(run: str) -> tuple[str, ...]:
+    """Return the tokens of lower-case text without blanks; no token goes across a blank."""
+    tokens = _TOKEN.findall(run.translate(_TO_ASCII))
     return tuple(token for token in tokens if token.islower())
+
+
+# By Zipf's law most of what stands between two blanks has been seen.
+_split_again = lru_cache(maxsize=1 << 17)(split_run)

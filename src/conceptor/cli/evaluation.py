@@ -83,6 +83,9 @@ def evaluate(
     comparison = Comparison(
         "", by_name, resamples=resamples, seed=seed, baseline=evaluations[0].vectors
     )
+    if not as_csv:
+        with on_terminal() as progress:
+            comparison.resample(progress)
     if as_json:
         found = [
             each.to_dict() | {"against": comparison.baseline, "gains": comparison.gains_of(name)}
@@ -106,9 +109,10 @@ def compare(
         Option(
             autocompletion=opt.complete_method,
             help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
-            "pvn, hsr, ppa, ew, sif, gentle, and with a lexicon counterfit, counterfit-syn, "
-            "counterfit-ant, retrofit; or [b]all[/b] spectral ones. [b]cn+counterfit[/b] applies "
-            "one after the other, [b]abtt:n_directions=3[/b] sets a parameter.",
+            "pvn, hsr, ppa, ew, sif, gentle, renormalization, and with a lexicon counterfit, "
+            "counterfit-syn, counterfit-ant, retrofit; or [b]all[/b] spectral ones. "
+            "[b]cn+counterfit[/b] applies one after the other, [b]abtt:n_directions=3[/b] sets a "
+            "parameter.",
         ),
     ] = "original,abtt,cn-paper,cn",
     tasks: opt.Tasks = None,
@@ -120,9 +124,9 @@ def compare(
         Option(
             help="Also compare sentence encoders on the tasks about texts (sts, sts-b, "
             "classification, retrieval): comma-separated list of average, sif, sif-10, usif, "
-            "model2vec, conceptor (and combinations: cn-sif, sif-conceptor, sif-spelling, "
-            "conceptor-known), each fitted on the test set's own sentences and on those of the "
-            "other sets of the same task."
+            "model2vec, pca, abtt, renormalization, whitening, conceptor (and combinations: "
+            "cn-sif, sif-conceptor, sif-spelling, conceptor-known), each fitted on the test "
+            "set's own sentences and on those of the other sets of the same task."
         ),
     ] = None,
     synonyms: opt.Synonyms = None,
@@ -208,6 +212,8 @@ def compare(
             progress=progress,
             **both,
         )
+        if not as_csv:
+            comparison.resample(progress)
     out.warn(f"{title}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
     by_sentence = None
@@ -216,6 +222,8 @@ def compare(
             by_sentence = encoding.compare_sentences(
                 source, battery, encoders, options, progress=progress, **both
             )
+            if not as_csv:
+                by_sentence.resample(progress)
     if as_json:
         found = {"sentences": by_sentence.to_dict()} if by_sentence else {}
         out.write_json(comparison.to_dict() | found, output)

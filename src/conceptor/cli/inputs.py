@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.concepts.lists import Apertures
     from conceptor.evaluation import Battery
     from conceptor.lexicon.files import Lexicon
     from conceptor.vectors import VectorSource
@@ -51,6 +52,20 @@ def read_aperture(text: str) -> float | Literal["auto"]:
         if text == "auto" or float(text) >= 0:
             return "auto" if text == "auto" else float(text)
     raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
+
+
+def read_apertures(text: str) -> Apertures:
+    """Read one aperture for all concepts, or gender=5,names=auto."""
+    if "=" not in text:
+        return read_aperture(text)
+    parts = [[side.strip() for side in part.split("=")] for part in split_list(text)]
+    names = {part[0] for part in parts}
+    if len(names) < len(parts) or any(len(part) != 2 or not all(part) for part in parts):
+        raise InvalidInputError(
+            f"--aperture is {text}; for several concepts it is NAME=NUMBER,NAME=NUMBER, each name "
+            "once"
+        )
+    return {name: read_aperture(value) for name, value in parts}
 
 
 def read_size(size: str | None) -> int | None:

@@ -80,9 +80,10 @@ Method = Annotated[
         "--method",
         metavar="NAME",
         autocompletion=complete_method,
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle; with "
-        "lists counterfit, counterfit-syn, counterfit-ant, retrofit. cn+counterfit applies one "
-        "after the other, abtt:n_directions=3 sets a parameter; see `conceptor methods`.  "
+        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle, "
+        "renormalization; with lists counterfit, counterfit-syn, counterfit-ant, retrofit. "
+        "cn+counterfit applies one after the other, abtt:n_directions=3 sets a "
+        "parameter; see `conceptor methods`.  "
         "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
     ),
 ]

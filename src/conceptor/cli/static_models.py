@@ -47,11 +47,12 @@ def distill(
         ),
     ] = None,
     sentences: Annotated[
-        Path | None,
+        str | None,
         Option(
-            metavar="FILE",
+            metavar="FILE|drawn:N",
             help="Any text, one sentence or short paragraph per line. The table is fitted to the "
-            "model's vectors of them; no labels are needed.",
+            "model's vectors of them; no labels are needed. Without any text, drawn:8192 makes "
+            "up sentences of words drawn by their frequency.",
         ),
     ] = None,
     most_sentences: Annotated[

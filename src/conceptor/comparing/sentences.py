@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.methods import Words, default_recipe
+from conceptor.algebra.methods import METHODS, Words, default_recipe, spectral_recipe
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
@@ -24,7 +24,8 @@ from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions, gather, solve
-from conceptor.sentences.encoder import SentenceEncoder, is_spelt, split_unknown
+from conceptor.sentences.encoder import SentenceEncoder
+from conceptor.sentences.lookup import is_spelt, split_unknown
 from conceptor.sentences.spelling import REFERENCES, Spelling
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.table import WordVectors
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.algebra.methods import Recipe
     from conceptor.base.arrays import Float64
     from conceptor.evaluation import Battery
     from conceptor.evaluation.task import Outcome
@@ -59,11 +61,15 @@ _MODEL2VEC_DIMENSIONS, _MODEL2VEC_A = 256, 1e-4
 
 @dataclass(frozen=True)
 class EncoderRecipe:
-    """The choices of an encoder: word vectors, weights, removal, unknown words, tokens."""
+    """The choices of an encoder: word vectors, weights, removal, unknown words, tokens.
 
-    words: Literal["original", "cn", "pca"]
+    What is removed from sentences is either what `SentenceEncoder` removes, or what a method for
+    rows without words does to them.
+    """
+
+    words: Literal["original", "cn", "abtt", "pca"]
     weights: Literal["average", "sif", "usif"]
-    removal: int | Literal["piecewise", "conceptor"]
+    removal: int | Literal["piecewise", "conceptor", "renormalization", "whitening"]
     unknown: Literal["spelling", "split", "skip"] = "skip"
     tokens: Literal["sts", "usif"] = "sts"
     a: float = SIF_A
@@ -73,6 +79,12 @@ class EncoderRecipe:
         """Whether anything is learned from sentences."""
         return self.removal != 0
 
+    @property
+    def method(self) -> Recipe | None:
+        """The method that maps sentences, if it is one for rows of any kind."""
+        named = isinstance(self.removal, str) and self.removal in METHODS
+        return spectral_recipe(str(self.removal)) if named else None
+
 
 ENCODERS = {
     "average": EncoderRecipe("original", "average", 0),
@@ -81,6 +93,11 @@ ENCODERS = {
     "sif-10": EncoderRecipe("original", "sif", 10),
     "usif": EncoderRecipe("original", "usif", "piecewise", tokens="usif"),
     "model2vec": EncoderRecipe("pca", "sif", 0, a=_MODEL2VEC_A),
+    "pca": EncoderRecipe("pca", "average", 0),
+    "abtt": EncoderRecipe("abtt", "average", 0),
+    "renormalization": EncoderRecipe("original", "average", "renormalization"),
+    # As BERT-whitening does, with all dimensions.
+    "whitening": EncoderRecipe("original", "average", "whitening"),
     "cn-sif": EncoderRecipe("cn", "sif", 1),
     "sif-conceptor": EncoderRecipe("original", "sif", "conceptor"),
     # Between SIF and the default encoder: each of its two additions alone.
@@ -165,14 +182,14 @@ def compare_sentences(
                 form,
                 words="original",
                 weights=recipe.weights,
-                removal=recipe.removal,
+                removal=0 if recipe.method else recipe.removal,  # type: ignore[arg-type]
                 unknown="split" if recipe.unknown == "spelling" else recipe.unknown,
                 # Without frequencies, all words count as equally frequent.
                 frequencies=frequencies or "uniform",
                 a=recipe.a,
             )
             regimes: Sequence[str | None] = possible if recipe.needs_sentences else [None]
-            scored = _score_tasks(start, tasks, sentences, regimes)
+            scored = _score_tasks(start, recipe.method, tasks, sentences, regimes)
             for regime, outcomes in zip(regimes, scored, strict=True):
                 label = encoder if regime is None else f"{encoder} ({regime})"
                 evaluations[label] = Evaluation(f"{name} ({label})", outcomes, battery.missing)
@@ -226,13 +243,18 @@ def _gather(
     if usage.counts is not None:
         known = (word for words, _ in read_chunks(opened) for word in words)
         wanted |= set(nlargest(REFERENCES, known, key=lambda word: frequencies.get(word, 0.0)))
-    needed = [usage] * ("cn" in kinds) + [every] * ("pca" in kinds)
+    methods = {kind: spectral_recipe(kind) for kind in ("cn", "abtt") if kind in kinds}
+    weightings = {
+        kind: options.weights_for(method.words, opened, unit=method.unit)
+        for kind, method in methods.items()
+    }
+    needed = [*weightings.values()] + [every] * ("pca" in kinds)
     gathered = gather(note_chunks(), needed, wanted, first=first)
     rows = gathered.rows
     forms = dict.fromkeys(kinds, rows)
-    if "cn" in kinds:
-        map_ = solve(recipe, gathered.moments[usage]).map
-        forms["cn"] = rows.with_vectors(map_(rows.vectors))
+    for kind, method in methods.items():
+        map_ = solve(method, gathered.moments[weightings[kind]]).map
+        forms[kind] = rows.with_vectors(map_(rows.vectors))
     if "pca" in kinds:
         moments = gathered.moments[every]
         axes = Spectrum.from_matrix(moments.covariance).vectors[:, :_MODEL2VEC_DIMENSIONS]
@@ -271,15 +293,17 @@ def _describe_unknown(recipes: Mapping[str, EncoderRecipe]) -> str:
 
 def _score_tasks(
     encoder: SentenceEncoder,
+    method: Recipe | None,
     tasks: Sequence[TextTask],
     tokens: Sequence[Sequence[Sequence[str]]],
     regimes: Sequence[str | None],
 ) -> list[list[Outcome]]:
-    """Score all tasks in each regime."""
+    """Score all tasks in each regime; sentences are mapped by the encoder, or by a method."""
     distinct = [[tuple(sentence) for sentence in sentences] for sentences in tokens]
     # The averages do not depend on the fit: compute them once, and fit from their moments.
     made = [encoder.averages(sentences) for sentences in tokens]
-    moments = [Moments.from_vectors(averages, known.astype(np.float64)) for averages, known in made]
+    unit = method is not None and method.unit
+    moments = [_moments(averages, known, unit) for averages, known in made]
     outcomes: list[list[Outcome]] = [[] for _ in regimes]
     for i, task in enumerate(tasks):
         seen = set(distinct[i])
@@ -294,7 +318,11 @@ def _score_tasks(
                         if other.task == task.task and other.texts is not task.texts
                     ),
                 )
-            vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
+            if method is None:
+                vectors = encoder.fit_moments(fitted_on).transform_averages(*made[i])
+            else:
+                averages, known = made[i]
+                vectors = np.where(known[:, None], method.solve(fitted_on).map(averages), 0.0)
             found.append(task.score_texts(vectors, made[i][1]))
     return outcomes
 
@@ -310,4 +338,8 @@ def _without(
         return moments
     averages, known = made
     fresh = np.array([sentence not in seen for sentence in sentences])
-    return Moments.from_vectors(averages, (known & fresh).astype(np.float64))
+    return _moments(averages, known & fresh, moments.unit)
+
+
+def _moments(averages: Float64, counted: NDArray[np.bool_], unit: bool) -> Moments:
+    return Moments.from_vectors(averages, counted.astype(np.float64), unit=unit)

@@ -8,8 +8,7 @@ negation.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -26,16 +25,15 @@ from conceptor.algebra.methods import default_recipe
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.tokens import tokenize
 from conceptor.sentences import saved as encoder_file
 from conceptor.sentences.frequencies import Frequencies, sif_weights, usif_a, usif_weights
-from conceptor.sentences.spelling import Spelling
+from conceptor.sentences.lookup import Lookup
 from conceptor.vectors.table import as_word_vectors
 from conceptor.weights import SIF_A
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,9 +44,6 @@ _BATCH = 10_000
 _KEPT_OF_THE_FIRST = 0.2
 # uSIF removes from each of this many directions its share of their total strength.
 _PIECES = 5
-_SEPARATORS = re.compile("[-/]")
-# The spelling of a shorter word says nothing; in English, it is a function word.
-_SHORTEST_SPELT = 3
 
 
 class _Choices(NamedTuple):
@@ -151,9 +146,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
         """Fit to sentences, given as texts or lists of tokens, in one streaming pass."""
         self._reset()
-        stream = iter(_refuse_string(sentences))
-        chunks = iter(lambda: list(islice(stream, _BATCH)), [])
-        return self.fit_moments(_sum_moments(_moments(*self.averages(chunk)) for chunk in chunks))
+        batches = _batches(sentences)
+        return self.fit_moments(_sum_moments(_moments(*self._average(each)) for each in batches))
 
     def fit_transform(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Float64:
         """Fit on sentences, which may be a stream, and return their vectors."""
@@ -179,7 +173,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         """Return the weighted averages before the map, and which sentences had a known word."""
         if not hasattr(self, "_choices"):
             self._reset()
-        return self._averages(_tokenize(sentences))
+        parts = [self._average(batch) for batch in _batches(sentences)] or [self._average([])]
+        averages, known = zip(*parts, strict=True)
+        return np.concatenate(averages), np.concatenate(known)
 
     def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
         """Return one vector per sentence."""
@@ -218,7 +214,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             self._check_number("aperture") if self.aperture != "auto" else "auto",
             self._check_number("a"),
         )
-        for name in ("moments_", "map_", "_spelling"):
+        for name in ("moments_", "map_"):
             self.__dict__.pop(name, None)
         table = as_word_vectors(self.vectors)
         self._frequencies = Frequencies(table.words, self.frequencies)
@@ -231,6 +227,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         if self._choices.weights == "usif":
             self.a_ = usif_a(self._frequencies.of_all)
         self.word_weights_ = self._weights(self.probabilities_)
+        self._lookup = Lookup(self._words, self._choices.unknown, self.probabilities_)
 
     def _check_choice(self, name: str, *known: str) -> str:
         value: str = getattr(self, name)
@@ -259,50 +256,25 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weigh = sif_weights if self._choices.weights == "sif" else usif_weights
         return weigh(probabilities, self.a_)
 
-    def _averages(self, tokens: Sequence[Sequence[str]]) -> tuple[Float64, Any]:
-        """Return weighted averages of the tokens, as one sparse product over distinct words."""
-        every = [token for sentence in tokens for token in sentence]
-        rows = self._words.rows(every)
-        if self._choices.unknown != "skip":
-            unknown = {every[place] for place in np.flatnonzero(rows < 0).tolist()}
-            if any(map(_SEPARATORS.search, unknown)):
-                tokens = [split_unknown(sentence, self._words) for sentence in tokens]
-                every = [token for sentence in tokens for token in sentence]
-                rows = self._words.rows(every)
-        strange: dict[str, int] = {}
-        if self._choices.unknown == "spelling":
-            for place in np.flatnonzero(rows < 0).tolist():
-                if is_spelt(every[place]):
-                    number = strange.setdefault(every[place], len(strange))
-                    rows[place] = len(self._words) + number
-        starts = np.cumsum([0, *(len(sentence) for sentence in tokens)])
-        found = rows >= 0
-        distinct, columns = np.unique(rows[found], return_inverse=True)
-        known = distinct[: len(distinct) - len(strange)]
-        vectors = self._words.vectors[known].astype(np.float64)
-        weights = self.word_weights_[known]
-        if strange:
-            vectors = np.concatenate([vectors, self._get_spelling()(list(strange))])
-            weights = np.concatenate([weights, self._weights(self._frequencies.of(strange))])
-        ends = np.concatenate([[0], np.cumsum(found)])[starts]
+    def _average(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Float64, Any]:
+        """Return weighted averages of the words, as one sparse product over distinct words."""
+        found = self._lookup(sentences)
+        vectors = self._words.vectors[found.known].astype(np.float64)
+        weights = self.word_weights_[found.known]
+        if found.spelt:
+            vectors = np.concatenate([vectors, found.vectors])
+            weights = np.concatenate([weights, self._weights(self._frequencies.of(found.spelt))])
         counts = sparse.csr_array(
-            (weights[columns], columns, ends), shape=(len(tokens), len(distinct))
+            (weights[found.columns], found.columns, found.ends),
+            shape=(len(sentences), len(vectors)),
         )
         sums = np.asarray(counts @ vectors)
         if self._choices.weights == "usif":
             counts.data[:] = 1
             sizes = np.sqrt(counts @ vectors**2)
             np.divide(sums, sizes, out=sums, where=sizes > 0)
-        lengths = np.diff(ends)
+        lengths = np.diff(found.ends)
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
-
-    def _get_spelling(self) -> Spelling:
-        """Return the source of vectors for unknown words, created when the first one is met."""
-        if not hasattr(self, "_spelling"):
-            self._spelling = Spelling.from_frequent(
-                self._words.words, self._words.vectors, self.probabilities_
-            )
-        return self._spelling
 
     def _solve_map(self) -> AffineMap:
         n = self.moments_.dimension
@@ -383,21 +355,6 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
 
-def split_unknown(tokens: Iterable[str], known: Container[str]) -> list[str]:
-    """Return the tokens, with unknown ones split at hyphens and slashes."""
-    return [
-        part
-        for token in tokens
-        for part in ([token] if token in known else _SEPARATORS.split(token))
-        if part or not token
-    ]
-
-
-def is_spelt(word: str) -> bool:
-    """Return whether an unknown word gets a vector from its spelling: not *of*, *'s* or *n't*."""
-    return not word.isascii() or sum(map(str.isalnum, word)) >= _SHORTEST_SPELT
-
-
 def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:
     return Moments.from_vectors(averages, known.astype(np.float64))
 
@@ -409,20 +366,10 @@ def _sum_moments(parts: Iterable[Moments]) -> Moments:
     return total
 
 
-def _refuse_string(sentences: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+def _batches(
+    sentences: Iterable[str | Sequence[str]],
+) -> Iterator[list[str | Sequence[str]]]:
     if isinstance(sentences, str):
         raise InvalidInputError("got a single string; put it into a list of sentences")
-    return sentences
-
-
-def _tokenize(sentences: Iterable[str | Sequence[str]]) -> list[Sequence[str]]:
-    return [_tokens(sentence) for sentence in _refuse_string(sentences)]
-
-
-def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
-    if isinstance(sentence, str):
-        return tokenize(sentence)
-    tokens = list(sentence) if isinstance(sentence, Iterable) else [None]
-    if all(isinstance(token, str) for token in tokens):
-        return tokens
-    raise InvalidInputError(f"{sentence!r:.60} is not a sentence; pass text or a list of words")
+    stream = iter(sentences)
+    return iter(lambda: list(islice(stream, _BATCH)), [])

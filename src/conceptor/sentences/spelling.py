@@ -78,7 +78,10 @@ class Spelling:
             norm=None,
         )
         self._rarity = TfidfTransformer()
-        self._known = self._rarity.fit_transform(self._counts(words)).T.tocsr()
+        # Everything in single precision where the vectors are: the product with them is the cost.
+        self._precision = np.float32 if vectors.dtype.itemsize <= 4 else np.float64
+        known = self._rarity.fit_transform(self._counts(words)).T
+        self._known = known.astype(self._precision).tocsr()
         self._vectors = vectors
         self._power = power
         self._signs = _pack_signs(vectors.shape[1])
@@ -123,7 +126,7 @@ class Spelling:
         return found
 
     def _averages(self, ngrams: sparse.csr_matrix) -> Float64:
-        alike = (ngrams @ self._known).tocsr()
+        alike = (ngrams.astype(self._precision) @ self._known).tocsr()
         alike.data **= self._power
         return _divide_rows(alike @ self._vectors, np.asarray(alike.sum(axis=1)).ravel())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
-    from conceptor.static_models.vocabulary import Vocabulary
 
     Encode = Callable[[Sequence[str]], NDArray[Any]]
 
@@ -40,6 +39,9 @@ DEFAULT_VOCABULARY = "wordfreq:en:60000"
 # Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
 MOST_SENTENCES = 50_000
 _BATCH = 1024
+# In the place of text: so many sentences of words drawn by their frequency, of so many words.
+DRAWN = "drawn:"
+_DRAWN_LENGTHS = (6, 14)
 
 
 def distill(
@@ -70,9 +72,10 @@ def distill(
     weights
         How often words are used: `wordfreq:LANG`, a file of counts, a mapping, or `sentences` to
         count them there. By default the language of `vocabulary`, else wordfreq's English.
-    sentences : path or iterable of str, optional
+    sentences : path or iterable of str, or "drawn:N", optional
         Any text, one sentence or short paragraph per line. The table is fitted to the model's
-        vectors of them; without it the step is left out.
+        vectors of them; without it the step is left out. Where there is no text, `drawn:N` makes
+        up N sentences of words drawn by their frequency.
     dimensions : int, optional
         Keep this many leading directions; by default all.
     ridge : float
@@ -98,11 +101,21 @@ def distill(
         encoder = _Function(model, tokenizer)
     else:
         raise InvalidInputError(f"cannot distil a {type(model).__name__}; pass a model folder")
-    texts = None if sentences is None else read_sentences(sentences, most_sentences)
+    counted, of_usage = _word_counts(weights, vocabulary)
+    drawn = isinstance(sentences, str) and sentences.startswith(DRAWN)
+    if drawn:
+        texts: list[str] | None = _draw_sentences(str(sentences), counted, most_sentences)
+    else:
+        texts = None if sentences is None else read_sentences(sentences, most_sentences)
     words, of_words = _read_vocabulary(vocabulary)
     made = make_vocabulary(encoder.tokenizer, words)
     counts = None if texts is None else made.count(texts)
-    usage, of_usage = _usage(made, weights, vocabulary, counts)
+    if counted is not None:
+        usage = made.usage(counted)
+    elif counts is not None:
+        usage = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
+    else:
+        raise InvalidInputError('weights="sentences" needs sentences to count')
     made, shares = made.ordered(usage / usage.sum())
     vectors = np.zeros((len(made.tokens), encoder.dimension), dtype=np.float32)
     vectors[2:] = encoder.encode_entries(made.sources, progress, folder)
@@ -127,6 +140,7 @@ def distill(
             "negation": f"aperture {negated.provenance.get('aperture', 0):.4g}, usage-weighted",
             "sif": SIF_A,
             "sentences": 0 if texts is None else len(texts),
+            **({"text": "words drawn by frequency"} if drawn else {}),
             "dimensions": int(table.shape[1]),
             "library": f"conceptor {__version__}",
         },
@@ -227,17 +241,12 @@ def _read_vocabulary(
     return words, f"the model's tokens and {len(words):,} words"
 
 
-def _usage(
-    vocabulary: Vocabulary,
-    weights: str | os.PathLike[str] | Mapping[str, float] | None,
-    words: object,
-    counts: Any,  # noqa: ANN401 - a sparse array
-) -> tuple[Float64, str]:
-    """Return how often each token is used, and by what source."""
+def _word_counts(
+    weights: str | os.PathLike[str] | Mapping[str, float] | None, words: object
+) -> tuple[Mapping[str, float] | None, str]:
+    """Return how often words are used, None if the sentences are to tell, and by what source."""
     if weights == "sentences":
-        if counts is None:
-            raise InvalidInputError('weights="sentences" needs sentences to count')
-        return np.asarray(counts.sum(axis=0), dtype=np.float64).ravel(), "counted on the sentences"
+        return None, "counted on the sentences"
     if weights is None:
         named = isinstance(words, str) and words.startswith(WORDFREQ)
         weights = ":".join(str(words).split(":")[:2]) if named else f"{WORDFREQ}en"
@@ -251,7 +260,23 @@ def _usage(
     counted = chosen.counts
     if isinstance(weights, str) and weights.startswith(WORDFREQ):
         counted = _without_numbers(counted)
-    return vocabulary.usage(counted), str(source)
+    return counted, str(source)
+
+
+def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -> list[str]:
+    """Return sentences of words that have nothing to do with each other; always the same ones."""
+    number = asked.removeprefix(DRAWN)
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise InvalidInputError(f"expected sentences drawn:N, not {asked}")
+    if counts is None:
+        raise InvalidInputError(f'{asked} draws words by frequency; weights cannot be "sentences"')
+    generator = np.random.default_rng(0)
+    shortest, longest = _DRAWN_LENGTHS
+    lengths = generator.integers(shortest, longest + 1, size=min(int(number), most))
+    shares = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
+    places = generator.choice(len(counts), size=int(lengths.sum()), p=shares / shares.sum())
+    words = iter(np.array(list(counts), dtype=object)[places].tolist())
+    return [" ".join(islice(words, length)) for length in lengths.tolist()]
 
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:

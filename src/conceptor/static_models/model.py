@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.memory import Rows
 from conceptor.static_models.card import write_card
 from conceptor.vectors.static_model import StaticModelSource, write_folder
 from conceptor.vectors.target import check_new_folder
-from conceptor.vectors.tokenizer import count_tokens
+from conceptor.vectors.tokenizer import TokenReader
 
 if TYPE_CHECKING:
     import os
@@ -51,6 +53,10 @@ class StaticModel:
         vocabulary = self.tokenizer.get_vocab()
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
+    @cached_property
+    def _read(self) -> TokenReader:
+        return TokenReader(self.tokenizer)
+
     @property
     def dimension(self) -> int:
         """The length of a vector."""
@@ -60,11 +66,17 @@ class StaticModel:
         """Return one vector of length 1 per text; 0 for a text without a known token."""
         if isinstance(texts, str):
             raise InvalidInputError("got a single string; put it into a list of texts")
+        from scipy import sparse
+
         texts = list(texts)
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
-            counts = count_tokens(self.tokenizer, texts[start : start + _BATCH])
-            sums = (counts @ self.vectors).astype(np.float32, copy=False)
+            rows = Rows.from_lists(self._read(texts[start : start + _BATCH]))
+            counts = sparse.csr_array(
+                (np.ones(len(rows.columns), dtype=np.float32), rows.columns, rows.ends),
+                shape=(len(rows.ends) - 1, len(rows.distinct)),
+            )
+            sums = counts @ self.vectors[rows.distinct].astype(np.float32, copy=False)
             out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
         return out
 

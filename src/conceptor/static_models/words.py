@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.tokens import PATTERN
+from conceptor.base.tokens import APOSTROPHES, PATTERN
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.vocabulary import PAD, UNKNOWN
 from conceptor.vectors.tokenizer import import_tokenizers
@@ -27,7 +27,7 @@ def word_model(
     tokenizer.normalizer = tokenizers.normalizers.Sequence(
         [
             tokenizers.normalizers.Lowercase(),
-            tokenizers.normalizers.Replace(tokenizers.Regex("[\u2018\u2019]"), "'"),
+            tokenizers.normalizers.Replace(tokenizers.Regex(f"[{APOSTROPHES}]"), "'"),
         ]
     )
     # What the pattern matches is a token; the rest is removed.

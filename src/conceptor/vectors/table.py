@@ -100,6 +100,10 @@ class WordVectors:
         count, dimension = self.vectors.shape
         return f"WordVectors({count} words × {dimension})"
 
+    def row(self, word: str) -> int:
+        """Return the row of a word, `MISSING` for an unknown word."""
+        return self._rows.get(word, MISSING)
+
     def rows(self, words: Iterable[str], *, lowercase: bool = False) -> NDArray[np.intp]:
         """Return the row of each word, `MISSING` for an unknown word.
 

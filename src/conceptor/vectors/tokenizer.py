@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import MissingExtraError
+from conceptor.base.memory import Memory
+from conceptor.base.tokens import APOSTROPHES, PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from scipy import sparse
     from tokenizers import Tokenizer
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
 # How WordPiece marks a piece inside a word.
 INNER = "##"
+# Normalisers that change a character by itself or by those it is composed of, and what splits texts
+# at least at their blanks.
+_WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"}
+_AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
@@ -33,7 +41,7 @@ def count_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> sparse.csr_array
     """Return how often each token occurs in each text, one row per text."""
     from scipy import sparse
 
-    encoded = [each.ids for each in tokenizer.encode_batch_fast(list(texts), False)]
+    encoded = _split(tokenizer, list(texts))
     ends = np.cumsum([0, *map(len, encoded)])
     columns = np.fromiter((i for ids in encoded for i in ids), dtype=np.int32, count=ends[-1])
     shape = (len(encoded), tokenizer.get_vocab_size())
@@ -47,6 +55,63 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
     each = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
     used: Float64 = np.asarray(each @ count_tokens(tokenizer, counts), dtype=np.float64)
     return used
+
+
+class TokenReader:
+    """The known tokens of texts, by number; unknown and special ones are left out.
+
+    Where no token can go across a blank, each stretch between two blanks is split once and then
+    remembered: the tokenizer is what encoding by a static model costs.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        said = json.loads(tokenizer.to_str())
+        self._tokenizer = tokenizer
+        self._unknown = tokenizer.token_to_id(said["model"].get("unk_token") or "")
+        self._memory = Memory(self._read) if splits_at_blanks(said) else None
+
+    def __call__(self, texts: list[str]) -> Sequence[Sequence[int]]:
+        """Return the tokens of each text."""
+        if self._memory is None:
+            return [self._known(ids) for ids in _split(self._tokenizer, texts)]
+        if self._memory.is_full:
+            self._memory.clear()
+        runs = [text.split(" ") for text in texts]
+        fresh = [run for run in set(chain.from_iterable(runs)) if run not in self._memory]
+        # Many at once: the tokenizer has threads of its own.
+        read = map(self._known, _split(self._tokenizer, fresh))
+        self._memory.update(zip(fresh, read, strict=True))
+        return [self._memory.join(each) for each in runs]
+
+    def _read(self, run: str) -> tuple[int, ...]:
+        return self._known(self._tokenizer.encode(run, add_special_tokens=False).ids)
+
+    def _known(self, ids: list[int]) -> tuple[int, ...]:
+        return tuple(number for number in ids if number != self._unknown)
+
+
+def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
+    """Return whether no token goes across U+0020, nor depends on what is beyond one."""
+    normalizer = tokenizer["normalizer"] or {"type": "Sequence", "normalizers": []}
+    steps = normalizer["normalizers"] if normalizer["type"] == "Sequence" else [normalizer]
+    splitter = tokenizer["pre_tokenizer"] or {"type": None}
+    return (
+        tokenizer["model"]["type"] in ("WordPiece", "WordLevel")
+        and tokenizer["truncation"] is None
+        and tokenizer["padding"] is None
+        and all(
+            step["type"] in _WITHIN_RUNS or step.get("pattern") == {"Regex": f"[{APOSTROPHES}]"}
+            for step in steps
+        )
+        and (splitter["type"] in _AT_BLANKS or splitter.get("pattern") == {"Regex": PATTERN})
+        and not any(" " in token["content"] for token in tokenizer["added_tokens"])
+    )
+
+
+def _split(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    """Return the tokens of each text, without the special ones that a transformer reads."""
+    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return [each.ids for each in encoded]
 
 
 def has_letters(token: str) -> bool:

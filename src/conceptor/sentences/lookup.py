@@ -1,0 +1,151 @@
+"""Which word vectors a sentence averages.
+
+Most words of a text have been met before, by Zipf's law. So what was looked up once is remembered,
+and a sentence costs one look into a dictionary for each stretch between two blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.memory import Memory, Rows
+from conceptor.base.tokens import split_run
+from conceptor.sentences.spelling import Spelling
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.arrays import Float64
+    from conceptor.vectors.table import WordVectors
+
+__all__ = ["Found", "Lookup", "is_spelt", "split_unknown"]
+
+_SEPARATORS = re.compile("[-/]")
+# The spelling of a shorter word says nothing; in English, it is a function word.
+_SHORTEST_SPELT = 3
+# A bound on memory: the vectors of unknown words that are kept.
+_MOST_SPELT = 1 << 15
+
+
+class Found(NamedTuple):
+    """Sentences as lists of rows: sentence i has ``columns[ends[i]:ends[i + 1]]``.
+
+    Columns count the `known` words' rows of the vectors, in order, then the unknown words that are
+    `spelt`, with `vectors` of their own.
+    """
+
+    known: NDArray[np.intp]
+    spelt: list[str]
+    vectors: Float64
+    columns: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+
+class Lookup:
+    """The words of sentences, as rows of vectors or by their spelling.
+
+    Parameters
+    ----------
+    words : WordVectors
+    unknown : {"spelling", "split", "skip"}
+        As for `SentenceEncoder`.
+    probabilities : ndarray
+        Each word's share of running text; the spelling model is that of the most frequent ones.
+    """
+
+    def __init__(self, words: WordVectors, unknown: str, probabilities: Float64) -> None:
+        self._words, self._unknown, self._probabilities = words, unknown, probabilities
+        self._of_runs = Memory(self._read_run)
+        self._of_tokens = Memory(self._read_token)
+        self._spelling: Spelling | None = None
+        # Unknown words and their numbers; the vectors of all but those not yet computed.
+        self._numbers: dict[str, int] = {}
+        self._spelt: list[Float64] = []
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what it was made of, and nothing that it remembers."""
+        return Lookup, (self._words, self._unknown, self._probabilities)
+
+    def __call__(self, sentences: Iterable[str | Sequence[str]]) -> Found:
+        """Look up the words of sentences, given as texts or lists of tokens."""
+        # The numbers of unknown words are those of one thread at a time.
+        with self._lock:
+            self._forget_if_many()
+            rows = Rows.from_lists([self._rows(sentence) for sentence in sentences])
+            place = int(np.searchsorted(rows.distinct, len(self._words)))
+            spelt, vectors = self._vectors(rows.distinct[place:] - len(self._words))
+        return Found(rows.distinct[:place], spelt, vectors, rows.columns, rows.ends)
+
+    def _rows(self, sentence: str | Sequence[str]) -> list[int]:
+        if isinstance(sentence, str):
+            return self._of_runs.join(sentence.lower().split())
+        return self._of_tokens.join(_checked(sentence))
+
+    def _read_run(self, run: str) -> tuple[int, ...]:
+        return tuple(row for token in split_run(run) for row in self._read_token(token))
+
+    def _read_token(self, token: str) -> tuple[int, ...]:
+        row = self._words.row(token)
+        if row >= 0:
+            return (row,)
+        if self._unknown == "skip":
+            return ()
+        parts = ((part, self._words.row(part)) for part in split_unknown([token], self._words))
+        spell = self._unknown == "spelling"
+        return tuple(
+            self._number(part) if row < 0 else row
+            for part, row in parts
+            if row >= 0 or (spell and is_spelt(part))
+        )
+
+    def _number(self, word: str) -> int:
+        return len(self._words) + self._numbers.setdefault(word, len(self._numbers))
+
+    def _vectors(self, numbers: NDArray[np.intp]) -> tuple[list[str], Float64]:
+        """Return unknown words and their vectors, computed where they are new."""
+        words = list(self._numbers)
+        fresh = words[len(self._spelt) :]
+        if fresh:
+            if self._spelling is None:
+                self._spelling = Spelling.from_frequent(
+                    self._words.words, self._words.vectors, self._probabilities
+                )
+            self._spelt.extend(self._spelling(fresh))
+        taken = numbers.tolist()
+        made = np.array([self._spelt[i] for i in taken], dtype=np.float64)
+        return [words[i] for i in taken], made.reshape(len(taken), self._words.dimension)
+
+    def _forget_if_many(self) -> None:
+        if len(self._numbers) > _MOST_SPELT or self._of_runs.is_full or self._of_tokens.is_full:
+            for each in (self._of_runs, self._of_tokens, self._numbers, self._spelt):
+                each.clear()
+
+
+def split_unknown(tokens: Iterable[str], known: Container[str]) -> list[str]:
+    """Return the tokens, with unknown ones split at hyphens and slashes."""
+    return [
+        part
+        for token in tokens
+        for part in ([token] if token in known else _SEPARATORS.split(token))
+        if part or not token
+    ]
+
+
+def is_spelt(word: str) -> bool:
+    """Return whether an unknown word gets a vector from its spelling: not *of*, *'s* or *n't*."""
+    return not word.isascii() or sum(map(str.isalnum, word)) >= _SHORTEST_SPELT
+
+
+def _checked(sentence: Sequence[str]) -> list[str]:
+    tokens: list[Any] = list(sentence) if hasattr(sentence, "__iter__") else [None]
+    if all(isinstance(token, str) for token in tokens):
+        return tokens
+    raise InvalidInputError(f"{sentence!r:.60} is not a sentence; pass text or a list of words")
