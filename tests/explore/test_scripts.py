@@ -12,34 +12,15 @@ import pytest
 PAGE = Path(str(resources.files("conceptor.explore").joinpath("page")))
 
 
-def find_typescript() -> list[str] | None:
-    """Return the compiler: on the path, or as npm keeps it for `npx --offline`."""
-    if tsc := shutil.which("tsc"):
-        return [tsc]
-    npx = shutil.which("npx")
-    if npx is None:
-        return None
-    try:
-        found = subprocess.run(
-            [npx, "--offline", "--yes", "-p", "typescript", "tsc", "--version"],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return [npx, "--offline", "--yes", "-p", "typescript", "tsc"] if found.returncode == 0 else None
-
-
 @pytest.fixture(scope="module")
-def compiler() -> list[str]:
-    found = find_typescript()
+def compiler() -> str:
+    found = shutil.which("tsc")
     if found is None:
         pytest.skip("typescript is not installed (npm install -g typescript)")
     return found
 
 
-def check(compiler: list[str], *files: Path) -> subprocess.CompletedProcess[str]:
+def check(compiler: str, *files: Path) -> subprocess.CompletedProcess[str]:
     options = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2022"]
     options += [
         "--module",
@@ -51,7 +32,7 @@ def check(compiler: list[str], *files: Path) -> subprocess.CompletedProcess[str]
     ]
     options += ["--types", ""]
     return subprocess.run(
-        [*compiler, *options, *map(str, files)],
+        [compiler, *options, *map(str, files)],
         capture_output=True,
         text=True,
         timeout=120,
