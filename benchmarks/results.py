@@ -26,7 +26,7 @@ import table2
 
 from conceptor.algebra.methods import ORIGINAL, spectral_methods
 from conceptor.base.files import replace_atomically
-from conceptor.comparing.paper import METHODS, PaperVectors, Reproduction, reproduce
+from conceptor.comparing.reproduction import METHODS, PaperVectors, reproduce
 from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
 from conceptor.data.google_news import google_news_vectors
@@ -37,6 +37,8 @@ from conceptor.report.tables import comparison_tables, format_signed, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from conceptor.comparing.paper import Reproduction
 
 CLAIMS = Path(__file__).parents[1] / "docs" / "claims.md"
 FIGURE = Path(__file__).parents[1] / "docs" / "figure1.svg"

@@ -314,7 +314,7 @@ def reproduce(
     files = {name: open_source(path) for name, path in given.items() if path is not None}
     sources: dict[str, object] = {**files}
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing import paper
+    from conceptor.comparing import reproduction
     from conceptor.comparing.dialogue import FewWordsWarning
     from conceptor.comparing.paper_files import file_note
     from conceptor.dialogue import TrackerOptions
@@ -323,19 +323,24 @@ def reproduce(
 
     if not sources:
         with out.download_progress() as bars:
-            found_vectors, missing = paper.available_vectors(data, offline=offline, progress=bars)
+            found_vectors, missing = reproduction.available_vectors(
+                data, offline=offline, progress=bars
+            )
         out.warn(f"{name} left out: {why}" for name, why in missing.items())
         sources.update(found_vectors)
     if not sources:
         raise ConceptorError("no vectors were found; use --word2vec FILE or --glove FILE")
     battery = load_benchmarks(None, data, offline=offline, kmeans="categories", more=False)
-    typer.echo(f"conceptor: {paper.expect(sources, dialogue, resume)}", err=True)
+    told = reproduction.estimate_time(sources, dialogue)
+    if dialogue and resume is None:
+        told += "; --resume DIR makes it possible to stop and continue"
+    typer.echo(f"conceptor: {told}", err=True)
     with (
         out.print_warnings(FewWordsWarning),
         on_terminal() as progress,
         out.training_progress(TrackerOptions().epochs) as watch,
     ):
-        found = paper.reproduce(
+        found = reproduction.reproduce(
             sources,
             battery,
             notebook=notebook,
