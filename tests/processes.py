@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 WAIT = 300  # seconds until a condition counts as never met, also on a busy machine
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# By application and how many commands it had: each module of `conceptor.cli` adds some.
+_COMMANDS: dict[tuple[int, int, int], Any] = {}
 
 
 def until(condition: Callable[[], Any]) -> Any:
@@ -84,11 +87,21 @@ def call(
     """
     from conceptor.__main__ import main
 
+    build, built = typer.main.get_command, _COMMANDS
+
+    def get_command(app: typer.Typer) -> Any:
+        """Read the signatures of commands once, not in each call, where it is half of the work."""
+        known = (id(app), len(app.registered_commands), len(app.registered_groups))
+        if known not in built:
+            built[known] = build(app)
+        return built[known]
+
     streams = {
         name: io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
         for name, content in [("stdin", said.encode()), ("stdout", b""), ("stderr", b"")]
     }
     with pytest.MonkeyPatch.context() as patch, _signals_kept():
+        patch.setattr(typer.main, "get_command", get_command)
         patch.setattr(sys, "argv", ["conceptor", *map(str, arguments)])
         for name, stream in streams.items():
             patch.setattr(sys, name, stream)

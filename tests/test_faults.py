@@ -17,7 +17,6 @@ WORDS = [f"w{i}" for i in range(300)]
 # They share a direction, so that there is no doubt about it and one line is one failure.
 VECTORS = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32) + 3
 OLD = (WORDS[:9], VECTORS[:9])
-NAMES = ["o.bin", "o.txt", "o.txt.gz", "o.txt.zip", "o.npy", "o.safetensors"]
 # Of a kind with more calls than this, only so many fail in the quick tests, evenly spread.
 FEW = 6
 
@@ -33,14 +32,21 @@ def source(tmp_path):
     return tmp_path / "in.txt"
 
 
-@pytest.mark.parametrize("name", ["o.bin", "o.npy", "o.safetensors"])
-def test_much_fails_once(name, source, tmp_path):
-    fail_once(name, source, tmp_path, older=True, most=FEW)
+def with_older(*names):
+    return [(name, True) for name in names]
+
+
+@pytest.mark.parametrize(("name", "older"), with_older("o.bin", "o.npy", "o.safetensors"))
+def test_much_fails_once(name, older, source, tmp_path, request):
+    """Everything, where slow tests are run too: these few are among them then."""
+    slow_too = request.config.getoption("markexpr") != "not slow"
+    fail_once(name, source, tmp_path, older=older, most=10**6 if slow_too else FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "older"), [*((name, True) for name in NAMES), ("o.bin", False), ("o.npy", False)]
+    ("name", "older"),
+    [*with_older("o.txt", "o.txt.gz", "o.txt.zip"), ("o.bin", False), ("o.npy", False)],
 )
 def test_everything_fails_once(name, older, source, tmp_path):
     fail_once(name, source, tmp_path, older=older, most=10**6)

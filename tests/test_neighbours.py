@@ -10,7 +10,7 @@ import pytest
 from conceptor import InvalidInputError, most_similar
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors import write_vectors
-from tests.processes import conceptor
+from tests.processes import call, conceptor
 
 WORDS = [f"w{i:03d}" for i in range(300)]
 
@@ -73,7 +73,7 @@ def test_the_command(table, tmp_path):
         assert method in run.stdout
         assert all(one.word in run.stdout for one in near[method]["w003"])
     arguments = ["neighbors", "v.bin", "w003", "w004", "--methods", "abtt", "-n", 3, "--json"]
-    shown = conceptor(*arguments, cwd=tmp_path)
+    shown = call(*arguments, cwd=tmp_path)
     found = json.loads(shown.stdout)
     assert [one["word"] for one in found["abtt"]["w004"]] == [
         one.word
@@ -81,6 +81,6 @@ def test_the_command(table, tmp_path):
             "w004"
         ]
     ]
-    wrong = conceptor("neighbors", "v.bin", "w30", cwd=tmp_path)
+    wrong = call("neighbors", "v.bin", "w30", cwd=tmp_path)
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1

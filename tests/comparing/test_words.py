@@ -345,7 +345,9 @@ def test_how_long_it_will_take_is_said_first():
 
 @pytest.mark.slow
 @needs_data
-def test_reproduction_on_all_of_glove_is_as_measured(glove):
+def test_reproduction_on_all_of_glove_is_as_measured(glove, monkeypatch):
+    # By synonyms or antonyms alone takes as long again, and is run on 20,000 words above.
+    monkeypatch.setattr("conceptor.comparing.reproduction.SUPERVISED", ("counterfit",))
     battery = load_battery(["similarity"], offline=True)
     found = reproduce({"glove": glove}, battery, offline=True)
     simlex = {c.method: c.measured for c in found.cells if c.table == "supervised_simlex"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conceptor import Conceptor, InvalidInputError, most_similar
 from conceptor.concepts.query import Criterion, Query, rank_words
 from conceptor.vectors import WordVectors, write_vectors
-from tests.processes import conceptor
+from tests.processes import call, conceptor
 from tests.strategies import seeds
 
 WORDS = [f"w{i:03d}" for i in range(300)]
@@ -146,9 +146,9 @@ def test_the_command(table, tmp_path):
         method: [one["word"] for one in found[title]]
         for method, found in json.loads(run.stdout).items()
     } == {method: [one.word for one in found] for method, found in expected.items()}
-    together = conceptor("neighbors", "v.bin", "w003", "w100", "--together", cwd=tmp_path)
+    together = call("neighbors", "v.bin", "w003", "w100", "--together", cwd=tmp_path)
     assert "w003 w100" in together.stdout
     for wrong in ("w007,zebra", ",", "w003"):
-        refused = conceptor("neighbors", "v.bin", "w003", "--without", wrong, cwd=tmp_path)
+        refused = call("neighbors", "v.bin", "w003", "--without", wrong, cwd=tmp_path)
         assert refused.returncode == 2
         assert refused.stderr.count("\n") == 1
