@@ -213,8 +213,8 @@ class Session:
         """Ask for what answers a `Query` for words like some and not like others.
 
         One side stays as it is while a slider is dragged, and people come back to what they saw:
-        so the last answers are kept, by what the view stands for;
-        one that failed is made anew.
+        so the last answers are kept, by what the view stands for; one that failed is made
+        anew.
         """
         question = key, like, without, n
 
