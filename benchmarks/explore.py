@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,12 +120,12 @@ async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
         asked = [
             partial(question, demo_vectors()[0], random.Random(i), rare) for i in range(clients)
         ]
-        times: list[float] = []
+        by_kind: defaultdict[str, list[float]] = defaultdict(list)
         statuses: Counter[int] = Counter()
         busy, work = busy_seconds(), processor_seconds(server.pid)
         began, own = time.monotonic(), time.process_time()
         await asyncio.gather(
-            *(ask_on(port, each, began + seconds, times, statuses) for each in asked)
+            *(ask_on(port, each, began + seconds, by_kind, statuses) for each in asked)
         )
         took = time.monotonic() - began
         work, own = processor_seconds(server.pid) - work, time.process_time() - own
@@ -133,6 +133,7 @@ async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
     finally:
         server.terminate()
         server.wait()
+    times = [each for found in by_kind.values() for each in found]
     middle, most, worst = 1000 * np.percentile(times, [50, 95, 100])
     print(
         f"{clients} clients for {seconds:.0f} s: {len(times):,} answers, "
@@ -144,6 +145,9 @@ async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
         f"{1000 * own / len(times):.1f} ms of the clients; other programs took "
         f"{max(busy - work - own, 0) / took:.2f} of {processors()} processors"
     )
+    for kind, found in sorted(by_kind.items()):
+        middle, most = 1000 * np.percentile(found, [50, 95])
+        print(f"  {kind}: {len(found):,}, median {middle:.0f} ms, 95th percentile {most:.0f} ms")
 
 
 def processor_seconds(pid: int) -> float:
@@ -175,11 +179,18 @@ def question(words: list[str], chance: random.Random, rare: bool) -> str:
     return f"neighbours?{urlencode(asked)}"
 
 
+def kind_of(path: str) -> str:
+    """Return what kind of question an address asks."""
+    name, _, query = path.partition("?")
+    parts = [part for part in ("aperture", "without") if name == "neighbours" and part in query]
+    return " + ".join([name, *parts])
+
+
 async def ask_on(
     port: int,
     ask: Callable[[], str],
     end: float,
-    times: list[float],
+    by_kind: defaultdict[str, list[float]],
     statuses: Counter[int],
 ) -> None:
     """Ask one question after the other on one connection."""
@@ -191,7 +202,7 @@ async def ask_on(
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
         json.loads(await reader.readexactly(length))
-        times.append(time.monotonic() - before)
+        by_kind[kind_of(path)].append(time.monotonic() - before)
         statuses[int(head.split()[1])] += 1
     writer.close()
 

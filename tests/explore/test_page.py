@@ -284,14 +284,35 @@ def test_what_is_not_there_hides_nothing_else(page, address):
 
 
 @pytest.mark.slow
-def test_it_fits_a_phone(page, address):
-    page.set_viewport_size({"width": 360, "height": 740})
-    page.goto(f"{address}/?like={'long' * 100}&like=😀&without=<b>bold</b>")
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (412, "light")])
+def test_it_fits_a_phone(page, address, width, scheme):
+    long = "long" * 100
+    name = "name" * 20
+    concepts = f"concept=money: bank {long}&concept={name}: river {long}er&expression={name}"
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 740})
+    page.goto(f"{address}/?like={long}&like=😀&without=<b>bold</b>&{concepts}")
     page.wait_for_selector("#after li")
-    for tab in ("map", "directions", "concepts", "figures"):
+    page.wait_for_selector("#scores dd")
+
+    def check(what: str) -> None:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, what
+
+    contents = {
+        "map": "#frame[data-drawn]",
+        "directions": "#directions tbody tr",
+        "concepts": "#similarity tbody tr",
+        "figures": "#run-figures",
+    }
+    for tab, content in contents.items():
         page.click(f"#tab-{tab}")
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 360, tab
+        check(f"{tab}, not drawn yet")
+        page.wait_for_selector(content, timeout=20_000)
+        check(tab)
+    page.click("#export summary")
+    check("the menu")
+    page.evaluate("document.getElementById('share').textContent = 'Copy it from the address bar'")
+    check("a button with a longer text")
 
 
 @pytest.mark.slow

@@ -16,8 +16,9 @@ import pytest
 from safetensors.numpy import load as load_safetensors
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.explore.answers import Score
 from conceptor.explore.api import openapi
-from conceptor.explore.server import create_app, is_loopback, open_socket
+from conceptor.explore.server import _json, create_app, is_loopback, open_socket
 
 SETTINGS = "method=cn"
 QUESTIONS = [
@@ -215,3 +216,12 @@ def test_no_question_however_odd_breaks_the_server(address):
         timeout=600,
     )
     assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_numbers_that_are_not_finite_become_null():
+    found = [Score("WS", float("nan"), 1.5, 2, 3), Score("日本", None, float("inf"), 0, 3)]
+    rows = json.loads(_json(found))
+    assert [(row["dataset"], row["before"], row["after"]) for row in rows] == [
+        ("WS", None, 1.5),
+        ("日本", None, None),
+    ]

@@ -11,6 +11,7 @@ from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.explore import projection
 from conceptor.explore.answers import Settings
 from conceptor.explore.fitted import APERTURE_SPAN
+from conceptor.explore.search import Search
 from conceptor.explore.session import Session
 from conceptor.explore.table import Table
 from conceptor.fitting import FitOptions, fit_methods
@@ -246,3 +247,14 @@ def test_a_saved_map_is_the_one_shown(session, tmp_path):
     loaded = AffineMap.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(loaded.matrix, solution.map.matrix)
     assert np.linalg.matrix_rank(loaded.matrix) == loaded.n_in - 3
+
+
+def test_a_search_that_failed_is_made_anew(table, monkeypatch):
+    session = Session(table, methods=["cn"])
+    expected = session.neighbours(session.default, ["bank"], [], 7)
+    fresh = Session(table, methods=["cn"])
+    with monkeypatch.context() as patched:
+        patched.setattr(Search, "best_of", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            fresh.neighbours(fresh.default, ["bank"], [], 7)
+    assert fresh.neighbours(fresh.default, ["bank"], [], 7) == expected

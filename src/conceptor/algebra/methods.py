@@ -13,19 +13,29 @@ command line, `compare`, the scikit-learn classes and the docs all read that reg
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from conceptor import __version__
-from conceptor.algebra import gates
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
+from conceptor.algebra.gates import (
+    DropAll,
+    DropLeading,
+    Gate,
+    HalfSize,
+    LeadingNegation,
+    LevelLeading,
+    Negation,
+    RidgeNegation,
+    SingularValuePower,
+    Whiten,
+    check_number,
+)
 from conceptor.algebra.spectrum import Spectrum, symmetric_part
 from conceptor.base.errors import InvalidInputError
 
@@ -39,7 +49,6 @@ __all__ = [
     "DEFAULT_METHODS",
     "METHODS",
     "ORIGINAL",
-    "Gate",
     "LexiconRecipe",
     "Recipe",
     "Solution",
@@ -60,195 +69,6 @@ class Words(StrEnum):
     TYPES = "types"  # common words, once each
     FUNCTION_WORDS = "function words"  # once each
     ALL = "all"  # every word, once each
-
-
-@dataclass(frozen=True)
-class Gate(ABC):
-    """The parameters of a gate, and the coefficients that follow from a spectrum.
-
-    `Recipe.solve` calls what is below; users see the parameters.
-    """
-
-    def _check(self) -> None:  # noqa: B027 - not every gate has parameters
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
-
-    def _settle(self, values: Float64) -> Self:
-        """Return the gate with parameters that depend on the data made explicit."""
-        return self
-
-    @abstractmethod
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        """Return how much of each direction is kept, for eigenvalues in descending order.
-
-        `size` is how many dimensions the result has.
-        """
-
-    def _components(self, n: int) -> int | None:
-        """Return how many directions are kept as coordinates if nobody says; None for no change."""
-        return None
-
-
-def _check_number(
-    name: str, value: object, kind: type, least: float, *, above: bool = False
-) -> None:
-    """Raise unless a parameter is a number of this kind from `least` on, or beyond it."""
-    number: Any = value if isinstance(value, kind) and not isinstance(value, bool) else np.nan
-    if not (number > least if above else number >= least):
-        what = "an integer" if kind is Integral else "a number"
-        bound = f"{'greater than' if above else 'of at least'} {least:g}"
-        raise InvalidInputError(f"{name} must be {what} {bound}; it is {value!r}")
-
-
-@dataclass(frozen=True)
-class Negation(Gate):
-    """``(α⁻² / (λ + α⁻²))^power``: softly out.
-
-    `auto` is the α at which a direction of mean strength λ has odds ``α² λ = 1``. With power 1
-    directions far above that end up below the others; with ½ all of them end up level.
-    """
-
-    aperture: float | Literal["auto"] = "auto"
-    power: float = 0.5
-
-    def _check(self) -> None:
-        _check_number("power", self.power, Real, 0)
-        if not (isinstance(self.aperture, str) and self.aperture == "auto"):
-            _check_number("aperture", self.aperture, Real, 0)
-
-    def _settle(self, values: Float64) -> Self:
-        if isinstance(self.aperture, str):
-            return replace(self, aperture=scale_free_aperture(values))
-        return replace(self, aperture=float(self.aperture))
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.negated_conceptor(values, float(self.aperture), self.power)
-
-
-@dataclass(frozen=True)
-class LeadingNegation(Gate):
-    """``1 / (1 + α² λ)`` with the α that keeps the share `kept` of the strongest direction."""
-
-    kept: float = 0.5
-
-    def _check(self) -> None:
-        _check_number("kept", self.kept, Real, 0, above=True)
-        if not self.kept < 1:
-            raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.negated_conceptor(values, leading_aperture(values, self.kept))
-
-
-@dataclass(frozen=True)
-class RidgeNegation(Gate):
-    """``ρ / (λ + ρ)``: what a ridge regression leaves."""
-
-    ridge: float = 50.0
-
-    def _check(self) -> None:
-        _check_number("ridge", self.ridge, Real, 0, above=True)
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.negated_conceptor(values, self.ridge**-0.5)
-
-
-@dataclass(frozen=True)
-class _Leading(Gate):
-    """Gates that do something about the leading directions."""
-
-    n_directions: int | None = None
-
-    def _check(self) -> None:
-        if self.n_directions is not None:
-            _check_number("n_directions", self.n_directions, Integral, 0)
-
-    def _settle(self, values: Float64) -> Self:
-        """Count the directions: one for every hundred dimensions, and at least two.
-
-        Mu & Viswanath's rule of thumb, and at least what they drop from GloVe; for 300-dimensional
-        word2vec and for GloVe these are the numbers of the conceptor negation paper.
-        """
-        n = len(values)
-        count = min(max(2, n // 100), n - 1) if self.n_directions is None else self.n_directions
-        return replace(self, n_directions=int(count))
-
-
-@dataclass(frozen=True)
-class DropLeading(_Leading):
-    """0 for the leading directions, 1 for the rest."""
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.drop_leading(values, int(self.n_directions or 0))
-
-
-@dataclass(frozen=True)
-class DropAll(Gate):
-    """0 for every direction in which there is anything, 1 for the rest."""
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return np.where(values > 0, 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class LevelLeading(_Leading):
-    """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest.
-
-    By default eleven, as in the authors' script.
-    """
-
-    def _settle(self, values: Float64) -> Self:
-        count = min(11, len(values) - 1) if self.n_directions is None else self.n_directions
-        return replace(self, n_directions=int(count))
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.level_leading(values, int(self.n_directions or 0))
-
-
-@dataclass(frozen=True)
-class SingularValuePower(Gate):
-    """``λ^((p−1)/2)``, which turns singular values d into ``d^p``."""
-
-    power: float = 0.5
-
-    def _check(self) -> None:
-        if not (isinstance(self.power, Real) and np.isfinite(self.power)):
-            raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.power(values, (self.power - 1) / 2)
-
-
-@dataclass(frozen=True)
-class Whiten(Gate):
-    """``λ^(−1/2)``."""
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return gates.power(values, -0.5)
-
-
-@dataclass(frozen=True)
-class HalfSize(_Leading):
-    """All-but-the-top, PCA to k of n dimensions, all-but-the-top, which share their eigenvectors.
-
-    Dropped are the leading d directions, d more of those that PCA keeps, and what it does not keep.
-    By default d is the authors' 7 for each 300 dimensions, and k is half of n.
-    """
-
-    def _components(self, n: int) -> int:
-        return max(1, n // 2)
-
-    def _settle(self, values: Float64) -> Self:
-        usual = max(1, round(7 * len(values) / 300))
-        return replace(self, n_directions=usual if self.n_directions is None else self.n_directions)
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        n, dropped = len(values), int(self.n_directions or 0)
-        if dropped + size > n:
-            raise InvalidInputError(
-                f"PPA cannot drop {dropped} and keep {size} of n_features={n} dimensions"
-            )
-        position = np.arange(n)
-        return np.where((position < 2 * dropped) | (position >= dropped + size), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -316,7 +136,7 @@ class Recipe:
             raise InvalidInputError(f"unit must be True or False; it is {unit!r}")
         size: Any = parameters.pop("n_components", self.n_components)
         if size is not None:
-            _check_number("n_components", size, Integral, 1)
+            check_number("n_components", size, Integral, 1)
             size = int(size)
         gate = replace(self.gate, **parameters)
         gate._check()
@@ -592,7 +412,7 @@ def spectral_recipe(name: str) -> Recipe:
 
 def leading_directions(n_components: int) -> Recipe:
     """Return plain PCA, of vectors that are not centred: no gate, fewer dimensions."""
-    _check_number("n_components", n_components, Integral, 1)
+    check_number("n_components", n_components, Integral, 1)
     return Recipe(
         "pca",
         "the leading directions",

@@ -37,8 +37,11 @@ class Cache(Generic[Made]):
             try:
                 future.set_result(make())
             except BaseException as error:
-                with self._lock:
-                    if self._kept.get(key) is future:
-                        del self._kept[key]
+                self.forget(key)
                 future.set_exception(error)
         return future.result()
+
+    def forget(self, key: Hashable) -> None:
+        """Let the next one who asks have it made anew."""
+        with self._lock:
+            self._kept.pop(key, None)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.algebra.aperture import scale_free_aperture
-from conceptor.algebra.methods import METHODS, DropLeading, LevelLeading, Negation, Recipe, Words
+from conceptor.algebra.gates import DropLeading, LevelLeading, Negation
+from conceptor.algebra.methods import METHODS, Recipe, Words
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.explore.answers import Choice, Slider

@@ -10,7 +10,7 @@ import secrets
 import socket
 import tempfile
 from contextlib import suppress
-from dataclasses import asdict
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,8 +165,12 @@ def _file(path: Any) -> Callable[[Request], Any]:  # noqa: ANN401
 
 
 def _json(found: object) -> str:
-    plain = [asdict(each) for each in found] if isinstance(found, list) else asdict(found)  # type: ignore[call-overload]
-    return json.dumps(jsonable(plain), ensure_ascii=False, allow_nan=False)
+    """Return an answer as JSON, with null for numbers that are not finite."""
+    dumps = partial(json.dumps, default=vars, ensure_ascii=False, allow_nan=False)
+    try:
+        return dumps(found)
+    except ValueError:  # rare, and looking for them in every answer takes longer than writing it
+        return dumps(jsonable(json.loads(json.dumps(found, default=vars))))
 
 
 async def _respond(work: Any, kind: str = "application/json", name: str = "") -> Response:  # noqa: ANN401

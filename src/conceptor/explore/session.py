@@ -213,8 +213,10 @@ class Session:
         """Ask for what answers a `Query` for words like some and not like others.
 
         One side stays as it is while a slider is dragged, and people come back to what they saw:
-        so the last answers are kept, by what the view stands for.
+        so the last answers are kept, by what the view stands for; one that failed is made
+        anew.
         """
+        question = key, like, without, n
 
         def ask() -> Future[Found]:
             places = view.table.find([*like, *without])
@@ -230,7 +232,11 @@ class Session:
             search = Search(view, criterion, n, np.unique(places).tolist())
             return self._searchers[view.table].ask(search)
 
-        return self._searches.get((key, like, without, n), ask)
+        found = self._searches.get(question, ask)
+        if found.done() and found.exception():
+            self._searches.forget(question)
+            found = self._searches.get(question, ask)
+        return found
 
     def points(
         self, settings: Settings, like: Sequence[str], without: Sequence[str], how: str
