@@ -208,6 +208,9 @@ def test_no_question_however_odd_breaks_the_server(address):
     options = ["--checks", f"{checks},response_schema_conformance", "--max-examples", "15"]
     # Beginning a comparison takes minutes of work each time.
     options += ["--exclude-method", "POST", "--phases", "examples,coverage,fuzzing"]
+    # Always the same questions: now and then one is longer than the 64 kB that uvicorn reads of an
+    # address, and is cut off before it reaches what is tested here.
+    options += ["--seed", "0"]
     done = subprocess.run(
         [program, "run", f"{address}/openapi.json", *options, "--generation-database", "none"],
         capture_output=True,
