@@ -179,7 +179,7 @@ addEventListener("message", async (event) => {
   if (event.data.type === "draw") {
     await draw(event.data);
   } else if (event.data.type === "picture") {
-    const picture = places.size ? await plotly.toImage(plot, { format: "png", width: 1200, height: 800 }) : "";
+    const picture = await plotly.toImage(plot, { format: "png", width: 1200, height: 800 }).catch(() => "");
     parent.postMessage({ type: "picture", picture }, "*");
   }
 });

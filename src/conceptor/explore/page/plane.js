@@ -54,11 +54,11 @@ export async function draw(points, state, duration) {
   }, "*");
 }
 
-/** The map as a picture, for a page that cannot draw. @returns {Promise<string>} */
-export function picture() {
+/** The map as a picture, for a page that cannot draw; empty while there is none. @returns {Promise<string>} */
+export async function picture() {
+  if (!frame.dataset.drawn) { return ""; }
   return new Promise((resolve) => {
     pictures.push(resolve);
     frame.contentWindow?.postMessage({ type: "picture" }, "*");
-    setTimeout(() => resolve(""), 10000);
   });
 }
