@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import MissingExtraError
-from conceptor.base.memory import Memory
+from conceptor.base.threads import ordered_map, processors
 from conceptor.base.tokens import APOSTROPHES, PATTERN
+from conceptor.vectors.memory import Memory, Rows, split_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from scipy import sparse
     from tokenizers import Tokenizer
@@ -26,6 +27,10 @@ INNER = "##"
 # at least at their blanks.
 _WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"}
 _AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
+
+
+# Texts that are not worth a thread.
+_FEW = 256
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
@@ -68,26 +73,23 @@ class TokenReader:
         said = json.loads(tokenizer.to_str())
         self._tokenizer = tokenizer
         self._unknown = tokenizer.token_to_id(said["model"].get("unk_token") or "")
-        self._memory = Memory(self._read) if splits_at_blanks(said) else None
+        self._memory = Memory(self._read, split_at(" ")) if splits_at_blanks(said) else None
 
-    def __call__(self, texts: list[str]) -> Sequence[Sequence[int]]:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what it was made of, and nothing that it remembers."""
+        return TokenReader, (self._tokenizer,)
+
+    def __call__(self, texts: list[str]) -> Rows:
         """Return the tokens of each text."""
-        if self._memory is None:
-            return [self._known(ids) for ids in _split(self._tokenizer, texts)]
-        if self._memory.is_full:
-            self._memory.clear()
-        runs = [text.split(" ") for text in texts]
-        fresh = [run for run in set(chain.from_iterable(runs)) if run not in self._memory]
-        # Many at once: the tokenizer has threads of its own.
-        read = map(self._known, _split(self._tokenizer, fresh))
-        self._memory.update(zip(fresh, read, strict=True))
-        return [self._memory.join(each) for each in runs]
+        return self._read(texts) if self._memory is None else self._memory.of_texts(texts)
 
-    def _read(self, run: str) -> tuple[int, ...]:
-        return self._known(self._tokenizer.encode(run, add_special_tokens=False).ids)
-
-    def _known(self, ids: list[int]) -> tuple[int, ...]:
-        return tuple(number for number in ids if number != self._unknown)
+    def _read(self, texts: list[str]) -> Rows:
+        # The tokenizer's own threads may be switched off, as model2vec does.
+        step = max(_FEW, -(-len(texts) // processors()))
+        parts = (texts[start : start + step] for start in range(0, len(texts), step))
+        split = ordered_map(lambda part: _split(self._tokenizer, part), parts, processors())
+        found = Rows.from_lists(list(chain.from_iterable(split)))
+        return found if self._unknown is None else found.without(self._unknown)
 
 
 def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
