@@ -59,7 +59,8 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
     found = TokenReader(tokenizer).split(list(counts))
     each = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
     used = np.repeat(each, np.diff(found.ends))
-    return np.bincount(found.rows, used, minlength=tokenizer.get_vocab_size())
+    total = np.bincount(found.rows, used, minlength=tokenizer.get_vocab_size())
+    return np.asarray(total, dtype=np.float64)
 
 
 class TokenReader:
