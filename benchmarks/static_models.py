@@ -37,6 +37,7 @@ from conceptor.evaluation.statistics import (
 )
 from conceptor.static_models import StaticModel, distill
 from conceptor.static_models.transformer import Transformer
+from conceptor.weights import SIF_A
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--keep", type=Path, default=Path("static-models.kept"))
     parser.add_argument("--sentences", type=int, default=32_768)
+    parser.add_argument("--sif", type=float, default=SIF_A, help="The constant of our weights.")
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument("--columns", default="", help="Only those with one of these in the name.")
@@ -74,7 +76,7 @@ def main() -> None:
         speed(source, options.keep, sentences, texts)
         return
     found: dict[str, dict[str, Statistic]] = {}
-    for name, build in models(source, sentences, options.keep).items():
+    for name, build in models(source, sentences, options.keep, options.sif).items():
         if name == TRANSFORMER and not options.transformer:
             continue
         if not any(part in name for part in options.columns.split(",")):
@@ -132,10 +134,11 @@ def normal(text: str) -> str:
 
 
 def models(
-    source: Path, sentences: Sequence[str], keep: Path
+    source: Path, sentences: Sequence[str], keep: Path, sif: float = SIF_A
 ) -> dict[str, Callable[[], Callable[[list[str]], np.ndarray]]]:
     """Return what makes each model's function from texts to vectors."""
     own = short_name(source)
+    weighed = f", a = {sif:g}" if sif != SIF_A else ""
 
     def rival(dimensions: int | str) -> Callable[[], Callable[[list[str]], np.ndarray]]:
         def build() -> Callable[[list[str]], np.ndarray]:
@@ -154,13 +157,14 @@ def models(
         fitted: int, dimensions: int | None, *, drawn: bool = False
     ) -> Callable[[], Callable[..., np.ndarray]]:
         def build() -> Callable[..., np.ndarray]:
-            folder = keep / f"{own}-ours-{'drawn-' * drawn}{fitted}-{dimensions}"
+            folder = keep / f"{own}-ours-{'drawn-' * drawn}{fitted}-{dimensions}{weighed}"
             if not folder.is_dir():
                 started = time.perf_counter()
                 distill(
                     source,
                     sentences=f"drawn:{fitted}" if drawn else sentences[:fitted] or None,
                     dimensions=dimensions,
+                    sif=sif,
                     keep=keep / "vectors",
                 ).save(folder)
                 print(f"{folder.name}: {time.perf_counter() - started:.0f} s", flush=True)
@@ -172,12 +176,12 @@ def models(
     return {
         f"{RIVAL} 256": rival(256),
         f"{RIVAL} all": rival("auto"),
-        "ours 256, no text": ours(0, 256),
-        "ours all, no text": ours(0, None),
-        f"ours 256, {count:,} drawn": ours(count, 256, drawn=True),
-        f"ours all, {count:,} drawn": ours(count, None, drawn=True),
-        f"ours 256, {count:,} sentences": ours(count, 256),
-        f"ours all, {count:,} sentences": ours(count, None),
+        f"ours 256, no text{weighed}": ours(0, 256),
+        f"ours all, no text{weighed}": ours(0, None),
+        f"ours 256, {count:,} drawn{weighed}": ours(count, 256, drawn=True),
+        f"ours all, {count:,} drawn{weighed}": ours(count, None, drawn=True),
+        f"ours 256, {count:,} sentences{weighed}": ours(count, 256),
+        f"ours all, {count:,} sentences{weighed}": ours(count, None),
         TRANSFORMER: lambda: lambda texts: Transformer.load(source)(texts, keep=keep / "vectors"),
     }
 

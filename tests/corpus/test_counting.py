@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.corpus import cooccurrence, counting, numbering
+from conceptor.corpus import cooccurrence, counting
 from conceptor.corpus import text as text_module
+from conceptor.vectors import numbering
 
 
 def plain_tokens(text: str, kind: str) -> list[str]:

@@ -3,7 +3,8 @@
     python -m tests.kernels.guarded SEED INPUTS
 
 Each array that a loop gets is copied to such memory, so that reading or writing one byte beyond it
-kills the process. Files of words, damaged and whole, are read and written, and text is counted.
+kills the process. Files of words, damaged and whole, are read and written, text is counted, and
+words are spelt.
 """
 
 from __future__ import annotations
@@ -89,9 +90,10 @@ def _texts() -> dict[str, bytes]:
 
 
 def main(seed: int, inputs: int) -> None:
-    """Read, write and count."""
+    """Read, write, count and spell."""
     from conceptor.base.errors import ConceptorError
     from conceptor.corpus.counting import cooccurrence
+    from conceptor.sentences.spelling import Spelling
     from conceptor.vectors import open_vectors, write_vectors
 
     install()
@@ -119,6 +121,8 @@ def main(seed: int, inputs: int) -> None:
             rng.choice(["cat's", "é", f"w{i}", f"{i}", "-", "\n"]) for i in range(60_000)
         )
         cooccurrence([text, text.upper()], window=8, min_count=1, unit="document")
+        words = ["".join(rng.choices("abé日 ", k=rng.randrange(9))) for _ in range(40)]
+        Spelling(words, np.ones((len(words), 5), dtype=np.float32))([*words, "", "x" * 99])
     print(*sorted(_calls))
 
 

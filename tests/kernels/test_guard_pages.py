@@ -11,9 +11,9 @@ from tests.processes import execute
 
 ROOT = Path(__file__).parents[2]
 LOOPS = {
-    "count_pairs", "fill_table", "find_tokens", "first_beyond", "format_rows", "gather_words",
-    "hash_words", "insert_hashes", "join_binary", "move_pairs", "number_tokens", "parse_rows",
-    "scan_binary",
+    "add_rows", "count_pairs", "fill_table", "find_tokens", "first_beyond", "format_rows",
+    "gather_words", "hash_ngrams", "hash_words", "insert_hashes", "join_binary", "move_pairs",
+    "number_tokens", "parse_rows", "scan_binary",
 }  # fmt: skip
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.base import memory
 from conceptor.base.tokens import tokenize
 from conceptor.sentences import lookup
 from conceptor.sentences.encoder import SentenceEncoder
 from conceptor.sentences.lookup import is_spelt, split_unknown
+from conceptor.vectors import memory
 from tests.sentences.toy import COUNTS, WORDS
 
 VECTORS = np.random.default_rng(0).standard_normal((60, 6)) + 1

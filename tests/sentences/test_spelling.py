@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.feature_extraction.text import HashingVectorizer
 
-from conceptor import InvalidInputError
+from conceptor import InvalidInputError, kernels
 from conceptor.sentences.spelling import Spelling
 
 KNOWN = ["slice", "sliced", "bread", "syria", "walking", "ßtraße", "naïve", "x", "日本語"]
@@ -98,6 +100,35 @@ def test_what_is_told_is_the_average_by_squared_cosine_of_ngrams(vectors):
     expected = alike @ vectors[:5] / alike.sum()
     found = Spelling(KNOWN[:5], vectors[:5]).average_known(["slicing"])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@given(words=spellings, ngrams=st.sampled_from([(3, 8), (1, 2), (2, 6)]))
+def test_ngrams_are_those_of_scikit_learn(words, ngrams):
+    peer = HashingVectorizer(
+        analyzer="char_wb",
+        ngram_range=ngrams,
+        n_features=2**20,
+        alternate_sign=False,
+        binary=True,
+        norm=None,
+    )
+    words = [*KNOWN, *(word.encode("utf-8", "replace").decode() for word in words)]
+    expected, found = (
+        peer.transform(words),
+        Spelling(["x"], np.eye(1), ngrams=ngrams)._counts(words),
+    )
+    np.testing.assert_array_equal(found.indptr, expected.indptr)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.data, expected.data)
+
+
+def test_compiled_sums_are_those_of_scipy_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    weights = sparse.random(40, 60, density=0.4, format="csr", dtype=np.float32, random_state=rng)
+    rows = rng.standard_normal((60, 13)).astype(np.float32)
+    sums = np.zeros((40, 13), dtype=np.float32)
+    kernels.add_rows(weights.indptr, weights.indices, weights.data, rows, sums)
+    np.testing.assert_array_equal(sums, weights @ rows)
 
 
 def test_directions_keep_the_likeness_of_ngrams():

@@ -10,6 +10,7 @@ import pytest
 from conceptor import InvalidInputError
 from conceptor.static_models import StaticModel, distill
 from conceptor.static_models.distilling import read_sentences
+from conceptor.vectors.tokenizer import token_usage
 from tests.static_models.conftest import TEXTS, WORDS
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -123,6 +124,16 @@ def test_sentences_drawn_from_frequencies_take_the_place_of_text(transformer, co
         distill(transformer, **(options | {"weights": "sentences", "sentences": None}))
 
 
+def test_rows_are_weighed_by_how_often_tokens_are_used(transformer, counts):
+    options = {"vocabulary": WORDS, "weights": counts}
+    weighed = distill(transformer, **options, sif=0.02)
+    alike = distill(transformer, **options, sif=1e9).vectors
+    used = token_usage(weighed.tokenizer, counts)
+    factors = 0.02 / (0.02 + used / used.sum())
+    assert factors.min() < 0.5
+    np.testing.assert_allclose(weighed.vectors, factors[:, np.newaxis] * alike, rtol=1e-5)
+
+
 def test_wrong_calls(transformer, counts, tmp_path):
     with pytest.raises(InvalidInputError, match="no frequency"):
         distill(transformer, vocabulary=WORDS, weights="zipf")
@@ -137,6 +148,8 @@ def test_wrong_calls(transformer, counts, tmp_path):
         distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
     with pytest.raises(InvalidInputError, match="cannot distil a int"):
         distill(3)
+    with pytest.raises(InvalidInputError, match="sif"):
+        distill(transformer, vocabulary=WORDS, weights=counts, sif=0)
 
 
 def test_sentences_are_spread_over_the_file(tmp_path):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor import StaticModel
-from conceptor.base import memory
 from conceptor.static_models.words import word_model
-from conceptor.vectors.tokenizer import TokenReader, splits_at_blanks
+from conceptor.vectors import memory
+from conceptor.vectors.tokenizer import TokenReader, passes_letters, splits_at_blanks
 from tests.static_models.conftest import PIECES, WORDS
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs the static extra")
@@ -54,11 +54,19 @@ def across_blanks():
     return made
 
 
+def inside_words():
+    """A tokenizer with a token that is found inside of words."""
+    made = wordpiece()
+    made.add_tokens(["ol"])
+    return made
+
+
 KINDS = {
     "WordPiece": (wordpiece(), True),
     "cased": (wordpiece(lowercase=False, strip_accents=False), True),
     "words": (whole_words(), True),
     "across blanks": (across_blanks(), False),
+    "inside words": (inside_words(), True),
 }
 
 
@@ -73,7 +81,15 @@ def test_the_reader_is_the_tokenizer_without_what_is_unknown(kind, texts):
         [i for i in tokenizer.encode(text, add_special_tokens=False).ids if i != unknown]
         for text in texts
     ]
-    assert list(map(list, TokenReader(tokenizer)(texts))) == expected
+    found = TokenReader(tokenizer)(texts)
+    assert [part.tolist() for part in np.split(found.rows, found.ends[1:-1])] == (expected or [[]])
+
+
+def test_plain_words_are_given_to_the_model_where_nothing_comes_before_it():
+    passing = {
+        name for name, (made, _) in KINDS.items() if passes_letters(json.loads(made.to_str()))
+    }
+    assert passing == {"WordPiece", "cased"}
 
 
 def test_a_tokenizer_that_joins_words_is_not_split_at_blanks():

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Contractions split as in the Penn Treebank: do|n't, it|'s, can|not. O'Neill, and/or, well-known
 # and .spx stay whole.
@@ -19,8 +23,9 @@ PATTERN = (
 )
 # Quotation marks that stand for an apostrophe.
 APOSTROPHES = "‘’"
-_TOKEN = re.compile(PATTERN)
-_TO_ASCII = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES))
+# After the tokens of each run; no token contains it.
+RUN_END = "\n"
+_TOKEN_OR_END = re.compile(f"{PATTERN}|{RUN_END}")
 
 
 def tokenize(sentence: str) -> list[str]:
@@ -32,11 +37,15 @@ def tokenize(sentence: str) -> list[str]:
     return list(chain.from_iterable(map(_split_again, sentence.lower().split())))
 
 
-def split_run(run: str) -> tuple[str, ...]:
-    """Return the tokens of lower-case text without blanks; no token goes across a blank."""
-    tokens = _TOKEN.findall(run.translate(_TO_ASCII))
-    return tuple(token for token in tokens if token.islower())
+def split_runs(runs: Iterable[str]) -> list[str]:
+    """Return the tokens of lower-case texts without blanks, with `RUN_END` after those of each."""
+    joined = RUN_END.join([*runs, ""])
+    for mark in APOSTROPHES:
+        joined = joined.replace(mark, "'")
+    return [token for token in _TOKEN_OR_END.findall(joined) if token == RUN_END or token.islower()]
 
 
 # By Zipf's law most of what stands between two blanks has been seen.
-_split_again = lru_cache(maxsize=1 << 17)(split_run)
+@lru_cache(maxsize=1 << 17)
+def _split_again(run: str) -> list[str]:
+    return split_runs([run])[:-1]

@@ -9,6 +9,7 @@ _PARSE = "conceptor.kernels.parse"
 _FORMAT = "conceptor.kernels.format"
 _CORPUS = "conceptor.kernels.corpus"
 _FASTTEXT = "conceptor.kernels.fasttext"
+_SPELLING = "conceptor.kernels.spelling"
 _TRACKER = "conceptor.kernels.tracker"
 
 hash_words = Kernel(
@@ -55,6 +56,14 @@ add_ngrams = Kernel(
     _FASTTEXT,
     "add_ngrams",
     "void(uint8[:], int64[:], float32[:,:], int64, int64, float32[:,:])",
+)
+hash_ngrams = Kernel(
+    _SPELLING,
+    "hash_ngrams",
+    "int64(uint8[:], int64[:], int64, int64, int64, int32[:], int32[:])",
+)
+add_rows = Kernel(
+    _SPELLING, "add_rows", "void(int32[:], int32[:], float32[:], float32[:,:], float32[:,:])"
 )
 spread_weights = Kernel(
     _TRACKER,

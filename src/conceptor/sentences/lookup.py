@@ -1,8 +1,4 @@
-"""Which word vectors a sentence averages.
-
-Most words of a text have been met before, by Zipf's law. So what was looked up once is remembered,
-and a sentence costs one look into a dictionary for each stretch between two blanks.
-"""
+"""Which word vectors a sentence averages."""
 
 from __future__ import annotations
 
@@ -13,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.memory import Memory, Rows
-from conceptor.base.tokens import split_run
+from conceptor.base.tokens import RUN_END, split_runs
 from conceptor.sentences.spelling import Spelling
+from conceptor.vectors.memory import Memory, Rows, split_at
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Lookup", "is_spelt", "split_unknown"]
 
 _SEPARATORS = re.compile("[-/]")
+_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 # The spelling of a shorter word says nothing; in English, it is a function word.
 _SHORTEST_SPELT = 3
 # A bound on memory: the vectors of unknown words that are kept.
@@ -62,8 +59,8 @@ class Lookup:
 
     def __init__(self, words: WordVectors, unknown: str, probabilities: Float64) -> None:
         self._words, self._unknown, self._probabilities = words, unknown, probabilities
-        self._of_runs = Memory(self._read_run)
-        self._of_tokens = Memory(self._read_token)
+        self._of_runs = Memory(self._read_runs, split_at(_BLANKS))
+        self._of_tokens = Memory(self._read_tokens)
         self._spelling: Spelling | None = None
         # Unknown words and their numbers; the vectors of all but those not yet computed.
         self._numbers: dict[str, int] = {}
@@ -79,18 +76,32 @@ class Lookup:
         # The numbers of unknown words are those of one thread at a time.
         with self._lock:
             self._forget_if_many()
-            rows = Rows.from_lists([self._rows(sentence) for sentence in sentences])
-            place = int(np.searchsorted(rows.distinct, len(self._words)))
-            spelt, vectors = self._vectors(rows.distinct[place:] - len(self._words))
-        return Found(rows.distinct[:place], spelt, vectors, rows.columns, rows.ends)
+            found = self._rows(list(sentences))
+            distinct, columns = found.distinct()
+            place = int(np.searchsorted(distinct, len(self._words)))
+            spelt, vectors = self._vectors(distinct[place:] - len(self._words))
+        return Found(distinct[:place], spelt, vectors, columns, found.ends)
 
-    def _rows(self, sentence: str | Sequence[str]) -> list[int]:
-        if isinstance(sentence, str):
-            return self._of_runs.join(sentence.lower().split())
-        return self._of_tokens.join(_checked(sentence))
+    def _rows(self, sentences: list[str | Sequence[str]]) -> Rows:
+        are_texts = [isinstance(sentence, str) for sentence in sentences]
+        if all(are_texts):
+            return self._of_runs.of_texts([str(sentence).lower() for sentence in sentences])
+        if not any(are_texts):
+            return self._of_tokens.of_lists(list(map(_checked, sentences)))
+        return Rows.concatenate([self._rows([sentence]) for sentence in sentences])
 
-    def _read_run(self, run: str) -> tuple[int, ...]:
-        return tuple(row for token in split_run(run) for row in self._read_token(token))
+    def _read_runs(self, runs: list[str]) -> Rows:
+        rows: list[int] = []
+        ends = [0]
+        for token in split_runs(runs):
+            if token == RUN_END:
+                ends.append(len(rows))
+            else:
+                rows += self._read_token(token)
+        return Rows(np.array(rows, dtype=np.int64), np.array(ends))
+
+    def _read_tokens(self, tokens: list[str]) -> Rows:
+        return Rows.from_lists(list(map(self._read_token, tokens)))
 
     def _read_token(self, token: str) -> tuple[int, ...]:
         row = self._words.row(token)
@@ -124,7 +135,7 @@ class Lookup:
         return [words[i] for i in taken], made.reshape(len(taken), self._words.dimension)
 
     def _forget_if_many(self) -> None:
-        if len(self._numbers) > _MOST_SPELT or self._of_runs.is_full or self._of_tokens.is_full:
+        if len(self._numbers) > _MOST_SPELT:
             for each in (self._of_runs, self._of_tokens, self._numbers, self._spelt):
                 each.clear()
 

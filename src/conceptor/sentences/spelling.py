@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import ordered_map, processors
+from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,14 +71,7 @@ class Spelling:
                 f"got {len(words)} words and {len(vectors)} vectors for the spelling model; it "
                 "needs equally many, at least one"
             )
-        self._hashing = HashingVectorizer(
-            analyzer="char_wb",
-            ngram_range=ngrams,
-            n_features=_HASHED_TO,
-            alternate_sign=False,
-            binary=True,
-            norm=None,
-        )
+        self._ngrams = ngrams
         self._rarity = TfidfTransformer()
         # Everything in single precision where the vectors are: the product with them is the cost.
         self._precision = np.float32 if vectors.dtype.itemsize <= 4 else np.float64
@@ -109,15 +104,33 @@ class Spelling:
     def _in_batches(
         self, words: Sequence[str], vectors_of: Callable[[sparse.csr_matrix], Float64]
     ) -> Float64:
-        parts = [np.zeros((0, self._vectors.shape[1]))]
-        for start in range(0, len(words), _BATCH):
+        def vectors_of_batch(start: int) -> Float64:
             counts = self._counts(words[start : start + _BATCH])
-            parts.append(vectors_of(self._rarity.transform(counts)))
-        return np.concatenate(parts)
+            return vectors_of(self._rarity.transform(counts))
+
+        empty = np.zeros((0, self._vectors.shape[1]))
+        starts = range(0, len(words), _BATCH)
+        return np.concatenate([empty, *ordered_map(vectors_of_batch, starts, processors())])
 
     def _counts(self, words: Sequence[str]) -> sparse.csr_matrix:
         """Return which n-grams words have; a lone surrogate counts as a question mark."""
-        return self._hashing.transform(word.encode("utf-8", "replace").decode() for word in words)
+        from conceptor.kernels import hash_ngrams
+
+        shortest, longest = self._ngrams
+        packed = PackedWords.from_words(
+            " ".join(["", *word.lower().split(), ""]).encode("utf-8", "replace") for word in words
+        )
+        columns = np.empty((longest - shortest + 1) * len(packed.blob), dtype=np.int32)
+        ends = np.zeros(len(words) + 1, dtype=np.int32)
+        found = hash_ngrams(
+            packed.blob, packed.offsets, shortest, longest, _HASHED_TO, columns, ends
+        )
+        counts = sparse.csr_matrix(
+            (np.ones(found), columns[:found], ends), shape=(len(words), _HASHED_TO)
+        )
+        counts.sum_duplicates()
+        counts.data[:] = 1.0
+        return counts
 
     def _complete(self, ngrams: sparse.csr_matrix) -> Float64:
         averages = self._averages(ngrams)
@@ -128,7 +141,18 @@ class Spelling:
     def _averages(self, ngrams: sparse.csr_matrix) -> Float64:
         alike = (ngrams.astype(self._precision) @ self._known).tocsr()
         alike.data **= self._power
-        return _divide_rows(alike @ self._vectors, np.asarray(alike.sum(axis=1)).ravel())
+        return _divide_rows(self._weighted(alike), np.asarray(alike.sum(axis=1)).ravel())
+
+    def _weighted(self, alike: sparse.csr_matrix) -> NDArray[Any]:
+        """Return the product with the known words' vectors; in single precision it is compiled."""
+        from conceptor.kernels import add_rows
+
+        if self._vectors.dtype != np.float32:
+            product: NDArray[Any] = alike @ self._vectors
+            return product
+        sums = np.zeros((alike.shape[0], self._vectors.shape[1]), dtype=np.float32)
+        add_rows(alike.indptr, alike.indices, alike.data, self._vectors, sums)
+        return sums
 
     def _directions(self, ngrams: sparse.csr_matrix) -> Float64:
         """Return the n-grams' random projection, normalised; the same on every machine."""

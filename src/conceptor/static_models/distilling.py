@@ -52,6 +52,7 @@ def distill(
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
     dimensions: int | None = None,
+    sif: float = SIF_A,
     ridge: float = RIDGE,
     most_sentences: int = MOST_SENTENCES,
     keep: str | os.PathLike[str] | None = None,
@@ -78,6 +79,8 @@ def distill(
         up N sentences of words drawn by their frequency.
     dimensions : int, optional
         Keep this many leading directions; by default all.
+    sif : float
+        The constant a of the weights ``a / (a + p)``: the larger, the more frequent tokens count.
     ridge : float
         How far rows are held back when fitted to sentences.
     most_sentences : int
@@ -92,6 +95,8 @@ def distill(
     >>> model = distill("all-MiniLM-L6-v2/", sentences="corpus.txt")  # doctest: +SKIP
     >>> model.save("my-static-model/")  # doctest: +SKIP
     """
+    if not 0 < sif < np.inf:
+        raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
     if isinstance(model, str | os.PathLike):
         encoder: Transformer | _Function = Transformer.load(model)
@@ -121,7 +126,7 @@ def distill(
     vectors[2:] = encoder.encode_entries(made.sources, progress, folder)
 
     negated = negate_usage(vectors, shares)
-    factors = SIF_A / (SIF_A + shares) * np.array([has_letters(token) for token in made.tokens])
+    factors = sif / (sif + shares) * np.array([has_letters(token) for token in made.tokens])
     factors[:2] = 0.0
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
     if texts is not None:
@@ -138,7 +143,7 @@ def distill(
             "vocabulary": of_words,
             "frequencies": of_usage,
             "negation": f"aperture {negated.provenance.get('aperture', 0):.4g}, usage-weighted",
-            "sif": SIF_A,
+            "sif": sif,
             "sentences": 0 if texts is None else len(texts),
             **({"text": "words drawn by frequency"} if drawn else {}),
             "dimensions": int(table.shape[1]),
@@ -281,7 +286,11 @@ def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
     """Leave out wordfreq's numbers: its 0000 stands for every number of four digits."""
-    return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
+    return {
+        word: count
+        for word, count in counts.items()
+        if word.isalpha() or not any(map(str.isdigit, word))
+    }
 
 
 def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.memory import Rows
 from conceptor.static_models.card import write_card
 from conceptor.vectors.static_model import StaticModelSource, write_folder
 from conceptor.vectors.target import check_new_folder
@@ -71,12 +70,13 @@ class StaticModel:
         texts = list(texts)
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
-            rows = Rows.from_lists(self._read(texts[start : start + _BATCH]))
+            found = self._read(texts[start : start + _BATCH])
+            distinct, columns = found.distinct()
             counts = sparse.csr_array(
-                (np.ones(len(rows.columns), dtype=np.float32), rows.columns, rows.ends),
-                shape=(len(rows.ends) - 1, len(rows.distinct)),
+                (np.ones(len(columns), dtype=np.float32), columns, found.ends),
+                shape=(len(found.ends) - 1, len(distinct)),
             )
-            sums = counts @ self.vectors[rows.distinct].astype(np.float32, copy=False)
+            sums = counts @ self.vectors[distinct].astype(np.float32, copy=False)
             out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
         return out
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import MissingExtraError
-from conceptor.base.memory import Memory
+from conceptor.base.threads import ordered_map, processors
 from conceptor.base.tokens import APOSTROPHES, PATTERN
+from conceptor.vectors.memory import Memory, Rows, split_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from scipy import sparse
     from tokenizers import Tokenizer
@@ -26,6 +27,10 @@ INNER = "##"
 # at least at their blanks.
 _WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"}
 _AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
+
+
+# Texts that are not worth a thread.
+_FEW = 256
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
@@ -41,20 +46,21 @@ def count_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> sparse.csr_array
     """Return how often each token occurs in each text, one row per text."""
     from scipy import sparse
 
-    encoded = _split(tokenizer, list(texts))
-    ends = np.cumsum([0, *map(len, encoded)])
-    columns = np.fromiter((i for ids in encoded for i in ids), dtype=np.int32, count=ends[-1])
-    shape = (len(encoded), tokenizer.get_vocab_size())
-    counts = sparse.csr_array((np.ones(len(columns), dtype=np.float32), columns, ends), shape=shape)
+    found = TokenReader(tokenizer).split(list(texts))
+    shape = (len(found.ends) - 1, tokenizer.get_vocab_size())
+    ones = np.ones(len(found.rows), dtype=np.float32)
+    counts = sparse.csr_array((ones, found.rows, found.ends), shape=shape)
     counts.sum_duplicates()
     return counts
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
     """Return how often tokens are used, from how often words are: pieces through the words."""
+    found = TokenReader(tokenizer).split(list(counts))
     each = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-    used: Float64 = np.asarray(each @ count_tokens(tokenizer, counts), dtype=np.float64)
-    return used
+    used = np.repeat(each, np.diff(found.ends))
+    total = np.bincount(found.rows, used, minlength=tokenizer.get_vocab_size())
+    return np.asarray(total, dtype=np.float64)
 
 
 class TokenReader:
@@ -68,26 +74,47 @@ class TokenReader:
         said = json.loads(tokenizer.to_str())
         self._tokenizer = tokenizer
         self._unknown = tokenizer.token_to_id(said["model"].get("unk_token") or "")
-        self._memory = Memory(self._read) if splits_at_blanks(said) else None
+        self._model = tokenizer.model if passes_letters(said) else None
+        self._memory = Memory(self._read, split_at(" ")) if splits_at_blanks(said) else None
 
-    def __call__(self, texts: list[str]) -> Sequence[Sequence[int]]:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what it was made of, and nothing that it remembers."""
+        return TokenReader, (self._tokenizer,)
+
+    def __call__(self, texts: list[str]) -> Rows:
         """Return the tokens of each text."""
-        if self._memory is None:
-            return [self._known(ids) for ids in _split(self._tokenizer, texts)]
-        if self._memory.is_full:
-            self._memory.clear()
-        runs = [text.split(" ") for text in texts]
-        fresh = [run for run in set(chain.from_iterable(runs)) if run not in self._memory]
-        # Many at once: the tokenizer has threads of its own.
-        read = map(self._known, _split(self._tokenizer, fresh))
-        self._memory.update(zip(fresh, read, strict=True))
-        return [self._memory.join(each) for each in runs]
+        return self._read(texts) if self._memory is None else self._memory.of_texts(texts)
 
-    def _read(self, run: str) -> tuple[int, ...]:
-        return self._known(self._tokenizer.encode(run, add_special_tokens=False).ids)
+    def _read(self, texts: list[str]) -> Rows:
+        found = self.split(texts)
+        return found if self._unknown is None else found.without(self._unknown)
 
-    def _known(self, ids: list[int]) -> tuple[int, ...]:
-        return tuple(number for number in ids if number != self._unknown)
+    def split(self, texts: list[str]) -> Rows:
+        """Return all tokens of each text but those that are put around it; remember nothing.
+
+        A word that goes through normalisation unchanged is given to the model itself: most of a
+        tokenizer's time goes into what it notes about each letter.
+        """
+        if self._model is None:
+            return Rows.from_lists(self._encode(texts))
+        tokenize = self._model.tokenize
+        others = iter(self._encode([text for text in texts if not _of_letters(text)]))
+        return Rows.from_lists(
+            [
+                [token.id for token in tokenize(text)] if _of_letters(text) else next(others)
+                for text in texts
+            ]
+        )
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        def encode(part: list[str]) -> list[list[int]]:
+            found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
+            return [each.ids for each in found]
+
+        # In threads of our own: those of the tokenizer may be switched off, as model2vec does.
+        step = max(_FEW, -(-len(texts) // processors()))
+        parts = (texts[start : start + step] for start in range(0, len(texts), step))
+        return list(chain.from_iterable(ordered_map(encode, parts, processors())))
 
 
 def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
@@ -108,10 +135,22 @@ def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
     )
 
 
-def _split(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    """Return the tokens of each text, without the special ones that a transformer reads."""
-    encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    return [each.ids for each in encoded]
+def passes_letters(tokenizer: Mapping[str, Any]) -> bool:
+    """Return whether a word of the letters a to z reaches the tokenizer's model as it is."""
+    return (
+        splits_at_blanks(tokenizer)
+        and tokenizer["pre_tokenizer"] is not None
+        and tokenizer["pre_tokenizer"]["type"] in _AT_BLANKS
+        and not any(
+            token["content"].isalpha()
+            or (token["normalized"] and any(map(str.isalpha, token["content"])))
+            for token in tokenizer["added_tokens"]
+        )
+    )
+
+
+def _of_letters(text: str) -> bool:
+    return text.isascii() and text.isalpha() and text.islower()
 
 
 def has_letters(token: str) -> bool:
