@@ -61,6 +61,13 @@ def distill(
     dimensions: Annotated[
         int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
     ] = None,
+    sif: Annotated[
+        float,
+        Option(
+            help="Weigh tokens of share p by a / (a + p), with this a; without text, 0.01 keeps "
+            "more of what classifiers use."
+        ),
+    ] = 1e-3,
     dtype: Annotated[ModelDtype, Option(help="Number type of OUT.")] = ModelDtype.float32,
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,
@@ -96,6 +103,7 @@ def distill(
             sentences=sentences,
             most_sentences=most_sentences,
             dimensions=dimensions,
+            sif=sif,
             keep=keep,
             progress=progress,
         )

@@ -286,11 +286,7 @@ def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
     """Leave out wordfreq's numbers: its 0000 stands for every number of four digits."""
-    return {
-        word: count
-        for word, count in counts.items()
-        if word.isalpha() or not any(map(str.isdigit, word))
-    }
+    return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
 
 
 def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:
