@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ import pytest
 from conceptor.explore.session import Session
 from conceptor.explore.table import Table
 from conceptor.vectors import WordVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CHROMIUM = Path("/usr/bin/chromium")
 # A container's root has no sandbox, and tests have no network.
@@ -56,9 +61,9 @@ def session(table: Table) -> Session:
     return Session(table)
 
 
-@pytest.fixture(scope="session")
-def address(session: Session):
-    """A server of the page, in a thread."""
+@contextmanager
+def serving(session: Session) -> Iterator[str]:
+    """Serve the page of a session in a thread, at the address that is yielded."""
     pytest.importorskip("uvicorn", reason="the page needs the explore extra")
     import uvicorn
 
@@ -73,6 +78,12 @@ def address(session: Session):
     server.should_exit = True
     thread.join(10)
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def address(session: Session):
+    with serving(session) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

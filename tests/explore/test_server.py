@@ -7,8 +7,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Event
 from urllib.parse import quote, urlsplit
 
 import jsonschema
@@ -16,9 +18,12 @@ import pytest
 from safetensors.numpy import load as load_safetensors
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.explore.answers import Score
+from conceptor.explore.answers import Score, Settings
 from conceptor.explore.api import openapi
+from conceptor.explore.fitted import FittedMethods
 from conceptor.explore.server import _json, create_app, is_loopback, open_socket
+from conceptor.explore.session import Session
+from tests.explore.conftest import serving
 
 SETTINGS = "method=cn"
 QUESTIONS = [
@@ -53,6 +58,30 @@ def test_answers_are_as_described(address, session, path):
     responses = description["paths"][path.partition("?")[0]]["get"]["responses"]
     schema = responses["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(json.loads(body), schema | {"components": description["components"]})
+
+
+def test_a_method_that_is_being_fitted_holds_nobody_up(table, monkeypatch):
+    """What takes long goes to a thread; once it is done, the same question is answered at once."""
+    go, fit = Event(), FittedMethods._reach
+    fresh = Session(table, methods=["cn", "abtt"])
+    path = "/api/neighbours?method=abtt&like=bank&without=music"
+    with serving(fresh) as address, ThreadPoolExecutor() as pool:
+        with monkeypatch.context() as patched:
+            patched.setattr(FittedMethods, "_reach", lambda *given: go.wait(60) and fit(*given))
+            first = pool.submit(get, address, path)
+            try:
+                assert get(address, "/api/words?prefix=ba")[0] == 200
+                assert get(address, "/api/neighbours?method=cn&like=river")[0] == 200
+                assert not first.done()
+                assert not fresh.is_fitted(Settings("abtt"))
+            finally:
+                go.set()
+            first.result(60)
+        assert fresh.is_fitted(Settings("abtt"))
+        expected = fresh.neighbours(Settings("abtt"), ["bank"], ["music"], 10)
+        for status, _, body in (first.result(), get(address, path)):
+            assert status == 200
+            assert body.decode() == _json(expected)
 
 
 @pytest.mark.parametrize(

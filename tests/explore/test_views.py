@@ -99,6 +99,13 @@ def test_questions_that_wait_together_are_answered_as_alone(table):
         assert found.rows.tolist() == alone.rows.tolist()
 
 
+def test_who_stops_waiting_takes_nothing_from_the_others(table):
+    view, searcher = view_at(table, "cn"), Searcher(table)
+    found = searcher.ask(Search(view, towards(view.rows(np.array([1]))), 5, [1]))
+    assert not found.cancel()
+    assert len(found.result(30).rows) == 5
+
+
 @pytest.mark.parametrize("rows", [1, 37, 5000])
 def test_however_the_table_is_cut_all_that_wait_get_their_own_best(table, monkeypatch, rows):
     """Searches of several views, with and without exclusions, in one pass over many blocks."""

@@ -127,7 +127,10 @@ def settings_of(values: Mapping[str, Any]) -> answers.Settings:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address under `/api`, what it takes, what it answers, and what works it out."""
+    """An address under `/api`, what it takes, what it answers, and what works it out.
+
+    `quick` is answered within milliseconds, once its method is fitted.
+    """
 
     path: str
     summary: str
@@ -135,6 +138,11 @@ class Endpoint:
     answer: type
     call: Callable[[Session, Figures, dict[str, Any]], Any]
     method: str = "GET"
+    quick: bool = False
+
+    def is_quick(self, session: Session, values: Mapping[str, Any]) -> bool:
+        """Return whether the answer to these values takes no longer than milliseconds."""
+        return self.quick and ("method" not in values or session.is_fitted(settings_of(values)))
 
     def read(self, query: Query) -> dict[str, Any]:
         """Return the checked values of all parameters; raise for one that is not known."""
@@ -179,6 +187,7 @@ ENDPOINTS = (
             answers.Completion(word, rank)
             for word, rank in session.table.complete(values["prefix"], values["n"])
         ],
+        quick=True,
     ),
     Endpoint(
         "/api/solution",
@@ -186,6 +195,7 @@ ENDPOINTS = (
         SETTINGS,
         answers.Solved,
         lambda session, _, values: session.solve(settings_of(values)),
+        quick=True,
     ),
     Endpoint(
         "/api/neighbours",
@@ -199,9 +209,10 @@ ENDPOINTS = (
             ),
         ),
         answers.Neighbours,
-        lambda session, _, values: session.neighbours(
+        lambda session, _, values: session.ask_neighbours(
             settings_of(values), values["like"], values["without"], values["n"]
         ),
+        quick=True,
     ),
     Endpoint(
         "/api/map",

@@ -41,6 +41,11 @@ class Cache(Generic[Made]):
                 future.set_exception(error)
         return future.result()
 
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            found = self._kept.get(key)
+            return found is not None and found.done()
+
     def forget(self, key: Hashable) -> None:
         """Let the next one who asks have it made anew."""
         with self._lock:

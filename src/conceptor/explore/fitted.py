@@ -91,6 +91,10 @@ class FittedMethods:
 
         return self._solutions.get(settings, make)
 
+    def is_fitted(self, settings: Settings) -> bool:
+        """Return whether a method has been fitted with these weights, so that any view is quick."""
+        return (settings.method, settings.weights) in self._reaches
+
     def slider(self, settings: Settings) -> Slider | None:
         """Return what moves a method, where it is now; None for a method without parameters."""
         reach = self._range(self._base(settings))
@@ -180,6 +184,7 @@ class FittedMethods:
 
     def _reach(self, settings: Settings) -> Reach:
         base = self._base(settings)
+        self.usage_moments(unit=base.map.unit)  # another pass, for figures that follow a slider
         slider = self._range(base)
         parameters: list[dict[str, float]] = [{}]
         if slider is not None and slider.name == "aperture":

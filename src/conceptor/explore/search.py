@@ -34,8 +34,9 @@ __all__ = ["Found", "Search", "Searcher"]
 # Rows whose quick score is this near to the best are scored again, exactly.
 _MARGIN = np.float32(2e-3)
 _MOST_SEARCHES = 128
-# Scores of a block: with many searches it has fewer rows, so that they stay in the cache.
-_BLOCK_SCORES = 1 << 18
+# Scores of a block: with many searches it has fewer rows. Four megabytes are more than a cache
+# holds, but each block takes Python's lock a dozen times, for which all who ask compete.
+_BLOCK_SCORES = 1 << 20
 _LEAST_ROWS, _MOST_ROWS = 4096, 16384
 
 
@@ -78,6 +79,8 @@ class Searcher:
     def ask(self, search: Search) -> Future[Found]:
         """Return what will be found."""
         future: Future[Found] = Future()
+        # It may be shared, so nobody who stops waiting can cancel it.
+        future.set_running_or_notify_cancel()
         self._waiting.put((search, future))
         return future
 
@@ -100,6 +103,8 @@ class Searcher:
             run.begin(slice(0, min(_LEAST_ROWS, len(self._table))))
             for _ in self._pool.map(run.look, row_blocks(len(self._table), size)):
                 pass
+            for search, _ in batch:
+                search.view.measure = None
             for number, (search, future) in enumerate(batch):
                 future.set_result(search.best_of(run.candidates(number)))
         except BaseException as error:
@@ -169,6 +174,8 @@ class _Pass:
         """Return the scores of a block of rows, by search, before a criterion takes anything."""
         scores: NDArray[np.float32] = self._columns @ self._table.rows[part].T
         for view, its, shifts in self._views:
+            if view.measure is not None:
+                view.measure(part)
             scores[its] *= view.scale[part]
             if shifts is not None:
                 scores[its] -= shifts * view.inverse[part]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import importlib.util
 import ipaddress
@@ -21,6 +22,7 @@ from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtr
 from conceptor.explore.answers import Problem
 from conceptor.explore.api import ENDPOINTS, SETTINGS, Endpoint, openapi, settings_of
 from conceptor.explore.figures import Figures
+from conceptor.explore.session import AskedNeighbours
 from conceptor.explore.table import UnknownWordError
 
 if TYPE_CHECKING:
@@ -84,13 +86,23 @@ def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None =
 
     def answer(endpoint: Endpoint) -> Callable[[Request], Any]:
         async def handle(request: Request) -> Response:
-            def work() -> str:
-                query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
-                found = endpoint.call(session, figures, endpoint.read(query))
-                return _json(found)
+            return await _respond(work(request))
 
-            return await _respond(run_in_threadpool(work))
+        async def work(request: Request) -> str:
+            query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
+            values = endpoint.read(query)
+            if not endpoint.is_quick(session, values):
+                return await run_in_threadpool(lambda: write(call(values)))
+            # Here and now: with threads, most of the time goes into Python's lock changing hands.
+            found = call(values)
+            if isinstance(found, AskedNeighbours):
+                await asyncio.gather(*map(asyncio.wrap_future, found.futures))
+            return write(found)
 
+        def write(found: object) -> str:
+            return _json(found.answer() if isinstance(found, AskedNeighbours) else found)
+
+        call = partial(endpoint.call, session, figures)
         return handle
 
     async def export(request: Request) -> Response:

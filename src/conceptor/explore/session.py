@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from conceptor.explore.search import Found
     from conceptor.explore.table import Table
 
-__all__ = ["DEFAULT_METHODS", "Session"]
+__all__ = ["DEFAULT_METHODS", "AskedNeighbours", "Session"]
 
 DEFAULT_METHODS = ("cn", "cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
 # The choice that stands for the second file.
@@ -54,6 +55,29 @@ _EVIDENCE_WORDS = 40
 CONCEPT_APERTURE = 3.0
 _EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _KEPT_SEARCHES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class AskedNeighbours:
+    """Neighbours before and after, for which the tables are still being searched."""
+
+    views: tuple[View, View]
+    futures: Sequence[Future[Found]]
+    prior: bool
+
+    def answer(self) -> answers.Neighbours:
+        """Wait for what is found, and compare the two sides."""
+        sides = []
+        for view, future in zip(self.views, self.futures, strict=True):
+            near = future.result()
+            words = [view.table.words[row] for row in near.rows]
+            sides.append(list(zip(words, near.cosines.tolist(), near.rows.tolist(), strict=True)))
+        before, after = ({word for word, _, _ in side} for side in sides)
+        return answers.Neighbours(
+            [answers.Near(w, c, r, "both" if w in after else "gone") for w, c, r in sides[0]],
+            [answers.Near(w, c, r, "both" if w in before else "new") for w, c, r in sides[1]],
+            prior=self.prior,
+        )
 
 
 class Session:
@@ -144,6 +168,10 @@ class Session:
             return None
         return self.methods.solution(settings)
 
+    def is_fitted(self, settings: Settings) -> bool:
+        """Return whether all that takes long has been done for the method."""
+        return settings.method == OTHER or self.methods.is_fitted(settings)
+
     def method_text(self, settings: Settings) -> str:
         """Return a method as the command line names it; the first one for the second file."""
         if self.solution(settings) is None:
@@ -184,23 +212,18 @@ class Session:
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> answers.Neighbours:
         """Return the words nearest to some, before and after, but not like others."""
+        return self.ask_neighbours(settings, like, without, n).answer()
+
+    def ask_neighbours(
+        self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
+    ) -> AskedNeighbours:
+        """Ask for neighbours without waiting for the search."""
         views = self._plain, self._view(settings)
-        # Both sides are asked for before one is waited for.
         futures = [
             self._ask(view, key, tuple(like), tuple(without), n)
             for view, key in zip(views, (None, settings), strict=True)
         ]
-        found = []
-        for view, future in zip(views, futures, strict=True):
-            near = future.result()
-            shown = [view.table.words[row] for row in near.rows]
-            found.append(list(zip(shown, near.cosines.tolist(), near.rows.tolist(), strict=True)))
-        before, after = ({word for word, _, _ in side} for side in found)
-        return answers.Neighbours(
-            [answers.Near(w, c, r, "both" if w in after else "gone") for w, c, r in found[0]],
-            [answers.Near(w, c, r, "both" if w in before else "new") for w, c, r in found[1]],
-            prior=self.about.sorted,
-        )
+        return AskedNeighbours(views, futures, prior=self.about.sorted)
 
     def _ask(
         self,

@@ -19,7 +19,7 @@ from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -82,17 +82,19 @@ class Reach:
         scale = np.empty_like(inverse) if solution.map.unit else inverse
         largest = float(solution.gate.max(initial=0.0)) or 1.0  # its square may be beyond float32
         weights = (self._basis.T @ (solution.gate / largest) ** 2).astype(np.float32)
-        for part in row_blocks(len(table)):
+
+        def measure(part: slice) -> None:
             lengths = np.matmul(weights, self._energies[:, part], out=inverse[part])
             np.maximum(lengths, _LEAST, out=lengths)
             np.sqrt(lengths, out=lengths)
             np.divide(1 / largest, lengths, out=lengths)
             if solution.map.unit:
                 np.multiply(lengths, table.inverse[part], out=scale[part])
-        return View(table, solution.map, inverse, scale)
+
+        return View(table, solution.map, inverse, scale, measure)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class View:
     """A table as a map leaves it; as it is without one.
 
@@ -105,12 +107,16 @@ class View:
     scale : array of float32
         What makes a cosine of a product with a row as it is: `inverse`, and over the row's length
         where rows are brought to length 1 first.
+    measure : callable, optional
+        Sets `inverse` and `scale` of a block of rows. The first pass over the table calls it, block
+        by block on all processors, and puts None here when it is through.
     """
 
     table: Table
     map: AffineMap | None
     inverse: NDArray[np.float32]
     scale: NDArray[np.float32]
+    measure: Callable[[slice], None] | None = None
 
     @classmethod
     def plain(cls, table: Table) -> View:
