@@ -2,6 +2,7 @@
 
     python benchmarks/dialogue.py run STUDY TRIALS.jsonl
     python benchmarks/dialogue.py summarise STUDY TRIALS.jsonl
+    python benchmarks/dialogue.py choose
     python benchmarks/dialogue.py markdown [STUDY]
     python benchmarks/dialogue.py write docs/dialogue.md
 
@@ -9,7 +10,8 @@ STUDY is googlenews (300 dimensions), published (the same vectors, the published
 or glove50. `run` trains one tracker after the other on one thread and appends each result to the
 file; what is there is not done again, so it can be stopped at any time. `summarise` adds what the
 file says so far to benchmarks/dialogue-STUDY.json, whose runs are not done again either, so that a
-study can grow on other machines; delete it to begin anew. `markdown` prints it as tables, and
+study can grow on other machines; delete it to begin anew. `choose` prints what the training was
+chosen by, accuracy on the held-out validation turns alone. `markdown` prints it as tables, and
 `write` puts the means and the conclusion of every study into the page, between two comments. Needs
 the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
 """
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
+TRUSTS = (1.0, 3.0, 5.0, 10.0)
 BEGIN, END = "<!-- studies -->", "<!-- end of studies -->"
 
 
@@ -93,6 +96,7 @@ def main() -> None:
     commands.add_parser("markdown").add_argument(
         "study", choices=PLANS, default="googlenews", nargs="?"
     )
+    commands.add_parser("choose")
     commands.add_parser("write").add_argument("page", type=Path)
     arguments = parser.parse_args()
     match arguments.command:
@@ -100,6 +104,8 @@ def main() -> None:
             run(arguments.study, arguments.trials)
         case "summarise":
             summarise(arguments.study, arguments.trials)
+        case "choose":
+            choose()
         case "markdown":
             print("\n".join(section(arguments.study)))
         case "write":
@@ -124,6 +130,19 @@ def run(name: str, path: Path) -> None:
             f"{len(left) - number} left, about {minutes:.0f} min",
             flush=True,
         )
+
+
+def choose() -> None:
+    """Print held-out accuracy by how much the belief before a turn weighs at the start."""
+    corpus = load_corpus()
+    embedded = embed_corpus(google_news(), corpus, ["original"])
+    print("trust | " + " | ".join(SLOTS))
+    for trust in TRUSTS:
+        options, best = TrackerOptions(trust=trust), []
+        for job in embedded.jobs(["original"], [1], SLOTS):
+            trial, _ = run_trial(corpus, job, options)
+            best.append(f"{100 * trial.curve[trial.kept - 1].accuracy:.1f}")
+        print(f"{trust:g} | " + " | ".join(best), flush=True)
 
 
 def summary_file(name: str) -> Path:

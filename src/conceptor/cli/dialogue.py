@@ -46,10 +46,10 @@ def dialogue(
     ] = "food,price range,area",
     epochs: Annotated[
         int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")
-    ] = 60,
+    ] = 30,
     patience: Annotated[
         int, Option(min=1, help="Epochs without a better accuracy before training stops.")
-    ] = 20,
+    ] = 10,
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256,
     rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.003,
     decay: Annotated[
@@ -68,10 +68,14 @@ def dialogue(
     start: Annotated[
         str,
         Option(
-            help="Initial weights: [b]scaled[/b] by the number of inputs, [b]unit[/b] with "
-            "candidates unscaled, or N(0, 1) as in the [b]original[/b], which learns more slowly."
+            help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
+            "[b]original[/b], which learns more slowly."
         ),
     ] = "scaled",
+    trust: Annotated[
+        float,
+        Option(min=0, help="Initial weight of the belief before a turn; 1 is that of its scores."),
+    ] = 5.0,
     workers: Annotated[
         int | None, Option(min=1, help="Number of processes.  \\[default: one per processor]")
     ] = None,
@@ -144,6 +148,7 @@ def dialogue(
         update=parse_choice(Update, update, "--update"),
         confirm=parse_choice(Confirm, confirm, "--confirm"),
         start=parse_choice(Initialization, start, "--start"),
+        trust=trust,
         epochs=epochs,
         patience=patience,
         batch=batch,

@@ -33,14 +33,13 @@ class Confirm(StrEnum):
 class Initialization(StrEnum):
     """Initial weights.
 
-    `scaled` divides a layer's normal initial weights by the square root of its number of inputs,
-    and starts with an update that adds scores to the previous belief. `original` is N(0, 1) for
-    all but the convolutions: scores then start as noise that training must first suppress. `unit`
-    is `scaled` but for the candidates' weights, which are not divided: their inputs have length 1.
+    `scaled` divides the normal initial weights of what is added up to scores by the square root of
+    their number, and starts with an update that keeps the previous belief unless a score is clearly
+    higher. `original` is N(0, 1) for all but the convolutions: scores then start as noise that
+    training must first suppress.
     """
 
     SCALED = "scaled"
-    UNIT = "unit"
     ORIGINAL = "original"
 
 
@@ -61,21 +60,27 @@ class TrackerOptions:
         Learning rate of Adam at the start (0.001).
     decay : bool
         Let the rate fall to zero in a straight line over `epochs`.
+    trust : float
+        How much the belief before a turn weighs at the start of training, against 1 for the turn's
+        scores; not with `original` initial weights.
     """
 
     update: Update = Update.CONSTRAINED
     confirm: Confirm = Confirm.WORKING
     start: Initialization = Initialization.SCALED
-    epochs: int = 60
-    patience: int = 20
+    epochs: int = 30
+    patience: int = 10
     batch: int = 256
     batches: int = 64
     rate: float = 3e-3
     decay: bool = False
+    trust: float = 5.0
 
     def __post_init__(self) -> None:
         for name, least in {"epochs": 1, "patience": 1, "batches": 1, "batch": 2}.items():
             if (value := getattr(self, name)) < least:
                 raise InvalidInputError(f"{name} is {value}; it must be at least {least}")
+        if not 0 <= self.trust < float("inf"):
+            raise InvalidInputError(f"trust is {self.trust}; it must be a number of 0 or more")
         if not 0 < self.rate < 1:
             raise InvalidInputError(f"rate is {self.rate}; it must be between 0 and 1")

@@ -71,10 +71,10 @@ class Tracker(nn.Module):
         self.filter_biases = nn.Parameter(torch.full((len(WIDTHS), 1, dimension), 0.1))
         for weights in self.filters:
             nn.init.trunc_normal_(weights, std=0.1, a=-0.2, b=0.2, generator=self.generator)
-        undivided = self.start is Initialization.UNIT
-        self.candidate = self._normal(dimension, dimension, gain=dimension**0.5 if undivided else 1)
+        # Their inputs have a length, whatever the dimension, so the gain undoes the division.
+        self.candidate = self._normal(dimension, dimension, gain=dimension**0.5)
         self.candidate_bias = nn.Parameter(torch.zeros(dimension))
-        self.hidden = self._normal(HIDDEN, dimension)
+        self.hidden = self._normal(HIDDEN, dimension, gain=dimension**0.5)
         self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
         self.score = self._normal(HIDDEN)
         self.score_bias = nn.Parameter(torch.zeros(()))
@@ -92,14 +92,15 @@ class Tracker(nn.Module):
             case Update.CONSTRAINED:  # past: diagonal, elsewhere; current: diagonal, elsewhere
                 self.mixing = self._normal(4)
                 if self.start is not Initialization.ORIGINAL:
-                    nn.init.zeros_(self.mixing[1::2])
-                    nn.init.ones_(self.mixing[::2])
+                    with torch.no_grad():
+                        self.mixing.copy_(torch.tensor([options.trust, 0.0, 1.0, 0.0]))
             case Update.FULL:
                 self.past = self._normal(count + 1, count + 1)
                 self.current = self._normal(count + 1, count + 1)
                 if self.start is not Initialization.ORIGINAL:
-                    nn.init.eye_(self.past)
                     nn.init.eye_(self.current)
+                    with torch.no_grad():
+                        self.past.copy_(options.trust * self.current)
             case Update.ALPHA:
                 self.mixing = self._normal(1)
 
