@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["distill"]
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
+# The constant of the weights where there is no text; with text it is that of sentences of words.
+# Both measured (docs/static-models.md).
+SIF_WITHOUT_TEXT = 1e-2
 # Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
 MOST_SENTENCES = 50_000
 _BATCH = 1024
@@ -52,7 +55,7 @@ def distill(
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
     dimensions: int | None = None,
-    sif: float = SIF_A,
+    sif: float | None = None,
     ridge: float = RIDGE,
     most_sentences: int = MOST_SENTENCES,
     keep: str | os.PathLike[str] | None = None,
@@ -79,8 +82,9 @@ def distill(
         up N sentences of words drawn by their frequency.
     dimensions : int, optional
         Keep this many leading directions; by default all.
-    sif : float
+    sif : float, optional
         The constant a of the weights ``a / (a + p)``: the larger, the more frequent tokens count.
+        By default 0.01, and 0.001 with `sentences`, where the fit brings frequent tokens back.
     ridge : float
         How far rows are held back when fitted to sentences.
     most_sentences : int
@@ -95,6 +99,8 @@ def distill(
     >>> model = distill("all-MiniLM-L6-v2/", sentences="corpus.txt")  # doctest: +SKIP
     >>> model.save("my-static-model/")  # doctest: +SKIP
     """
+    if sif is None:
+        sif = SIF_WITHOUT_TEXT if sentences is None else SIF_A
     if not 0 < sif < np.inf:
         raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
