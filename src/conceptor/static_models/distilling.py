@@ -17,6 +17,7 @@ from conceptor.static_models.table import (
     RIDGE,
     fit_sentences,
     leading_directions,
+    negate_sentences,
     negate_usage,
 )
 from conceptor.static_models.transformer import Transformer
@@ -137,8 +138,10 @@ def distill(
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
     if texts is not None:
         target = encoder(texts, progress, folder)
-        table = fit_sentences(table, made.count(texts), target, ridge=ridge, progress=progress)
+        counts = made.count(texts)
+        table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
         table[:2] = 0.0
+        table = negate_sentences(table, counts)(table)
     if dimensions is not None:
         table = leading_directions(table, shares, dimensions)(table)
     return StaticModel(
