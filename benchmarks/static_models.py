@@ -219,7 +219,10 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
     rows = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
     rows = {f"STS {year}": names for year, names in rows.items() if names}
     if rows:
-        rows["STS 2012–2016"] = [name for names in list(rows.values())[:5] for name in names]
+        years = list(rows.values())
+        for last in (4, 5):
+            label = f"STS 2012–{YEARS[last - 1]}"
+            rows[label] = [name for names in years[:last] for name in names]
     rows |= {t.dataset: [t.dataset] for t in tasks if t.dataset[:4] not in YEARS}
     names = list(found)
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
