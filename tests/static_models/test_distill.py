@@ -142,7 +142,9 @@ def test_the_constant_of_the_weights_is_smaller_with_text(transformer, counts, t
         asked = distill(transformer, **options, sentences=sentences, sif=constant)
         np.testing.assert_array_equal(model.vectors, asked.vectors)
     model.save(tmp_path / "out")
-    assert "- sif: 0.001" in (tmp_path / "out" / "README.md").read_text()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "- sif: 0.001" in card
+    assert "- sentence_negation: aperture" in card
 
 
 def test_wrong_calls(transformer, counts, tmp_path):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
 
     Encode = Callable[[Sequence[str]], NDArray[Any]]
@@ -136,12 +137,17 @@ def distill(
     factors = sif / (sif + shares) * np.array([has_letters(token) for token in made.tokens])
     factors[:2] = 0.0
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
+    fitted: dict[str, Any] = {"sentences": 0}
     if texts is not None:
         target = encoder(texts, progress, folder)
         counts = made.count(texts)
         table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
         table[:2] = 0.0
-        table = negate_sentences(table, counts)(table)
+        shared = negate_sentences(table, counts)
+        table = shared(table)
+        fitted = {"sentences": len(texts), "sentence_negation": _describe_negation(shared)}
+        if drawn:
+            fitted["text"] = "words drawn by frequency"
     if dimensions is not None:
         table = leading_directions(table, shares, dimensions)(table)
     return StaticModel(
@@ -151,10 +157,9 @@ def distill(
         | {
             "vocabulary": of_words,
             "frequencies": of_usage,
-            "negation": f"aperture {negated.provenance.get('aperture', 0):.4g}, usage-weighted",
+            "negation": f"{_describe_negation(negated)}, usage-weighted",
             "sif": sif,
-            "sentences": 0 if texts is None else len(texts),
-            **({"text": "words drawn by frequency"} if drawn else {}),
+            **fitted,
             "dimensions": int(table.shape[1]),
             "library": f"conceptor {__version__}",
         },
@@ -296,6 +301,10 @@ def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
     """Leave out wordfreq's numbers: its 0000 stands for every number of four digits."""
     return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
+
+
+def _describe_negation(negated: AffineMap) -> str:
+    return f"aperture {negated.provenance.get('aperture', 0):.4g}"
 
 
 def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:
