@@ -82,10 +82,12 @@ def fit_sentences(
     B = counts[told]
     B = sparse.csr_array(sparse.diags_array(np.asarray(B.sum(axis=1)).ravel() ** -0.5) @ B)
     B = B.astype(np.float32)
+    averages = (B @ table).astype(np.float64)
+    if len(averages) < 2 or not averages.any():
+        raise InvalidInputError("the sentences are too few, or have no word of the vocabulary")
     lengths = row_lengths(sentences[told])
     F = np.divide(sentences[told], lengths[:, np.newaxis], dtype=np.float32)
     F -= F.mean(axis=0)
-    averages = (B @ table).astype(np.float64)
     gram = averages.T @ averages
     floor = _FLOOR * np.trace(gram) / len(gram) * np.eye(len(gram))
     start = (table @ np.linalg.solve(gram + floor, averages.T @ F)).astype(np.float32)
