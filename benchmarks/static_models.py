@@ -37,7 +37,6 @@ from conceptor.evaluation.statistics import (
 )
 from conceptor.static_models import StaticModel, distill
 from conceptor.static_models.transformer import Transformer
-from conceptor.weights import SIF_A
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -56,7 +55,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--keep", type=Path, default=Path("static-models.kept"))
     parser.add_argument("--sentences", type=int, default=32_768)
-    parser.add_argument("--sif", type=float, default=SIF_A, help="The constant of our weights.")
+    parser.add_argument("--sif", type=float, help="The constant of our weights.")
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
     parser.add_argument("--columns", default="", help="Only those with one of these in the name.")
@@ -134,11 +133,11 @@ def normal(text: str) -> str:
 
 
 def models(
-    source: Path, sentences: Sequence[str], keep: Path, sif: float = SIF_A
+    source: Path, sentences: Sequence[str], keep: Path, sif: float | None = None
 ) -> dict[str, Callable[[], Callable[[list[str]], np.ndarray]]]:
     """Return what makes each model's function from texts to vectors."""
     own = short_name(source)
-    weighed = f", a = {sif:g}" if sif != SIF_A else ""
+    weighed = "" if sif is None else f", a = {sif:g}"
 
     def rival(dimensions: int | str) -> Callable[[], Callable[[list[str]], np.ndarray]]:
         def build() -> Callable[[list[str]], np.ndarray]:
@@ -220,7 +219,10 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
     rows = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
     rows = {f"STS {year}": names for year, names in rows.items() if names}
     if rows:
-        rows["STS 2012–2016"] = [name for names in list(rows.values())[:5] for name in names]
+        years = list(rows.values())
+        for last in (4, 5):
+            label = f"STS 2012–{YEARS[last - 1]}"
+            rows[label] = [name for names in years[:last] for name in names]
     rows |= {t.dataset: [t.dataset] for t in tasks if t.dataset[:4] not in YEARS}
     names = list(found)
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]

@@ -292,8 +292,9 @@ def _advice_without_words(rows: Moments, *, count: int) -> str:
     """Advise on embeddings of whole texts, by what all of them share.
 
     Measured on STS-B with rows at length 1 (docs/static-models.md), eleven embeddings: where the
-    strongest direction holds 0.11 of the variance or more, everything gains, and `cn` at least four
-    points; at 0.08 and below `gentle` gains up to two points and stronger methods may lose.
+    strongest direction holds 0.14 of the variance or more, everything gains, and `cn` at least four
+    points; at 0.08 and below `gentle` gains up to two points and stronger methods may lose, but for
+    one embedding that gains more.
     """
     if count <= rows.dimension:
         return (

@@ -134,6 +134,19 @@ def test_rows_are_weighed_by_how_often_tokens_are_used(transformer, counts):
     np.testing.assert_allclose(weighed.vectors, factors[:, np.newaxis] * alike, rtol=1e-5)
 
 
+def test_the_constant_of_the_weights_is_smaller_with_text(transformer, counts, tmp_path):
+    options = {"vocabulary": WORDS, "weights": counts}
+    for sentences, constant in ((None, 0.01), (TEXTS, 0.001), ("drawn:50", 0.001)):
+        model = distill(transformer, **options, sentences=sentences)
+        assert model.provenance["sif"] == constant
+        asked = distill(transformer, **options, sentences=sentences, sif=constant)
+        np.testing.assert_array_equal(model.vectors, asked.vectors)
+    model.save(tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "- sif: 0.001" in card
+    assert "- sentence_negation: aperture" in card
+
+
 def test_wrong_calls(transformer, counts, tmp_path):
     with pytest.raises(InvalidInputError, match="no frequency"):
         distill(transformer, vocabulary=WORDS, weights="zipf")
@@ -146,6 +159,9 @@ def test_wrong_calls(transformer, counts, tmp_path):
             distill(place)
     with pytest.raises(InvalidInputError, match="no such file of sentences"):
         distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
+    for texts in (["the cat"], ["日本", "中国"], ["!?", "?"]):
+        with pytest.raises(InvalidInputError, match="too few, or have no word"):
+            distill(transformer, vocabulary=WORDS, weights=counts, sentences=texts)
     with pytest.raises(InvalidInputError, match="cannot distil a int"):
         distill(3)
     with pytest.raises(InvalidInputError, match="sif"):

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from conceptor import InvalidInputError
-from conceptor.static_models.table import fit_sentences, leading_directions, negate_usage
+from conceptor.static_models.table import (
+    fit_sentences,
+    leading_directions,
+    negate_sentences,
+    negate_usage,
+)
 
 
 def make_world(seed, tokens=40, sentences=400, n=6):
@@ -25,7 +30,7 @@ def make_world(seed, tokens=40, sentences=400, n=6):
 def dense_solution(start, counts, vectors, ridge):
     """The same minimum by solving the normal equations, without conjugate gradients."""
     B = counts.toarray().astype(np.float64)
-    B /= B.sum(axis=1, keepdims=True)
+    B /= np.sqrt(B.sum(axis=1, keepdims=True))
     F = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     F = F - F.mean(axis=0)
     A = B @ start
@@ -75,6 +80,24 @@ def test_tokens_that_never_occur_move_with_the_map_only():
     free, held = (fit_sentences(start, counts, vectors, ridge=r) for r in (1e-3, 1e6))
     np.testing.assert_allclose(free[7], held[7], rtol=1e-4, atol=1e-6)
     assert np.abs(free - held).max() > 1e-3
+
+
+def test_what_sentences_share_is_taken_out_of_the_rows():
+    """By one linear map, so that frequent tokens stay short; an empty text does not count."""
+    counts, _, table = make_world(3)
+    table[:, 0] += 5
+    negated = negate_sentences(table, counts)
+    np.testing.assert_allclose(negated(3 * table), 3 * negated(table), rtol=1e-4, atol=1e-5)
+    longer = sparse.csr_array(sparse.vstack([counts, 0 * counts[:50]]))
+    np.testing.assert_allclose(negate_sentences(table, longer).matrix, negated.matrix, rtol=1e-5)
+
+    def share(rows):
+        sums = counts @ rows
+        values = np.linalg.svd(sums / np.linalg.norm(sums, axis=1, keepdims=True))[1] ** 2
+        return values[0] / values.sum()
+
+    assert share(table) > 0.8
+    assert share(negated(table)) < 0.6
 
 
 def test_leading_directions_keep_the_most_of_what_is_used():

@@ -62,12 +62,12 @@ def distill(
         int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
     ] = None,
     sif: Annotated[
-        float,
+        float | None,
         Option(
-            help="Weigh tokens of share p by a / (a + p), with this a; without text, 0.01 keeps "
-            "more of what classifiers use."
+            help="Weigh tokens of share p by a / (a + p), with this a: the larger, the more "
+            "frequent tokens count.  \\[default: 0.01, with sentences 0.001]"
         ),
-    ] = 1e-3,
+    ] = None,
     dtype: Annotated[ModelDtype, Option(help="Number type of OUT.")] = ModelDtype.float32,
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,

@@ -17,6 +17,7 @@ from conceptor.static_models.table import (
     RIDGE,
     fit_sentences,
     leading_directions,
+    negate_sentences,
     negate_usage,
 )
 from conceptor.static_models.transformer import Transformer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
 
     Encode = Callable[[Sequence[str]], NDArray[Any]]
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["distill"]
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
+# The constant of the weights where there is no text; with text it is that of sentences of words.
+# Both measured (docs/static-models.md).
+SIF_WITHOUT_TEXT = 1e-2
 # Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
 MOST_SENTENCES = 50_000
 _BATCH = 1024
@@ -52,7 +57,7 @@ def distill(
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
     dimensions: int | None = None,
-    sif: float = SIF_A,
+    sif: float | None = None,
     ridge: float = RIDGE,
     most_sentences: int = MOST_SENTENCES,
     keep: str | os.PathLike[str] | None = None,
@@ -79,8 +84,9 @@ def distill(
         up N sentences of words drawn by their frequency.
     dimensions : int, optional
         Keep this many leading directions; by default all.
-    sif : float
+    sif : float, optional
         The constant a of the weights ``a / (a + p)``: the larger, the more frequent tokens count.
+        By default 0.01, and 0.001 with `sentences`, where the fit brings frequent tokens back.
     ridge : float
         How far rows are held back when fitted to sentences.
     most_sentences : int
@@ -95,6 +101,8 @@ def distill(
     >>> model = distill("all-MiniLM-L6-v2/", sentences="corpus.txt")  # doctest: +SKIP
     >>> model.save("my-static-model/")  # doctest: +SKIP
     """
+    if sif is None:
+        sif = SIF_WITHOUT_TEXT if sentences is None else SIF_A
     if not 0 < sif < np.inf:
         raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
@@ -129,10 +137,17 @@ def distill(
     factors = sif / (sif + shares) * np.array([has_letters(token) for token in made.tokens])
     factors[:2] = 0.0
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
+    fitted: dict[str, Any] = {"sentences": 0}
     if texts is not None:
         target = encoder(texts, progress, folder)
-        table = fit_sentences(table, made.count(texts), target, ridge=ridge, progress=progress)
+        counts = made.count(texts)
+        table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
         table[:2] = 0.0
+        shared = negate_sentences(table, counts)
+        table = shared(table)
+        fitted = {"sentences": len(texts), "sentence_negation": _describe_negation(shared)}
+        if drawn:
+            fitted["text"] = "words drawn by frequency"
     if dimensions is not None:
         table = leading_directions(table, shares, dimensions)(table)
     return StaticModel(
@@ -142,10 +157,9 @@ def distill(
         | {
             "vocabulary": of_words,
             "frequencies": of_usage,
-            "negation": f"aperture {negated.provenance.get('aperture', 0):.4g}, usage-weighted",
+            "negation": f"{_describe_negation(negated)}, usage-weighted",
             "sif": sif,
-            "sentences": 0 if texts is None else len(texts),
-            **({"text": "words drawn by frequency"} if drawn else {}),
+            **fitted,
             "dimensions": int(table.shape[1]),
             "library": f"conceptor {__version__}",
         },
@@ -287,6 +301,10 @@ def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
     """Leave out wordfreq's numbers: its 0000 stands for every number of four digits."""
     return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
+
+
+def _describe_negation(negated: AffineMap) -> str:
+    return f"aperture {negated.provenance.get('aperture', 0):.4g}"
 
 
 def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:

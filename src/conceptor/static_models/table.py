@@ -1,6 +1,7 @@
 """From the vectors of tokens to the table of a static model: all of it linear, so all of it folds.
 
-    vectors ──▶ negation by usage ──▶ SIF weights ──▶ fit to sentences ──▶ leading directions
+    vectors ──▶ negation by usage ──▶ SIF weights ──▶ fit to sentences ──▶ their negation
+            ──▶ leading directions
 
 Texts become averages of rows, so what is multiplied to every row is multiplied to every text.
 """
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     Table = NDArray[np.float32]
 
 # How far a row is held back, in units of a sentence of one word; measured (docs/static-models.md).
-RIDGE = 0.03
+RIDGE = 1.0
 # Steps of the conjugate gradient: more of them change no figure.
 _STEPS = 12
 # Of the mean eigenvalue: keeps the map from averages to sentences away from what is not there.
@@ -58,9 +59,11 @@ def fit_sentences(
 ) -> Table:
     """Return the table whose averages come nearest to a transformer's vectors of sentences.
 
-    With B the share of each token in each sentence and F the transformer's vectors at length 1,
-    less their mean, it is ``argmin_T ‖B T − F‖² + ridge ‖T − T₀‖²``, where T₀ is `table` under the
-    linear map that fits best. Rows of tokens that never occur stay T₀'s; frequent ones are free.
+    With F the transformer's vectors at length 1, less their mean, and B how often each token is in
+    each sentence, over the square root of the number of its tokens, it is ``argmin_T ‖B T − F‖² +
+    ridge ‖T − T₀‖²``, where T₀ is `table` under the linear map that fits best. Rows of tokens that
+    never occur stay T₀'s; frequent ones are free. The square root stands in for the length of a
+    sum of unrelated rows, since averages are brought to length 1 in the end.
 
     Parameters
     ----------
@@ -77,12 +80,14 @@ def fit_sentences(
 
     told = np.asarray(counts.sum(axis=1)).ravel() > 0
     B = counts[told]
-    B = sparse.csr_array(sparse.diags_array(1 / np.asarray(B.sum(axis=1)).ravel()) @ B)
+    B = sparse.csr_array(sparse.diags_array(np.asarray(B.sum(axis=1)).ravel() ** -0.5) @ B)
     B = B.astype(np.float32)
+    averages = (B @ table).astype(np.float64)
+    if len(averages) < 2 or not averages.any():
+        raise InvalidInputError("the sentences are too few, or have no word of the vocabulary")
     lengths = row_lengths(sentences[told])
     F = np.divide(sentences[told], lengths[:, np.newaxis], dtype=np.float32)
     F -= F.mean(axis=0)
-    averages = (B @ table).astype(np.float64)
     gram = averages.T @ averages
     floor = _FLOOR * np.trace(gram) / len(gram) * np.eye(len(gram))
     start = (table @ np.linalg.solve(gram + floor, averages.T @ F)).astype(np.float32)
@@ -109,6 +114,14 @@ def fit_sentences(
         strength = renewed
     start[seen] += change
     return start
+
+
+def negate_sentences(table: Table, counts: sparse.csr_array) -> AffineMap:
+    """Return conceptor negation fitted on the averages of sentences, at length 1."""
+    sums = counts @ table
+    with one_blas_thread():
+        moments = Moments.from_vectors(sums / row_lengths(sums)[:, np.newaxis])
+        return methods.default_recipe().solve(moments).map
 
 
 def leading_directions(table: Table, usage: Float64, dimensions: int) -> AffineMap:
