@@ -75,8 +75,9 @@ def address(session: Session):
     opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser, closed as soon as no test needs it: even idle it takes part of a processor."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed (apt-get install chromium)")
