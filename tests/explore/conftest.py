@@ -77,7 +77,7 @@ def address(session: Session):
 
 @pytest.fixture(scope="module")
 def browser():
-    """A browser, closed as soon as no test needs it: even idle it takes part of a processor."""
+    """A browser, closed as soon as no test needs it."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed (apt-get install chromium)")
