@@ -401,7 +401,7 @@ def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
             )
         return int(number), None
     if isinstance(vocabulary, (str, Path)):
-        return None, frozenset(read_words(vocabulary))
+        return None, _read_once(_word_set, Path(vocabulary))
     if isinstance(vocabulary, Iterable):
         return None, frozenset(vocabulary)
     raise InvalidInputError(f"vocabulary must be a file, top:N or words, not {vocabulary!r}")
@@ -441,11 +441,13 @@ def _read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
 
     The paper's vocabulary has 188,000 lines, and every fit of every method asks for it.
     """
+    if not path.is_file():
+        return read(path)  # which says what is wrong, or reads a pipe
     now = path.stat()
     return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _kept(read: Callable[[Path], object], path: Path, state: tuple[int, ...]) -> object:
     return read(path)
 
