@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from conceptor import weights as module
+from conceptor.algebra.methods import Words
 from conceptor.base.errors import InvalidInputError
-from conceptor.weights import parse_weights, read_counts, read_words
+from conceptor.weights import choose_weights, parse_weights, read_counts, read_words
 
 WORDS = ["the", "of", "and", "rare"]
 
@@ -86,3 +88,21 @@ def test_vocabularies_that_are_wrong(vocabulary):
 def test_a_directory_is_no_vocabulary(tmp_path):
     with pytest.raises(InvalidInputError, match="is a directory"):
         parse_weights("uniform", tmp_path)
+
+
+def test_the_papers_list_is_read_once_and_again_when_it_changes(tmp_path, monkeypatch):
+    file = tmp_path / "list.txt"
+    monkeypatch.setattr(module, "_find_paper_vocabulary", lambda data: file)
+    readings = []
+    read = module.read_lines
+    monkeypatch.setattr(module, "read_lines", lambda *a: readings.append(a) or read(*a))
+    for counts in ("the 5\nof 3\n", "the 5\nof 3\nand 1\n"):
+        file.write_text(counts)
+        readings.clear()
+        for _ in range(2):
+            types = choose_weights(Words.TYPES, lambda: WORDS)
+            usage = choose_weights(Words.USAGE, lambda: WORDS, ranked=False)
+            assert types.vocabulary == set(read_counts(file)) == set(usage.counts)
+            assert usage.counts == read_counts(file)
+        # By each of the two kinds of weights, and four times above.
+        assert len(readings) == 2 + 4

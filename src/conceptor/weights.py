@@ -10,8 +10,9 @@ import importlib.util
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Directory = str | os.PathLike[str] | None
+
+_Content = TypeVar("_Content")
 
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
@@ -264,7 +267,7 @@ def common_content_words(
     content = [word for word in words if word not in function_words]
     listed = _find_paper_vocabulary(data)
     if listed is not None:
-        counts = read_counts(listed)
+        counts = _read_once(read_counts, listed)
         known = [word for word in dict.fromkeys(content) if word in counts]
         content = sorted(known, key=counts.__getitem__, reverse=True) or content
     chosen = frozenset(content[:CONTENT_WORDS])
@@ -280,7 +283,7 @@ def _choose_usage(
         return parse_weights("zipf", vocabulary)
     reason = f"{reason}, {_NO_RANKS}"
     listed = _find_paper_vocabulary(data)
-    if listed is not None and _covers(counts := read_counts(listed), first, _OF_ANY):
+    if listed is not None and _covers(counts := _read_once(read_counts, listed), first, _OF_ANY):
         chosen = parse_weights(counts, vocabulary)
         source = "counts in Wikipedia (2015)"
         described = chosen.description.replace("the counts given", source)
@@ -299,7 +302,7 @@ def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Wei
     frequent = ranked and why_unsorted(first) is None
     listed = _find_paper_vocabulary(data)
     if listed is not None:
-        words, least = frozenset(read_words(listed)), _OF_FREQUENT if frequent else _OF_ANY
+        words, least = _read_once(_word_set, listed), _OF_FREQUENT if frequent else _OF_ANY
         if not words.isdisjoint(first) and _covers(words, first, least):
             named = "the words with 200 or more occurrences in Wikipedia (2015)"
             return Weights(vocabulary=words, description=f"{named}, once each")
@@ -398,7 +401,7 @@ def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
             )
         return int(number), None
     if isinstance(vocabulary, (str, Path)):
-        return None, frozenset(read_words(vocabulary))
+        return None, _read_once(_word_set, Path(vocabulary))
     if isinstance(vocabulary, Iterable):
         return None, frozenset(vocabulary)
     raise InvalidInputError(f"vocabulary must be a file, top:N or words, not {vocabulary!r}")
@@ -427,6 +430,26 @@ def read_words(path: str | Path) -> list[str]:
     parts = [_split_count(line) for line in lines]
     counted = all(word and count is not None for word, count in parts)
     return [word for word, _ in parts] if counted else lines
+
+
+def _word_set(path: Path) -> frozenset[str]:
+    return frozenset(read_words(path))
+
+
+def _read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
+    """Return what was read before, as long as the file is the same.
+
+    The paper's vocabulary has 188,000 lines, and every fit of every method asks for it.
+    """
+    if not path.is_file():
+        return read(path)  # which says what is wrong, or reads a pipe
+    now = path.stat()
+    return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
+
+
+@lru_cache(maxsize=3)
+def _kept(read: Callable[[Path], object], path: Path, state: tuple[int, ...]) -> object:
+    return read(path)
 
 
 def _split_count(line: str) -> tuple[str, float | None]:

@@ -282,7 +282,7 @@ def test_reproduction_has_every_cell_of_the_papers_tables(glove, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr("os.cpu_count", lambda: 1)  # trackers are trained in this process
     quick = TrackerOptions(epochs=1, batches=1, batch=8)
-    common = (glove.words[:20_000], glove.vectors[:20_000])
+    common = (glove.words[:10_000], glove.vectors[:10_000])
     found = reproduce(
         {"glove": common}, load_battery(offline=True), dialogue=1, options=quick, offline=True
     )

@@ -25,7 +25,9 @@ def result(data, glove) -> Evaluation:
 def test_everything_is_there_and_a_restricted_vocabulary_gives_it_to_the_last_bit(data, glove):
     battery = load_battery(FAMILIES, data, offline=True)
     assert battery.missing == {}
-    everything = evaluate(glove, battery)
+    # Words are searched for among all of them, four times as long in all of GloVe.
+    common = WordVectors(glove.words[:100_000], glove.vectors[:100_000])
+    everything = evaluate(common, battery)
     counts = {family: sum(o.task == family for o in everything.outcomes) for family in FAMILIES}
     assert counts == {
         "similarity": 7,
@@ -42,9 +44,9 @@ def test_everything_is_there_and_a_restricted_vocabulary_gives_it_to_the_last_bi
     assert means["neighbours"] == everything["synonyms@10"].score
     both = [everything[name].score for name in ("Google semantic", "Google syntactic")]
     assert means["analogy"] == pytest.approx(np.mean(both))
-    part = collect_rows(glove, battery.words)
-    assert len(part) < len(glove) / 5
-    again = battery.run_all({"part": part}, glove, {"part": ()})["part"]
+    part = collect_rows(common, battery.words)
+    assert len(part) < len(common) / 2
+    again = battery.run_all({"part": part}, common, {"part": ()})["part"]
     assert [row.score for row in again.rows()] == [row.score for row in everything.rows()]
 
 

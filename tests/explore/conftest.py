@@ -86,8 +86,9 @@ def address(session: Session):
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """A browser, closed as soon as no test needs it."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed (apt-get install chromium)")

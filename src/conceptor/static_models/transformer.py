@@ -207,7 +207,7 @@ def _quiet() -> Iterator[None]:
     try:
         import transformers
 
-        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers.utils.logging.disable_progress_bar()
         yield
     finally:
         if before is None:
