@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
-TRUSTS = (1.0, 3.0, 5.0, 10.0)
+TRUSTS = (1.0, 2.0, 3.0, 5.0, 10.0)
 BEGIN, END = "<!-- studies -->", "<!-- end of studies -->"
 
 
