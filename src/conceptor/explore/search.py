@@ -174,8 +174,8 @@ class _Pass:
         """Return the scores of a block of rows, by search, before a criterion takes anything."""
         scores: NDArray[np.float32] = self._columns @ self._table.rows[part].T
         for view, its, shifts in self._views:
-            if view.measure is not None:
-                view.measure(part)
+            if (measure := view.measure) is not None:
+                measure(part)
             scores[its] *= view.scale[part]
             if shifts is not None:
                 scores[its] -= shifts * view.inverse[part]
