@@ -155,7 +155,7 @@ def summarise(name: str, path: Path) -> None:
     trials = TrialLog(path, plan.options).finished(jobs).values()
     study, before = Study.from_trials(plan.title, corpus, trials, notes), earlier_runs(name, notes)
     runs = {
-        method: dict(sorted([*before.get(method, {}).items(), *complete(study, method)]))
+        method: dict(sorted({**before.get(method, {}), **dict(complete(study, method))}.items()))
         for method in METHODS
     }
     study = Study(
