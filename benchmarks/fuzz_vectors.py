@@ -2,12 +2,14 @@
 
     python benchmarks/fuzz_vectors.py --inputs 1000000 --seed 1 --processes 2
 
-Starts from small valid files of every format and compression, tables in several layouts, saved
-maps and sentence encoders, and flips, cuts, repeats, swaps and inserts bytes. Anything but success
-or the project's own error class is printed with the seed that repeats it, and the exit code is 1.
-So is an input that takes more than 20 seconds or a gigabyte. A worker process that dies (a crash in
-native code, or a loop that no signal ends) counts too: its task raises here. `--start N` goes on
-after N inputs.
+Starts from small valid files of every format and compression, tables in several layouts, fastText
+models, saved maps, sentence encoders and belief trackers, and the folders of static models, spaCy
+pipelines and transformers (where those libraries are installed), and flips, cuts, repeats, swaps
+and inserts bytes. Anything but success or the project's own error class is printed with the seed
+that repeats it, and the exit code is 1. So is an input that takes more than 20 seconds or a
+gigabyte. A worker process that dies (a crash in native code, or a loop that no signal ends) counts
+too: its task raises here. `--only static/,spacy/` tries some kinds. `--log FILE` keeps what was
+tried: the same call goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ import json
 import multiprocessing
 import random
 import resource
+import shutil
 import sys
 import tempfile
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
+import fuzz_folders
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -49,8 +55,13 @@ NAMES = [
     "cr.txt", "streams.txt.bz2", "streams.txt.xz", "streams.txt.gz", "columns.parquet",
     "snappy.parquet", "zstd.feather", "lz4.feather", "views.feather", "map.safetensors",
     "encoder.safetensors", "int8.npy", "binary.npy", "int8.safetensors", "binary.safetensors",
-    "int8.parquet", "binary.parquet", "int8.feather", "binary.feather",
+    "int8.parquet", "binary.parquet", "int8.feather", "binary.feather", "fasttext.bin",
+    "texts.parquet",
 ]  # fmt: skip
+# Folders, by what must be installed to read them.
+FOLDERS = {"static/": "tokenizers", "spacy/": "spacy", "transformer/": "transformers"}
+FOLDERS |= {"tracker/": "torch"}
+NAMES += [name for name, needed in FOLDERS.items() if find_spec(needed) is not None]
 TOKENS = [
     b" ", b"\n", b"\r\n", b"\t", b"nan", b"inf", b"1e999", b"-", b"1e-45", b"\xff", b"\x00" * 8,
     b"0", b"3 4", b"99999999999999999999", b"4294967296", b"-1", b"{", b"}", b"[" * 50,
@@ -61,6 +72,9 @@ TOKENS = [
 def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
     """Write a valid file; its name says how."""
     kind, _, rest = path.name.partition(".")
+    if f"{kind}/" in FOLDERS:
+        getattr(fuzz_folders, f"write_{kind}")(path, words, vectors)
+        return
     whole = io.BytesIO()
     text = "".join(f"{w} {' '.join(map(str, v))}\n" for w, v in zip(words, vectors, strict=True))
     lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
@@ -92,6 +106,11 @@ def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
         table = pa.table({"word": pa.array(words, pa.string_view()), "vector": views})
         with pa.ipc.new_file(str(path), table.schema) as file:
             file.write_table(table)
+    elif kind == "fasttext":
+        path.write_bytes(fuzz_folders.fasttext_model(words, vectors))
+    elif kind == "texts":
+        texts = [f"{word} and\n{word} ‘again’ {i}" for i, word in enumerate(words)]
+        parquet.write_table(pa.table({"id": range(len(words)), "text": texts, "v": lists}), path)
     elif kind == "map":
         AffineMap(np.eye(4) + 0.1, np.arange(4.0), provenance={"method": "cn"}).save(path)
     elif kind == "encoder":
@@ -111,10 +130,14 @@ def seeds() -> list[tuple[str, dict[str, bytes]]]:
             words = [w.replace(" ", "_") if ".bin" in name else w for w in WORDS]
             path = Path(folder, name)
             _write(path, words, vectors)
-            files = {name: path.read_bytes()}
-            files |= {f.name: f.read_bytes() for f in path.parent.iterdir() if f != path}
-            made.append((name, files))
+            found = sorted((f for f in Path(folder).rglob("*") if f.is_file()), key=_second)
+            made.append((name, {str(f.relative_to(folder)): f.read_bytes() for f in found}))
     return made
+
+
+def _second(file: Path) -> bool:
+    """Put the main file first: not the words beside it."""
+    return file.name not in NAMES
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -143,23 +166,38 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def one(seed: int, folder: Path) -> str:
+def place(files: dict[str, bytes], folder: Path) -> None:
+    """Write files into a folder that holds nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for file, content in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(content)
+
+
+def try_object(name: str, path: Path) -> bool:
+    """Load what is not vectors, and use it; return whether it is such a thing."""
+    if name in FOLDERS:
+        getattr(fuzz_folders, f"read_{name[:-1]}")(path)
+    elif name == "map.safetensors":
+        AffineMap.load(path)
+    elif name == "encoder.safetensors":
+        SentenceEncoder.load(path).encode(["the café", "w7 w7 unheard"])
+    else:
+        return False
+    return True
+
+
+def one(seed: int, folder: Path, only: tuple[str, ...] = ()) -> str:
     """Try one damaged file; return how it ended, or raise what must not be raised."""
     rng = random.Random(seed)
-    name, files = rng.choice(seeds())
-    victim = rng.choice([name, name, *files])
-    for file in folder.iterdir():
-        file.unlink()
-    for file, content in files.items():
-        (folder / file).write_bytes(mutated(content, rng) if file == victim else content)
+    name, files = rng.choice([each for each in seeds() if not only or each[0].startswith(only)])
+    main = next(iter(files)) if name in FOLDERS else name
+    victim = rng.choice([main, main, *files] if name not in FOLDERS else list(files))
+    place({f: mutated(c, rng) if f == victim else c for f, c in files.items()}, folder / "in")
     try:
-        if name == "map.safetensors":
-            AffineMap.load(folder / name)
+        if try_object(name, folder / "in" / name):
             return f"{name} read"
-        if name == "encoder.safetensors":
-            SentenceEncoder.load(folder / name)
-            return f"{name} read"
-        source = open_vectors(folder / name, on_error=rng.choice(("raise", "skip")))
+        source = open_vectors(folder / "in" / name, on_error=rng.choice(("raise", "skip")))
         words, vectors = source.read()
     except ConceptorError as error:
         if "\n" in str(error):
@@ -175,22 +213,26 @@ def _peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run(first: int, count: int) -> tuple[collections.Counter[str], list[str]]:
+def run(
+    first: int, count: int, only: tuple[str, ...] = ()
+) -> tuple[collections.Counter[str], list[str]]:
     """Try consecutive seeds; return outcomes and the failures' descriptions."""
     outcomes: collections.Counter[str] = collections.Counter()
     failures = []
     seeds()  # before memory is measured
-    place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=place) as folder:
+    memory = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         for seed in range(first, first + count):
             peak, started = _peak_megabytes(), time.monotonic()
             faulthandler.dump_traceback_later(SECONDS, exit=True)
             try:
-                outcomes[one(seed, Path(folder))] += 1
+                outcomes[one(seed, Path(folder), only)] += 1
                 more, seconds = _peak_megabytes() - peak, time.monotonic() - started
                 assert more < MEGABYTES, f"took {more:.0f} MB"
                 assert seconds < SECONDS, f"took {seconds:.0f} s"
-            except Exception:
+            except BaseException as error:  # a panic of Rust code is no Exception
+                if isinstance(error, KeyboardInterrupt):
+                    raise
                 text = io.StringIO()
                 traceback.print_exc(file=text)
                 failures.append(f"seed {seed}\n{text.getvalue()}")
@@ -199,29 +241,49 @@ def run(first: int, count: int) -> tuple[collections.Counter[str], list[str]]:
     return outcomes, failures
 
 
+def _tried(log: Path | None) -> tuple[int, collections.Counter[str], list[str]]:
+    """Return how many inputs earlier calls have tried, and what they found."""
+    total: collections.Counter[str] = collections.Counter()
+    failures: list[str] = []
+    tried = 0
+    for line in log.read_text().splitlines() if log is not None and log.exists() else ():
+        part = json.loads(line)
+        tried += part["tried"]
+        total.update(part["outcomes"])
+        failures += part["failures"]
+    return tried, total, failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--inputs", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--start", type=int, default=0, help="inputs that an earlier run has tried")
+    parser.add_argument("--only", default="", help="kinds, separated by commas")
+    parser.add_argument("--log", type=Path, help="a file that keeps what was tried")
     options = parser.parse_args()
-    total: collections.Counter[str] = collections.Counter()
-    failures: list[str] = []
+    only = tuple(filter(None, options.only.split(",")))
+    tried, total, failures = _tried(options.log)
     step = 500
     first = options.seed * 10_000_000
-    starts = range(first + options.start, first + options.inputs, step)
+    starts = range(first + tried, first + options.inputs, step)
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + 200):  # loops are compiled before inputs are timed
-            one(seed, Path(folder))
+            with suppress(Exception):
+                one(seed, Path(folder), only)
     began = time.monotonic()
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
-        for outcomes, failed in pool.map(run, starts, [step] * len(starts)):
+        many = len(starts)
+        for outcomes, failed in pool.map(run, starts, [step] * many, [only] * many):
             total += outcomes
             failures += failed
-            if (total.total() + len(failures)) % 10_000 < step:
-                tried = options.start + total.total() + len(failures)
+            tried += step
+            if options.log is not None:
+                part = {"tried": step, "outcomes": outcomes, "failures": failed}
+                with options.log.open("a") as log:
+                    log.write(json.dumps(part) + "\n")
+            if tried % 10_000 < step:
                 minutes = (time.monotonic() - began) / 60
                 print(
                     f"{tried:,} tried, {len(failures)} failures, {minutes:.1f} minutes", flush=True

@@ -14,11 +14,11 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from conceptor.algebra.methods import ORIGINAL, parse_method
-from conceptor.comparing.words import compare
-from conceptor.corpus import PPMIVectors, cooccurrence
 from conceptor.evaluation import WordVectors, load_battery
+from conceptor.evaluation.compare.words import compare
 from conceptor.fitting import FitOptions
+from conceptor.methods import ORIGINAL, Method
+from conceptor.paper.ppmi import PPMIVectors, cooccurrence
 from conceptor.report.tables import comparison_tables, markdown
 
 POWERS = (0.5, 0.25, 0.0)
@@ -49,9 +49,9 @@ def main() -> None:
     battery = load_battery()
     methods = {
         ORIGINAL: (),
-        "abtt": parse_method(f"abtt:n_directions={options.directions}"),
-        "cn-paper": parse_method(f"cn-paper:aperture={options.aperture}"),
-        "cn": parse_method(f"cn:aperture={options.aperture}"),
+        "abtt": Method.parse(f"abtt:n_directions={options.directions}"),
+        "cn-paper": Method.parse(f"cn-paper:aperture={options.aperture}"),
+        "cn": Method.parse(f"cn:aperture={options.aperture}"),
     }
     found = compare(
         (trained.words, trained.vectors(power=1)),

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from conceptor.comparing.words import compare
 from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery
+from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.neighbours import FILE, read_neighbours
 from conceptor.vectors import WordVectors, open_vectors
 

@@ -24,21 +24,21 @@ from typing import TYPE_CHECKING
 import dialogue
 import table2
 
-from conceptor.algebra.methods import ORIGINAL, spectral_methods
 from conceptor.base.files import replace_atomically
-from conceptor.comparing.reproduction import METHODS, PaperVectors, reproduce
-from conceptor.comparing.words import Comparison, compare
 from conceptor.data import registry as datasets
 from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
+from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.report.paper import TITLES, draw_gates
+from conceptor.methods import ORIGINAL, spectral_methods
+from conceptor.paper.report import TITLES, draw_gates
+from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
 from conceptor.report.tables import comparison_tables, format_signed, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conceptor.comparing.paper import Reproduction
+    from conceptor.paper.tables import Reproduction
 
 CLAIMS = Path(__file__).parents[1] / "docs" / "claims.md"
 FIGURE = Path(__file__).parents[1] / "docs" / "figure1.svg"

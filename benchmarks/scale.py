@@ -7,7 +7,7 @@
 `lazy` has workers generate vectors and gather their moments under a memory limit; it prints the
 rate, and the largest resident memory any worker had. `shards` writes Parquet tables with words,
 vectors and another column, then gathers moments and applies a map, alternately by the one-process
-pipeline (`conceptor.pipeline`, two threads) and on two single-threaded workers; the median of
+pipeline (`conceptor.postprocessing`, two threads) and on two single-threaded workers; the median of
 the ratios is the overhead, in seconds and in seconds of processors, which other work on the machine
 does not change. `estimate` measures the flops and bytes of one processor on 768 dimensions and
 prints the costs on paper beside them. Clusters are started before the clock.

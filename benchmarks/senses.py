@@ -14,11 +14,10 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from clouds import Cloud, Senses, neighbour_clouds
 from scipy.stats import rankdata
 
-from conceptor.concepts.clouds import Cloud, neighbour_clouds
-from conceptor.concepts.query import unit_rows
-from conceptor.concepts.senses import Senses
+from conceptor.base.arrays import unit_rows
 from conceptor.data.registry import demo_vectors, fetch
 from conceptor.fitting import fit_methods
 from conceptor.vectors import WordVectors, open_vectors

@@ -26,7 +26,7 @@ from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, load_battery
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors import WordVectors, open_vectors
-from conceptor.vectors.encoding import Encoding
+from conceptor.vectors.formats.encoding import Encoding
 from conceptor.vectors.nearest import Nearest
 
 if TYPE_CHECKING:

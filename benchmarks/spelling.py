@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from conceptor.algebra.methods import METHODS, Words
+from conceptor.algebra.recipes import METHODS, Words
 from conceptor.data import registry as datasets
 from conceptor.fitting import FitOptions, gather
 from conceptor.sentences.spelling import Spelling

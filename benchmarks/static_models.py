@@ -100,7 +100,7 @@ def short_name(source: Path) -> str:
 def read_tasks(families: Sequence[str]) -> list[TextTask]:
     found: list[TextTask] = []
     if "sts" in families:
-        paths, missing = datasets.gather(sts.FILES)
+        paths, missing = datasets.fetch_all(sts.FILES)
         if missing:
             raise SystemExit(f"missing: {', '.join(missing)}")
         found += sts.read_tasks(paths, later=True)
@@ -312,9 +312,9 @@ def arrays(sources: Iterable[Path], keep: Path) -> str:
 
     The static models must have been made before, with 8,192 sentences.
     """
-    from conceptor.algebra.methods import parse_method
     from conceptor.algebra.moments import Moments
-    from conceptor.pipeline import postprocess
+    from conceptor.methods import Method
+    from conceptor.postprocessing import postprocess
     from conceptor.vectors import WordVectors, open_vectors
 
     task = sts.read_benchmark("STS-B test", datasets.fetch("sts/sts-test.csv"))
@@ -355,7 +355,7 @@ def arrays(sources: Iterable[Path], keep: Path) -> str:
         half = f"abtt:n_directions=0:n_components={unit.shape[1] // 2}"
         made = [unit]
         for name in (*methods, "abtt:n_directions=0", half):
-            (recipe,) = parse_method(name)
+            (recipe,) = Method.parse(name).steps
             made.append(recipe.solve(moments).map(unit))
         cells = [f"{task.score_texts(each, known).score:.1f}" for each in made]
         lines.append(f"| {label} | {values[-1] / values.sum():.2f} | {' | '.join(cells)} |")

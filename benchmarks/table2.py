@@ -12,13 +12,13 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
-from conceptor.algebra.methods import ORIGINAL
-from conceptor.comparing.words import compare
 from conceptor.data.registry import demo_vectors
 from conceptor.evaluation import load_battery
+from conceptor.evaluation.compare.words import compare
 from conceptor.fitting import fit_methods
 from conceptor.lexicon import CounterFitting
 from conceptor.lexicon.files import Lexicon
+from conceptor.methods import ORIGINAL
 from conceptor.vectors import open_vectors
 from conceptor.vectors.chunks import MappedVectors, collect_rows
 

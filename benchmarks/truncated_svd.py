@@ -20,7 +20,7 @@ from scipy.sparse.linalg import svds
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from conceptor.corpus import cooccurrence, ppmi, truncated_svd
+from conceptor.paper.ppmi import cooccurrence, ppmi, truncated_svd
 
 if TYPE_CHECKING:
     from collections.abc import Callable

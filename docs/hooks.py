@@ -28,6 +28,8 @@ ROOT_FILES = {
     "SECURITY.md": "security",
     "CODE_OF_CONDUCT.md": "code-of-conduct",
 }
+# Between these a page has the table of formats, as this file makes it.
+FORMATS = ("<!-- formats -->", "<!-- end of formats -->")
 # The front door, by what it is for; a new public name is listed under the last heading until it
 # is given its place.
 API = {
@@ -40,7 +42,7 @@ API = {
     "Sentences, text and lexicons": [
         "SentenceEncoder", "PPMIVectors", "CounterFitting", "Retrofitting",
     ],
-    "Algebra": ["Conceptor", "Moments", "Spectrum", "AffineMap"],
+    "Algebra": ["Conceptor", "Moments", "Spectrum", "AffineMap", "Background"],
     "Errors": ["ConceptorError", "InvalidInputError", "MissingExtraError"],
     "More": [],
 }  # fmt: skip
@@ -51,6 +53,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, content in _pages():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put the table of formats where a page has one."""
+    begin, end = FORMATS
+    before, found, rest = markdown.partition(begin)
+    if not found:
+        return markdown
+    return f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -92,7 +103,7 @@ def command_line() -> str:
 
 def methods() -> str:
     """Return the table of methods."""
-    from conceptor.algebra.methods import METHODS, Recipe
+    from conceptor.algebra.recipes import METHODS, Recipe
 
     lines = [
         "# Methods\n\nOne name means one method, in `--method`, in `compare` and in Python; "
@@ -107,6 +118,24 @@ def methods() -> str:
             given = (f"{key}={value}" for key, value in recipe.parameters.items())
             parameters = ", ".join(given).replace("=None", "")
         lines.append(f"| `{name}` | {_cell(recipe.description)} | {words} | {_cell(parameters)} |")
+    return "\n".join(lines) + "\n"
+
+
+def formats() -> str:
+    """Return the table of formats."""
+    from conceptor.vectors.formats.registry import all_formats
+
+    lines = ["| format | written as | read | numbers |", "|---|---|---|---|"]
+    for each in all_formats():
+        names = [f"`{suffix}`" for suffix in each.suffixes]
+        names += [f"`{suffix}` if the source has this format" for suffix in each.kept_suffixes]
+        if each.words_path is not None:
+            names.append(f"words as `{each.words_path(Path('x' + each.suffixes[0])).name}`")
+        written = ", ".join(names) or "a folder, from another one"
+        numbers = ", ".join(each.dtypes)
+        numbers += f"; read {', '.join(each.read_dtypes)}" if each.read_dtypes else ""
+        read = each.description if each.open else "no"
+        lines.append(f"| `{each.name}` | {written} | {_cell(read)} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from conceptor.base import files
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -101,6 +103,8 @@ def faults_in(folder: Path) -> Iterator[Faults]:
         patch.setattr(os, "open", opened_number)
         patch.setattr(os, "fsync", faults.wrap("sync", os.fsync))
         patch.setattr(Path, "replace", faults.wrap("rename", Path.replace))
+        patch.setattr(Path, "rename", faults.wrap("rename", Path.rename))
+        patch.setattr(files, "exchange", faults.wrap("rename", files.exchange))
         patch.setattr(np, "empty", faults.wrap("allocate", np.empty))
         patch.setattr(np, "zeros", faults.wrap("allocate", np.zeros))
         yield faults

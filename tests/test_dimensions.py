@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import conceptor
 from conceptor import PPA, AffineMap, InvalidInputError, Moments, compare
-from conceptor.algebra.methods import METHODS, parse_method, spectral_methods, with_dimensions
+from conceptor.algebra.recipes import METHODS
 from conceptor.fitting import FitOptions, fit_methods
-from conceptor.pipeline import fit
+from conceptor.methods import Method, spectral_methods
+from conceptor.postprocessing import fit
 from conceptor.vectors import open_vectors, write_vectors
 from tests.processes import call
 
@@ -175,14 +176,15 @@ def test_hsr_takes_both_kinds_of_words_to_the_same_coordinates(rng):
 
 
 def test_names_and_what_they_refuse():
-    assert with_dimensions("cn", 3) == "cn:n_components=3"
-    assert with_dimensions("abtt+cn:power=1+sif", 3) == "abtt+cn:power=1:n_components=3+sif"
-    assert parse_method("pvn:n_components=3")[0].n_components == 3
+    assert str(Method.parse("cn").with_dimensions(3)) == "cn:n_components=3"
+    long = Method.parse("abtt+cn:power=1+sif").with_dimensions(3)
+    assert str(long) == "abtt+cn:power=1:n_components=3+sif"
+    assert Method.parse("pvn:n_components=3").steps[0].n_components == 3
     with pytest.raises(InvalidInputError, match="put a spectral method first"):
-        with_dimensions("counterfit", 3)
+        Method.parse("counterfit").with_dimensions(3)
     for wrong in ("cn:n_components=0", "cn:n_components=x", "cn:n_components=1.5"):
         with pytest.raises(InvalidInputError, match="n_components must be an integer"):
-            parse_method(wrong)
+            Method.parse(wrong)
 
 
 @pytest.fixture
@@ -221,7 +223,9 @@ def test_chains_and_shorthands(folder, monkeypatch):
         sizes = ("--dimensions", "3", "--force")
         run = call("postprocess", "in.txt", "out.bin", *sizes, *options)
         assert run.returncode == 0, run.stderr
-        expected = fit_methods("in.txt", [with_dimensions(name, 3)], wanted=set(WORDS)).rows
+        expected = fit_methods(
+            "in.txt", [Method.parse(name).with_dimensions(3)], wanted=set(WORDS)
+        ).rows
         (rows,) = expected.values()
         np.testing.assert_array_equal(open_vectors("out.bin").to_array(), rows.vectors)
 

@@ -46,12 +46,7 @@ EVERY = [
 every_estimator = pytest.mark.parametrize("estimator", EVERY, ids=lambda e: type(e).__name__)
 
 
-EXPECTED = {
-    "check_fit2d_predict1d": "one vector is taken, where scikit-learn asks for a matrix",
-}
-
-
-@parametrize_with_checks(EVERY, expected_failed_checks=lambda _: EXPECTED)
+@parametrize_with_checks(EVERY)
 def test_scikit_learn_s_contract(estimator, check) -> None:
     check(estimator)
 

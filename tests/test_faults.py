@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pytest
 
+from conceptor.base import files
 from conceptor.vectors import open_vectors, write_vectors
 from tests.faults import KINDS, faults_in
+from tests.folder_kills import run as run_folder_kills
 from tests.kills import run as run_kills
+from tests.model_folders import MAKERS, content
+from tests.model_folders import VECTORS as MODEL_VECTORS
 from tests.platforms import posix_only
 from tests.processes import call
 
@@ -97,6 +102,58 @@ def fail_once(name, source, tmp_path, *, older, most):
     assert outcomes["refused"] == 0 or name == "o.npy"
 
 
+@pytest.mark.parametrize("can_swap", [True, False])
+@pytest.mark.parametrize("kind", ["static", "hub", pytest.param("spacy", marks=pytest.mark.slow)])
+def test_every_call_of_a_folder_writer_fails_once(kind, can_swap, tmp_path, request, monkeypatch):
+    """The folder is the old one or the new one, whole; nothing else is left; one line says why."""
+    pytest.importorskip({"static": "tokenizers", "hub": "numpy", "spacy": "spacy"}[kind])
+    if not can_swap:
+        monkeypatch.setattr(files, "exchange", lambda one, other: False)
+    slow_too = request.config.getoption("markexpr") != "not slow"
+    source, folder = tmp_path / "in", tmp_path / "out"
+    MAKERS[kind](source)
+    folder.mkdir()
+    target, old = folder / "target", tmp_path / "old"
+    MAKERS[kind](old, vectors=MODEL_VECTORS[::-1])
+    hub = ("--format", "hub") if kind == "hub" else ()
+    read = tmp_path / "in.in.txt" if kind == "hub" else source
+    arguments = ("postprocess", read, target, "--weights", "uniform", "--force", *hub)
+
+    def begin():
+        shutil.rmtree(folder)
+        folder.mkdir()
+        shutil.copytree(old, target)
+
+    begin()
+    with faults_in(tmp_path) as faults:
+        done = call(*arguments)
+    assert done.returncode == 0, done.stderr
+    new, before = content(target), content(old)
+    assert all(faults.counts[each] for each in ("open", "write", "sync", "rename")), faults.counts
+    outcomes = {"old": 0, "new": 0}
+    for call_kind, errors in KINDS.items():
+        total = faults.counts[call_kind]
+        most = total if slow_too else FEW
+        for number in np.linspace(1, total, min(total, most)).round().astype(int).tolist():
+            for error in errors:
+                begin()
+                with faults_in(tmp_path) as injected:
+                    injected.fail_at(call_kind, number, error)
+                    done = call(*arguments)
+                where = f"{call_kind} {number} of {total}: {done.stderr}"
+                assert done.returncode in (0, 1, 2, 130), where
+                assert "Traceback" not in done.stderr, where
+                assert ".partial" not in done.stderr, where
+                left = [name for name in os.listdir(folder) if name != "target"]
+                # What cannot be opened cannot be removed either: a hidden folder may stay.
+                assert not left or (call_kind == "open" and left[0].startswith(".target.")), where
+                found = content(target)
+                assert found in (before, new), where
+                outcomes["new" if found == new else "old"] += 1
+                assert done.returncode or found == new, where
+    assert outcomes["old"] > 10
+
+
 def check(target, old, new, where):
     """Return whether the old file or the new one is there; raise for anything else."""
     if not target.exists():
@@ -117,3 +174,13 @@ def test_kills_while_writing_leave_the_old_file_or_the_new_one(tmp_path):
     outcomes = run_kills(10, tmp_path)
     assert outcomes["while writing"] >= 2, "a good part must come while it is written"
     assert outcomes["old"] + outcomes["new"] + outcomes["refused"] == 10
+
+
+@posix_only("copies processes")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of copying a process with threads
+def test_kills_at_any_call_leave_the_old_target_or_the_new_one(tmp_path):
+    kinds = ("static", "distilled", "hub", "debias", "align")
+    outcomes = run_folder_kills(60, tmp_path, kinds=kinds)
+    assert outcomes["old"] + outcomes["new"] + outcomes["hidden"] == 60
+    assert outcomes["old"] > 10

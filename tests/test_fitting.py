@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError
-from conceptor.algebra.methods import parse_methods
-from conceptor.comparing.words import compare
 from conceptor.evaluation import Battery, Outcome
+from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.statistics import Mean
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.lexicon import CounterFitting
 from conceptor.lexicon.files import Lexicon
-from conceptor.vectors.chunks import MappedVectors
+from conceptor.methods import as_methods
+from conceptor.vectors.chunks import MappedVectors, as_vectors
 from conceptor.weights import rank_weights
 
 CN, ABTT = "cn-paper:aperture=0.7", "abtt:n_directions=1"
@@ -82,7 +82,7 @@ def test_chains_are_fitted_on_what_came_before(space, options):
 
 def test_a_stream_can_be_read_again(space):
     fitted = fit_methods(space, [CN], FitOptions(vocabulary="top:200")).methods[CN]
-    stream = MappedVectors(space, fitted.transforms)
+    stream = MappedVectors(as_vectors(space), fitted.transforms)
     first, second = (np.concatenate([rows for _, rows in stream.chunks()]) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(
@@ -91,10 +91,10 @@ def test_a_stream_can_be_read_again(space):
 
 
 def test_every_step_of_a_chain_must_be_known():
-    assert list(parse_methods(["cn+counterfit", "cn", "cn"])) == ["cn+counterfit", "cn"]
+    assert list(as_methods(["cn+counterfit", "cn", "cn"])) == ["cn+counterfit", "cn"]
     for wrong in ("cn+original", "cn+", "+", "counterfitting", "cn+nothing"):
         with pytest.raises(InvalidInputError, match="unknown method"):
-            parse_methods([wrong])
+            as_methods([wrong])
 
 
 def test_progress_names_the_method_that_is_fitted_to_a_lexicon(space, options):

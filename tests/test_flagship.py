@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, SentenceEncoder
-from conceptor.algebra.methods import Words
-from conceptor.comparing.sentences import compare_sentences
-from conceptor.comparing.words import compare
+from conceptor.algebra.recipes import Words
 from conceptor.data import registry as datasets
 from conceptor.evaluation import load_battery
+from conceptor.evaluation.compare.sentences import compare_sentences
+from conceptor.evaluation.compare.words import compare
 from conceptor.fitting import FitOptions
 from conceptor.vectors import open_vectors
 from conceptor.vectors.table import as_word_vectors

@@ -284,7 +284,11 @@ def test_what_is_not_a_number_is_null_in_json():
 
 
 def test_expected_gains_are_those_of_the_sets_most_alike():
-    text = resources.files("conceptor").joinpath("measured_gains.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("conceptor")
+        .joinpath("evaluation", "measured_gains.json")
+        .read_text(encoding="utf-8")
+    )
     measured = json.loads(text)
     assert len(measured) >= 3
     for each in measured:

@@ -90,6 +90,15 @@ def test_every_dependency_is_pinned_as_tested() -> None:
             assert requirement.specifier.contains(pins.get(name, "0")), name
 
 
+def test_nothing_that_others_need_too_has_an_upper_bound() -> None:
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    operators = {
+        each.operator for line in project["dependencies"] for each in Requirement(line).specifier
+    }
+    assert operators == {">="}
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     root = Path(__file__).parents[1]
     assert f"version: {conceptor.__version__}\n" in (root / "CITATION.cff").read_text()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import InvalidInputError, MissingExtraError
-from conceptor.fitting import first_words
+from conceptor.vectors.table import as_word_vectors
 from conceptor.weights import is_alphabetical, parse_weights, why_unsorted
 
 
@@ -59,8 +59,8 @@ def test_few_words_are_no_evidence(rng):
 def test_the_first_words_are_gathered_from_several_chunks(rng, monkeypatch):
     monkeypatch.setattr("conceptor.vectors.table.BLOCK_BYTES", 300 * 4)
     words = zipf_words(rng)
-    assert first_words((words, np.zeros((len(words), 1)))) == words[:2000]
-    assert first_words((words[:500], np.zeros((500, 1)))) == words[:500]
+    assert as_word_vectors((words, np.zeros((len(words), 1)))).first_words() == words[:2000]
+    assert as_word_vectors((words[:500], np.zeros((500, 1)))).first_words() == words[:500]
 
 
 def test_a_missing_file_is_said_with_what_else_it_could_be(tmp_path):

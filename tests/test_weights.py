@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 from conceptor import weights as module
-from conceptor.algebra.methods import Words
+from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.table import WordVectors
 from conceptor.weights import choose_weights, parse_weights, read_counts, read_words
 
 WORDS = ["the", "of", "and", "rare"]
+
+
+class Unranked(WordVectors):
+    ranked = False
 
 
 def test_uniform_takes_everything():
@@ -96,12 +101,13 @@ def test_the_papers_list_is_read_once_and_again_when_it_changes(tmp_path, monkey
     readings = []
     read = module.read_lines
     monkeypatch.setattr(module, "read_lines", lambda *a: readings.append(a) or read(*a))
+    table = Unranked(WORDS, np.zeros((len(WORDS), 1)))
     for counts in ("the 5\nof 3\n", "the 5\nof 3\nand 1\n"):
         file.write_text(counts)
         readings.clear()
         for _ in range(2):
-            types = choose_weights(Words.TYPES, lambda: WORDS)
-            usage = choose_weights(Words.USAGE, lambda: WORDS, ranked=False)
+            types = choose_weights(Words.TYPES, table)
+            usage = choose_weights(Words.USAGE, table)
             assert types.vocabulary == set(read_counts(file)) == set(usage.counts)
             assert usage.counts == read_counts(file)
         # By each of the two kinds of weights, and four times above.

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.background import Background
     from conceptor.algebra.conceptors import Conceptor
     from conceptor.algebra.moments import Moments
     from conceptor.algebra.spectrum import Spectrum
     from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-    from conceptor.comparing import compare
     from conceptor.concepts.classify import ConceptorClassifier
+    from conceptor.concepts.neighbours import most_similar
     from conceptor.concepts.query import Query
-    from conceptor.corpus import PPMIVectors
     from conceptor.estimators import (
         PPA,
         AllButTheTop,
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
         PrincipalVarianceNormalization,
         Renormalization,
         Whitening,
+        estimator,
     )
     from conceptor.evaluation import evaluate
+    from conceptor.evaluation.compare import compare
     from conceptor.fitting import FitOptions
     from conceptor.inspection import inspect
     from conceptor.integrations.improving import improve
     from conceptor.lexicon import CounterFitting, Retrofitting
-    from conceptor.neighbours import most_similar
-    from conceptor.pipeline import postprocess
+    from conceptor.methods import Method
+    from conceptor.paper.ppmi import PPMIVectors
+    from conceptor.postprocessing import postprocess
     from conceptor.sentences import SentenceEncoder
     from conceptor.static_models import StaticModel, distill
     from conceptor.vectors import WordVectors, open_vectors, write_vectors
+    from conceptor.vectors.vectors import Vectors
 
 __version__ = "0.2.0"
 
@@ -43,6 +47,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "AffineMap": "algebra.affine_map",
     "AllButTheTop": "estimators",
+    "Background": "algebra.background",
     "Conceptor": "algebra.conceptors",
     "ConceptorClassifier": "concepts.classify",
     "ConceptorError": "base.errors",
@@ -54,9 +59,10 @@ _HOMES = {
     "HalfSiblingRegression": "estimators",
     "InvalidInputError": "base.errors",
     "MissingExtraError": "base.errors",
+    "Method": "methods",
     "Moments": "algebra.moments",
     "PPA": "estimators",
-    "PPMIVectors": "corpus",
+    "PPMIVectors": "paper.ppmi",
     "PrincipalVarianceNormalization": "estimators",
     "Query": "concepts.query",
     "Renormalization": "estimators",
@@ -64,16 +70,18 @@ _HOMES = {
     "SentenceEncoder": "sentences",
     "Spectrum": "algebra.spectrum",
     "StaticModel": "static_models",
+    "Vectors": "vectors.vectors",
     "Whitening": "estimators",
     "WordVectors": "vectors",
-    "compare": "comparing",
+    "compare": "evaluation.compare",
     "distill": "static_models",
+    "estimator": "estimators",
     "evaluate": "evaluation",
     "improve": "integrations.improving",
     "inspect": "inspection",
-    "most_similar": "neighbours",
+    "most_similar": "concepts.neighbours",
     "open_vectors": "vectors",
-    "postprocess": "pipeline",
+    "postprocess": "postprocessing",
     "write_vectors": "vectors",
 }
 
@@ -81,6 +89,7 @@ __all__ = [
     "PPA",
     "AffineMap",
     "AllButTheTop",
+    "Background",
     "Conceptor",
     "ConceptorClassifier",
     "ConceptorError",
@@ -91,6 +100,7 @@ __all__ = [
     "GentleNegation",
     "HalfSiblingRegression",
     "InvalidInputError",
+    "Method",
     "MissingExtraError",
     "Moments",
     "PPMIVectors",
@@ -101,10 +111,12 @@ __all__ = [
     "SentenceEncoder",
     "Spectrum",
     "StaticModel",
+    "Vectors",
     "Whitening",
     "WordVectors",
     "compare",
     "distill",
+    "estimator",
     "evaluate",
     "improve",
     "inspect",

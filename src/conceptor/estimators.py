@@ -1,4 +1,4 @@
-"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.algebra.methods`.
+"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.algebra.recipes`.
 
 ``fit`` looks at the vectors once, for their moments; the recipe of the method does the rest.
 """
@@ -16,10 +16,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from conceptor.algebra.methods import METHODS, Recipe
 from conceptor.algebra.moments import Moments
-from conceptor.base.arrays import as_matrix, is_one_vector
+from conceptor.algebra.recipes import Recipe, spectral_recipe
+from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
+from conceptor.fitting import solve
+from conceptor.methods import Method
 from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.conceptors import Conceptor
-    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.recipes import Solution
     from conceptor.algebra.spectrum import Spectrum
     from conceptor.base.arrays import Array, Float64
 
@@ -57,7 +59,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     @property
     def recipe(self) -> Recipe:
         """The method with this estimator's parameters; raises for one that makes no sense."""
-        recipe = cast("Recipe", METHODS[self._method])
+        recipe = spectral_recipe(self._method)
         mine = {name: getattr(self, name) for name in recipe.parameters if hasattr(self, name)}
         return recipe.with_parameters(**mine)
 
@@ -119,14 +121,15 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         self.__dict__.pop("once_", None)
         if once is not None:
             self.once_ = once
-        self._solution = self.recipe.solve(moments, once)
+        self._solution = solve(self.recipe, moments, once)
         return self
 
     @property
     def solution_(self) -> Solution:
         """What the recipe made of the moments."""
+        check_is_fitted(self, "moments_")
         if "_solution" not in self.__dict__:
-            self._solution = self.recipe.solve(self.moments_, getattr(self, "once_", None))
+            self._solution = solve(self.recipe, self.moments_, getattr(self, "once_", None))
         return self._solution
 
     @property
@@ -145,10 +148,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         return self.solution_.map
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Map each row of `X`, or a single vector; words not seen before are welcome."""
+        """Map each row of `X`; rows that were not seen before are welcome."""
         check_is_fitted(self)
-        if is_one_vector(X):
-            return self.transform(np.asarray(X)[np.newaxis]).reshape(-1)
         return self.map_(validate_data(self, X, reset=False, ensure_min_samples=0))
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
@@ -174,7 +175,11 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
 
 class ConceptorNegation(SpectralPostprocessor):
-    """Conceptor Negation: softly take out what the vectors share (Liu, Ungar & Sedoc 2019).
+    """Conceptor Negation: turn down what the vectors share (Liu, Ungar & Sedoc 2019).
+
+    With its defaults this is the recipe of `cn`, and with the same weights the same map. Rows have
+    no words here: give their usage as `sample_weight`, or say ``weights="zipf"`` if they are
+    sorted by frequency. `conceptor.estimator("cn-paper")` is configured as in the paper.
 
     ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
     moment ``R = Σ p x xᵀ``; the gate is ``(α⁻² / (λ + α⁻²))^power``.
@@ -275,12 +280,12 @@ class ConceptorNegation(SpectralPostprocessor):
 
 
 class HalfSiblingRegression(SpectralPostprocessor):
-    """Half-sibling regression by ridge: take out what function words predict (Yang & Chen 2020).
+    """The map that `hsr` applies to all words but function words (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
     the conceptor negation whose R is the mean over the function words and ``α = √(k / ρ)``.
-    Fit on the function words' rows only, then transform all the others; the authors' method,
-    `hsr` elsewhere in this package, treats function words by another map.
+    Fit on the function words' rows only, then transform all the others. Rows have no words here,
+    so the other map of `hsr`, for the function words themselves, is left to `postprocess`.
 
     Parameters
     ----------
@@ -469,3 +474,31 @@ class PPA(_LeadingDirections):
     """
 
     _method = "ppa"
+
+
+def estimator(method: str = "cn") -> SpectralPostprocessor:
+    """Return the scikit-learn transformer of a method, with the method's parameters.
+
+    Parameters
+    ----------
+    method : str
+        A single spectral method, such as `cn-paper` or `abtt:n_directions=3`. `zipf-whitening` is
+        `Whitening`, to be fitted with word frequencies as `sample_weight`.
+
+    Examples
+    --------
+    >>> estimator("cn-paper")
+    ConceptorNegation(aperture=2.0, power=1.0, unit=False)
+    """
+    chosen = Method.parse(method)
+    if chosen.recipe is None:
+        raise InvalidInputError(f"{method}: only a single spectral method has an estimator")
+    for kind in SpectralPostprocessor.__subclasses__() + _LeadingDirections.__subclasses__():
+        if "_method" in vars(kind):
+            usual = spectral_recipe(kind._method)
+            if (type(usual.gate), usual.moment) == (type(chosen.recipe.gate), chosen.recipe.moment):
+                names = kind._get_param_names()
+                given = {k: v for k, v in chosen.recipe.parameters.items() if k in names}
+                made: SpectralPostprocessor = kind(**given)
+                return made
+    raise InvalidInputError(f"{method}: this method has no estimator; use postprocess or improve")

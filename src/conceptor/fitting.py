@@ -1,64 +1,61 @@
 """Methods fitted to vectors: one pass for moments and wanted rows, then recipe by recipe.
 
-Every command goes through `fit_methods`, so what `compare` measures is what `postprocess` writes.
-Memory is set by the wanted rows and the dimension, not by the length of the file.
+Every front goes through `fit_methods`: files, shards, objects of other libraries, `compare` and
+the page. So the same vectors get the same map through every door, and what `compare` measures is
+what `postprocess` writes. Memory is set by the wanted rows and the dimension, not by the length
+of the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache, reduce
-from operator import add, matmul
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import matmul
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import (
-    Recipe,
-    Solution,
-    Words,
-    leading_directions,
-    parse_methods,
-)
+from conceptor.algebra.recipes import Recipe, Solution, Words, leading_directions
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.methods import as_methods
 from conceptor.vectors.chunks import (
     MappedVectors,
     RowCollector,
     as_vectors,
+    keep_vectors,
     number_chunks,
     read_chunks,
-    rows_to_keep,
     through,
-    vectors_name,
 )
 from conceptor.weights import (
     RARE,
-    SAMPLE,
-    Weights,
     choose_weights,
     common_content_words,
-    sif_factors,
+    shares_of_text,
+    sif_weights,
 )
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Sequence, Set
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.methods import LexiconRecipe
     from conceptor.algebra.moments import Moments
+    from conceptor.algebra.recipes import LexiconRecipe
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Lexicon
     from conceptor.lexicon.fitting import LexiconMethod
-    from conceptor.vectors.chunks import Chunks, Transform, Vectors
+    from conceptor.methods import MethodsLike
+    from conceptor.vectors.chunks import Chunks, Transform
     from conceptor.vectors.table import WordVectors
+    from conceptor.vectors.vectors import Vectors
+    from conceptor.weights import Weights, WeightsLike
 
     Chain = tuple[Recipe | LexiconRecipe, ...]
     Step: TypeAlias = "Solution | Swapped | RowFactors | LexiconMethod"
@@ -68,7 +65,6 @@ __all__ = [
     "Fitted",
     "FittedMethods",
     "Gathered",
-    "first_words",
     "fit_methods",
     "gather",
     "solve",
@@ -77,18 +73,8 @@ __all__ = [
 
 # Above this participation ratio running text shares little that could be taken out.
 EVEN_ENOUGH = 0.5
-# So many vectors at the start of a file tell: most of running text, where it is sorted.
+# This many vectors at the start of a sorted file make up most of running text.
 _ENOUGH_TO_DOUBT = 20_000
-
-
-def first_words(vectors: object) -> list[str]:
-    """Return the first words, as many as tell whether the file is sorted by frequency."""
-    found: list[str] = []
-    for words, _ in read_chunks(vectors):
-        found.extend(words[:SAMPLE])
-        if len(found) >= SAMPLE:
-            break
-    return found[:SAMPLE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +85,15 @@ class Gathered:
     rows: WordVectors
     count: int
 
+    def of(self, weights: Weights) -> Moments:
+        """Return the moments under some weights; raise if no row took part."""
+        if weights not in self.moments:
+            raise InvalidInputError(
+                f"the vectors contain none of the words to fit on ({weights.description}); does "
+                "the vocabulary or the counts file belong to them?"
+            )
+        return self.moments[weights]
+
 
 def gather(
     chunks: Chunks,
@@ -106,13 +101,17 @@ def gather(
     wanted: Collection[str] = (),
     *,
     first: int = 0,
+    whole: bool = True,
     threads: int | None = None,
 ) -> Gathered:
     """Read a stream once: moments under each of some weights, and the rows of `wanted` words.
 
-    The first `first` rows are kept as well. Several chunks are worked on at a time; sums are in
-    the order of the stream, so the result does not depend on how many.
+    The first `first` rows are kept as well. Unless the `whole` stream is to be counted, reading
+    ends where no further row takes part. Several chunks are worked on at a time; sums are in the
+    order of the stream, so the result does not depend on how many.
     """
+    if not whole and not wanted and not first:
+        chunks = _until(chunks, [each.top for each in weights])
     totals: dict[Weights, Moments] = {}
     collector = RowCollector(wanted, first)
     needs_words = bool(wanted) or first > 0 or any(each.by_word for each in weights)
@@ -135,13 +134,18 @@ def gather(
             for each, more in zip(weights, found, strict=True):
                 if more is not None:
                     totals[each] = totals[each] + more if each in totals else more
-    for each in weights:
-        if each not in totals:
-            raise InvalidInputError(
-                f"the vectors contain none of the words to fit on ({each.description}); does the "
-                "vocabulary or the counts file belong to them?"
-            )
     return Gathered(totals, collector.table(), collector.count)
+
+
+def _until(chunks: Chunks, tops: Sequence[int | None]) -> Iterator[Any]:
+    """Stop reading where no further row takes part."""
+    top = None if None in tops else max((top for top in tops if top is not None), default=None)
+    rows = 0
+    for chunk in chunks:
+        yield chunk
+        rows += len(chunk[0])
+        if top is not None and rows >= top:
+            return
 
 
 def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solution:
@@ -174,22 +178,6 @@ def find_doubt(solution: Solution, participation: float) -> str:
     )
 
 
-def participation_of_first(vectors: object, weights: Weights) -> float:
-    """Return the participation ratio of running text, as far as the first vectors tell."""
-    raw, seen = replace(weights, unit=False), 0
-    found: list[Moments] = []
-    for before, words, rows in number_chunks(read_chunks(vectors)):
-        moments = raw.moments(list(words), rows, before)
-        if moments is not None:
-            found.append(moments)
-        seen += len(words)
-        if seen >= _ENOUGH_TO_DOUBT:
-            break
-    if not found:
-        return 0.0
-    return isotropy(Spectrum.from_matrix(reduce(add, found).second_moment).values)
-
-
 @dataclass(frozen=True, eq=False)
 class FitOptions:
     """What methods are fitted with; None leaves it to `conceptor.weights.choose_weights`.
@@ -209,43 +197,23 @@ class FitOptions:
         A directory in which known data files are looked for first.
     """
 
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None
+    weights: Weights | WeightsLike | None = None
     vocabulary: object = None
     lexicon: Lexicon | None = None
     function_words: object = None
     data: str | os.PathLike[str] | None = None
 
-    def weights_for(self, words: Words, vectors: object, *, unit: bool = False) -> Weights:
+    def weights_for(self, words: Words, vectors: Vectors, *, unit: bool = False) -> Weights:
         """Return the weights that a method asks for, for some vectors."""
-        source = getattr(vectors, "source", vectors)
-        if not getattr(source, "has_words", True):
-            return self._rows_alike(vectors, unit=unit)
-        chosen = choose_weights(
+        return choose_weights(
             words,
-            lambda: first_words(vectors),
+            vectors,
             weights=self.weights,
             vocabulary=self.vocabulary,
             function_words=self.function_words,
             data=self.data,
-            tokens=getattr(source, "token_counts", None),
-            where=vectors_name(vectors),
-            counts=lambda: getattr(vectors, "counts", None),
+            unit=unit,
         )
-        return replace(chosen, unit=True) if unit else chosen
-
-    def _rows_alike(self, vectors: object, *, unit: bool) -> Weights:
-        """Return equal weights for rows without words; raise for what needs words."""
-        given = {
-            "weights": self.weights not in (None, "uniform"),
-            "vocabulary": self.vocabulary is not None,
-            "function_words": self.function_words is not None,
-        }
-        for name, is_given in given.items():
-            if is_given:
-                raise InvalidInputError(
-                    f"{vectors_name(vectors)}: its rows have no words, so {name} does not apply"
-                )
-        return Weights(description="all rows, once each", unit=unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +251,7 @@ class Fitted:
     @property
     def n_out(self) -> int | None:
         """The dimension of the result; None where it is the input's."""
-        maps = [getattr(step, "others", step) for step in self.steps]
+        maps = [step.others if isinstance(step, Swapped) else step for step in self.steps]
         sizes = [each.map.n_out for each in maps if isinstance(each, Solution)]
         return sizes[-1] if sizes else None
 
@@ -299,7 +267,7 @@ class Fitted:
         """All steps as one map; raises where there is none."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
         if len(maps) < len(self.steps) or not maps:
-            raise InvalidInputError(f"{self.name} moves single words and is no map of all vectors")
+            raise InvalidInputError(f"{self.name} moves single words; it is not a single map")
         return reduce(matmul, maps)
 
 
@@ -348,12 +316,15 @@ class FittedMethods:
         How many vectors were read.
     weights : mapping of name to Weights
         What each method's first step was fitted on, for spectral ones.
+    doubts : mapping of name to str
+        Why a method should make nothing better, for those that should not.
     """
 
     methods: Mapping[str, Fitted]
     rows: Mapping[str, WordVectors]
     count: int
     weights: Mapping[str, Weights]
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cautions(self) -> list[str]:
@@ -376,158 +347,222 @@ class FittedMethods:
         return found
 
 
+class Gatherer(Protocol):
+    """Reads vectors once: in this process, or on a cluster."""
+
+    def __call__(
+        self,
+        vectors: Vectors,
+        weights: Sequence[Weights],
+        *,
+        wanted: Collection[str] = (),
+        first: int = 0,
+        whole: bool = True,
+        progress: Progress = silent,
+    ) -> Gathered:
+        """Return moments under each of some weights, and the rows of wanted words."""
+
+
+def gather_here(
+    vectors: Vectors,
+    weights: Sequence[Weights],
+    *,
+    wanted: Collection[str] = (),
+    first: int = 0,
+    whole: bool = True,
+    progress: Progress = silent,
+) -> Gathered:
+    """Read vectors once, in this process."""
+    return gather(read_chunks(vectors, progress), weights, wanted, first=first, whole=whole)
+
+
 def fit_methods(
     vectors: object,
-    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]],
+    methods: MethodsLike,
     options: FitOptions | None = None,
     *,
     wanted: Collection[str] = (),
     first: int = 0,
+    whole: bool = True,
+    doubts: bool = True,
+    gatherer: Gatherer = gather_here,
     progress: Progress = silent,
 ) -> FittedMethods:
     """Fit methods to vectors, in one pass; each further step of a chain takes passes of its own.
 
     Parameters
     ----------
-    vectors : path, open source, WordVectors, (words, array), ...
-    methods : names, or recipes by name
+    vectors : path, Vectors, (words, array), ...
+    methods : names, recipes or `Method`, or a mapping of names to these
         `original`, names of `METHODS`, chains such as `cn+counterfit`.
     options : FitOptions, optional
         What words weigh, which take part, and the lexicon.
     wanted, first
         Words whose rows are kept on the way, and how many first rows besides.
+    whole
+        Whether to count all rows, also where only the first take part.
+    doubts
+        Whether to look for evidence against a method, at the price of a few more products.
+    gatherer
+        What reads the vectors.
     progress
         Told how far the reading is, and the fitting to a lexicon.
     """
-    chains = dict(methods) if isinstance(methods, Mapping) else parse_methods(methods)
-    opened = as_vectors(vectors)
-    chosen_options = options or FitOptions()
+    chosen = as_methods(methods)
+    rereads = any(len(method.steps) > 1 or method.needs_words for method in chosen.values())
+    opened = keep_vectors(as_vectors(vectors, wordless=True), None if rereads else 0)
+    for method in chosen.values():
+        method.check_words(opened)
+    fit = _Fit(opened, options or FitOptions(), gatherer, progress)
+    chains = {name: method.steps for name, method in chosen.items()}
+    return fit.run(chains, wanted, first, whole=whole, doubts=doubts)
 
-    @cache
-    def weights_for(words: Words, unit: bool) -> Weights:
-        return chosen_options.weights_for(words, opened, unit=unit)
 
-    def weightings(recipe: Recipe) -> list[Weights]:
+class _Fit:
+    """Fits methods to the same vectors; what their chains share is fitted once."""
+
+    def __init__(
+        self, vectors: Vectors, options: FitOptions, gatherer: Gatherer, progress: Progress
+    ) -> None:
+        self._vectors, self._options = vectors, options
+        self._gather, self._progress = gatherer, progress
+        self._weights: dict[tuple[Words, bool], Weights] = {}
+        self._steps: dict[Chain, tuple[Step, ...]] = {(): ()}
+
+    def run(
+        self,
+        chains: Mapping[str, Chain],
+        wanted: Collection[str],
+        first: int,
+        *,
+        whole: bool,
+        doubts: bool,
+    ) -> FittedMethods:
+        """Read the vectors once, then solve step after step."""
+        heads = dict.fromkeys(chain[0] for chain in chains.values() if chain)
+        used = {head: self._weightings(head) for head in heads if isinstance(head, Recipe)}
+        doubtful = [each[0] for head, each in used.items() if doubts and _may_doubt(head)]
+        raw = {each: _of_first(each) for each in doubtful}
+        weights = dict.fromkeys([each for some in used.values() for each in some])
+        gathered = self._gather(
+            self._vectors,
+            [*weights, *raw.values()],
+            wanted=wanted,
+            first=first,
+            whole=whole,
+            progress=self._progress,
+        )
+        self._gathered = gathered
+        fitted = {name: Fitted(name, self._steps_of(chain)) for name, chain in chains.items()}
+        fitted_on = {
+            name: used[chain[0]][0]
+            for name, chain in chains.items()
+            if chain and isinstance(chain[0], Recipe)
+        }
+        reasons = {
+            name: find_doubt(each.solution, _participation(gathered, raw[fitted_on[name]]))
+            for name, each in fitted.items()
+            if each.solution is not None and fitted_on[name] in raw
+        }
+        rows = {name: _rows_after(each, gathered.rows) for name, each in fitted.items()}
+        against = {name: reason for name, reason in reasons.items() if reason}
+        return FittedMethods(fitted, rows, gathered.count, fitted_on, against)
+
+    def _weights_for(self, words: Words, *, unit: bool) -> Weights:
+        key = words, unit
+        if key not in self._weights:
+            self._weights[key] = self._options.weights_for(words, self._vectors, unit=unit)
+        return self._weights[key]
+
+    def _weightings(self, recipe: Recipe) -> list[Weights]:
         kinds = (recipe.words, recipe.once)
-        return [weights_for(words, recipe.unit) for words in kinds if words is not None]
+        return [self._weights_for(words, unit=recipe.unit) for words in kinds if words is not None]
 
-    heads = {chain[0]: None for chain in chains.values() if chain}
-    used = {recipe: weightings(recipe) for recipe in heads if isinstance(recipe, Recipe)}
-    gathered = gather(
-        read_chunks(opened, progress),
-        list(dict.fromkeys(each for kinds in used.values() for each in kinds)),
-        wanted,
-        first=first,
-    )
-    steps: dict[Chain, tuple[Step, ...]] = {(): ()}
-
-    def steps_of(chain: Chain) -> tuple[Step, ...]:
-        """Fit a chain on what its beginning leaves; what chains share is fitted once."""
-        if chain not in steps:
+    def _steps_of(self, chain: Chain) -> tuple[Step, ...]:
+        """Fit a chain on what its beginning leaves."""
+        if chain not in self._steps:
             *beginning, last = chain
-            before = steps_of(tuple(beginning))
-            step: Step
-            if isinstance(last, Recipe):
-                moments = moments_after(before, last)
-                step = swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
-            elif last.name == "sif":
-                step = RowFactors(sif_factors(frequent_words()))
-            else:
-                from conceptor.lexicon.files import Lexicon
+            before = self._steps_of(tuple(beginning))
+            self._steps[chain] = (*before, self._fit_step(before, last))
+        return self._steps[chain]
 
-                known = chosen_options.lexicon or Lexicon(data=chosen_options.data)
-                step = known.method(last).fit(after(before), progress=_named(last.name, progress))
-            steps[chain] = (*before, step)
-        return steps[chain]
+    def _fit_step(self, before: tuple[Step, ...], last: Recipe | LexiconRecipe) -> Step:
+        if isinstance(last, Recipe):
+            moments = self._moments_after(before, last)
+            return self._swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
+        if last.name == "sif":
+            return RowFactors(self._frequent_words())
+        from conceptor.lexicon.files import Lexicon
 
-    def moments_after(before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
-        chosen = weightings(recipe)
-        found = gather(after(before).chunks(), chosen) if before else gathered
-        return [found.moments[each] for each in chosen]
+        known = self._options.lexicon or Lexicon(data=self._options.data)
+        progress = _named(last.name, self._progress)
+        return known.method(last).fit(self._after(before), progress=progress)
 
-    def swapped(recipe: Recipe, moments: Moments, before: tuple[Step, ...]) -> Swapped:
-        known = weights_for(recipe.words, recipe.unit).vocabulary or frozenset()
-        every = (word for words, _ in read_chunks(opened) for word in words)
-        content = common_content_words(every, known, chosen_options.data)
+    def _moments_after(self, before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
+        chosen = self._weightings(recipe)
+        found = self._gather(self._after(before), chosen) if before else self._gathered
+        return [found.of(each) for each in chosen]
+
+    def _swapped(self, recipe: Recipe, moments: Moments, before: tuple[Step, ...]) -> Swapped:
+        known = self._weights_for(recipe.words, unit=recipe.unit).vocabulary or frozenset()
+        every = (word for words, _ in read_chunks(self._vectors) for word in words)
+        content = common_content_words(every, known, self._options.data)
         whole = replace(recipe, n_components=None)
-        own = solve(whole, gather(after(before).chunks(), [content]).moments[content])
+        own = solve(whole, self._gather(self._after(before), [content]).of(content))
         pair = Swapped(solve(whole, moments), own, known)
         if recipe.n_components is None:
             return pair
         # Both maps must lead to the same coordinates: the leading ones of what both leave.
-        common = weights_for(Words.TYPES, unit=False)
-        left = gather(after((*before, pair)).chunks(), [common]).moments[common]
+        common = self._weights_for(Words.TYPES, unit=False)
+        left = self._gather(self._after((*before, pair)), [common]).of(common)
         keep = solve(leading_directions(recipe.n_components), left).map
         others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
         return Swapped(others, own, known)
 
-    def frequent_words() -> dict[str, float]:
-        """Return the share of running text of every word that is not too rare to matter."""
-        usage = weights_for(Words.USAGE, unit=False)
-        found: dict[str, float] = {}
-        total = 0.0
-        for before, packed, _ in number_chunks(read_chunks(opened)):
-            words = list(packed)
-            taken, weights = usage.shares(words, before)
-            if weights is None:
-                raise InvalidInputError(
-                    f"sif needs to know how often words are used, and they count equally here "
-                    f"({usage.caution or usage.description})"
-                )
-            total += float(weights.sum())
-            # The share can only fall as the total grows, so what is rare by now stays so.
-            for i in np.flatnonzero(weights > RARE * total).tolist():
-                found.setdefault(words[i if taken is None else taken[i]], float(weights[i]))
-        return {word: weight / total for word, weight in found.items()}
+    def _frequent_words(self) -> dict[str, float]:
+        """Return the SIF weight of every word that is frequent enough for it to matter."""
+        usage = self._weights_for(Words.USAGE, unit=False)
+        found = shares_of_text(usage, self._vectors, RARE)
+        if not found:
+            raise InvalidInputError(
+                "sif needs to know how often words are used, and they count equally here (",
+                usage.caution or usage.description,
+                ")",
+            )
+        shares = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+        return dict(zip(found, sif_weights(shares).tolist(), strict=True))
 
-    def after(before: tuple[Step, ...]) -> Vectors:
-        return MappedVectors(opened, Fitted("", before).transforms) if before else opened
-
-    fitted = {name: Fitted(name, steps_of(tuple(chain))) for name, chain in chains.items()}
-    fitted_on = {
-        name: used[chain[0]][0]
-        for name, chain in chains.items()
-        if chain and isinstance(chain[0], Recipe)
-    }
-    rows = dict.fromkeys(fitted, gathered.rows)
-    if wanted or first:
-        rows |= _rows_after(fitted, opened, gathered.rows, wanted, first)
-    return FittedMethods(fitted, rows, gathered.count, fitted_on)
+    def _after(self, before: tuple[Step, ...]) -> Vectors:
+        if not before:
+            return self._vectors
+        done = Fitted("", before)
+        return MappedVectors(self._vectors, done.transforms, done.n_out)
 
 
-def _rows_after(
-    fitted: Mapping[str, Fitted],
-    vectors: Vectors,
-    kept: WordVectors,
-    wanted: Collection[str],
-    first: int,
-) -> dict[str, WordVectors]:
-    """Return the rows that were kept as each method leaves them, in one more pass.
+def _may_doubt(recipe: Recipe) -> bool:
+    """Return whether evidence can speak against a method: a negation by usage."""
+    return recipe.words is Words.USAGE and "aperture" in recipe.parameters
 
-    Whole chunks are transformed, as when they are written: the last bit of a matrix product may
-    depend on where in the matrix a row stands. Chunks with nothing to keep are passed over.
-    """
-    changing = {name: each.transforms for name, each in fitted.items() if each.steps}
-    found: dict[str, list[NDArray[Any]]] = {name: [] for name in changing}
 
-    def kept_of(part: tuple[int, Sequence[str], NDArray[Any]]) -> list[NDArray[Any]]:
-        before, packed, rows = part
-        words = list(packed)
-        keep = rows_to_keep(words, wanted, first - before)
-        return [
-            through(words, rows, steps)[keep] if keep else rows[:0] for steps in changing.values()
-        ]
+def _of_first(weights: Weights) -> Weights:
+    """Return the weights of running text as it is, as far as the first vectors tell."""
+    top = min(weights.top or _ENOUGH_TO_DOUBT, _ENOUGH_TO_DOUBT)
+    return replace(weights, unit=False, top=top)
 
-    if changing:
-        with one_blas_thread():
-            for parts in ordered_map(kept_of, number_chunks(read_chunks(vectors)), processors()):
-                for name, part in zip(found, parts, strict=True):
-                    if len(part):
-                        found[name].append(part)
-    return {
-        name: kept.with_vectors(np.concatenate(parts) if parts else kept.vectors)
-        for name, parts in found.items()
-    }
+
+def _participation(gathered: Gathered, weights: Weights) -> float:
+    """Return the participation ratio of running text; 0 if none of its words was found."""
+    if weights not in gathered.moments:
+        return 0.0
+    return isotropy(Spectrum.from_matrix(gathered.moments[weights].second_moment).values)
+
+
+def _rows_after(fitted: Fitted, kept: WordVectors) -> WordVectors:
+    """Return the rows that were kept as a method leaves them."""
+    if not fitted.steps or not len(kept):
+        return kept
+    with one_blas_thread():
+        return kept.with_vectors(fitted(kept.words, kept.vectors))
 
 
 def _named(name: str, progress: Progress) -> Progress:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -13,26 +12,24 @@ import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.methods import Recipe, parse_method
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
+from conceptor.base.errors import Message, Setting
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, find_doubt, gather
-from conceptor.pipeline import default_method
-from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks, vectors_name
-from conceptor.vectors.files import open_vectors
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.static_model import StaticModelSource
+from conceptor.fitting import FitOptions, find_doubt, gather, solve
+from conceptor.methods import Method
+from conceptor.vectors.chunks import as_vectors, keep_vectors, number_chunks, read_chunks
+from conceptor.vectors.vectors import RowKind
 from conceptor.weights import Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import os
 
-    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Array, Float64
-    from conceptor.weights import Share
+    from conceptor.weights import Share, WeightsLike
 
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
@@ -148,7 +145,7 @@ class Inspection:
 
 def inspect(
     vectors: object,
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
+    weights: Weights | WeightsLike | None = None,
     *,
     name: str | None = None,
     progress: Progress = silent,
@@ -161,38 +158,34 @@ def inspect(
     weights
         Word weights; by default the same as for `postprocess`.
     """
-    if isinstance(vectors, str | os.PathLike):
-        vectors = open_vectors(vectors, wordless=True)
-    opened = as_vectors(vectors)
-    source = opened if isinstance(opened, VectorSource) else None
-    (recipe,) = parse_method(default_method(source))
-    assert isinstance(recipe, Recipe)
+    opened = keep_vectors(as_vectors(vectors, wordless=True))
+    recipe = Method.default_for(opened).recipe
+    assert recipe is not None
     usage = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
     alike = Weights(unit=True)
     gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain, alike])
-    types = gathered.moments[every]
+    types = gathered.of(every)
+    solution = solve(recipe, gathered.of(usage))
+    values, gate = solution.spectrum.values, solution.gate
     # An eigendecomposition of this size is not faster on several processors.
     with one_blas_thread():
-        solution = recipe.solve(gathered.moments[usage])
-        values, gate = solution.spectrum.values, solution.gate
         views = (
-            _View(types, np.eye(types.dimension), _spectrum(gathered.moments[plain])),
-            _View(gathered.moments[mapped], solution.map.matrix, gate**2 * values),
+            _View(types, np.eye(types.dimension), _spectrum(gathered.of(plain))),
+            _View(gathered.of(mapped), solution.map.matrix, gate**2 * values),
         )
     for before, words, rows in number_chunks(read_chunks(opened)):
         share = usage.shares(list(words) if usage.by_word else words, before)
         for view in views:
             view.add(rows, share)
     side_before, side_after = (view.side() for view in views)
-    has_words = source is None or source.has_words
-    if has_words:
-        advice = _advice(side_before, solution, usage)
+    if opened.kind is RowKind.TEXTS:
+        advice = _advice_without_words(gathered.of(alike), count=gathered.count)
     else:
-        advice = _advice_without_words(gathered.moments[alike], count=gathered.count)
-    plain_words = has_words and not isinstance(source, StaticModelSource)
+        advice = _advice(side_before, solution, usage)
+    expected = expected_gains(side_before.participation) if opened.kind is RowKind.WORDS else {}
     return Inspection(
-        vectors=name or vectors_name(vectors),
+        vectors=name or opened.name,
         count=gathered.count,
         dimension=types.dimension,
         weights=usage.kind,
@@ -202,7 +195,7 @@ def inspect(
         before=side_before,
         after=side_after,
         advice=advice,
-        expected=expected_gains(side_before.participation) if plain_words else {},
+        expected=expected,
         spectrum=values,
         gate=gate,
     )
@@ -280,7 +273,11 @@ def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
 
     As measured on the three sets of docs/claims.md that are nearest in participation.
     """
-    text = resources.files("conceptor").joinpath("measured_gains.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("conceptor")
+        .joinpath("evaluation", "measured_gains.json")
+        .read_text(encoding="utf-8")
+    )
     sets = [each for each in json.loads(text) if participation > 0]
     sets.sort(key=lambda each: abs(np.log(each["participation"] / participation)))
     families = sets[0]["gains"] if sets else {}
@@ -307,7 +304,7 @@ def _advice_without_words(rows: Moments, *, count: int) -> str:
     if not values.any():
         return "This will not help: all vectors are zero."
     if share >= SHARED_BY_TEXTS:
-        return f"This should help: {found}. --method cn takes out more of it."
+        return Message(f"This should help: {found}. ", Setting("method", "cn"), " takes out more.")
     return (
         f"There is little to gain: {found}, as in embeddings that were trained to spread. The "
         "default, gentle, should do no harm; stronger methods may."
@@ -325,9 +322,10 @@ def _advice(before: Side, solution: Solution, usage: Weights) -> str:
     if doubt := find_doubt(solution, before.participation):
         return f"This will not help: {doubt}."
     if usage.caution and usage.kind != "counts":
-        return (
-            f"Find word frequencies first: {usage.caution}. They are needed to tell whether "
-            "running text shares a direction."
+        return Message(
+            "Find word frequencies first: ",
+            usage.caution,
+            ". They are needed to tell whether running text shares a direction.",
         )
     strongest = max(map(abs, before.frequency), default=0.0)
     # A correlation within three standard errors of zero may be due to chance.

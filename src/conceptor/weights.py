@@ -1,7 +1,8 @@
 """How much each word counts when moments are estimated, and which words take part.
 
-`choose_weights` is the one place that decides this if the user has not. In a file sorted by
-frequency words count by rank; otherwise by known counts, by wordfreq if installed, or equally.
+`choose_weights` is the one place that decides this if the user has not: by the counts that the
+vectors hold, else by rank if they are sorted by frequency, else by known counts, by wordfreq if
+installed, or equally.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,16 +18,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from conceptor.algebra.methods import Words
 from conceptor.algebra.moments import Moments
-from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.algebra.recipes import Words
+from conceptor.base.errors import InvalidInputError, Message, MissingExtraError, Setting
 from conceptor.base.files import read_lines
+from conceptor.vectors.vectors import SAMPLE, RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
+    from conceptor.vectors.vectors import Vectors
+
+    WeightsLike = str | os.PathLike[str] | Mapping[str, float]
     Directory = str | os.PathLike[str] | None
 
 _Content = TypeVar("_Content")
@@ -33,6 +39,8 @@ _Content = TypeVar("_Content")
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
+# How many words of the highest ranks are always multiplied in float64.
+_HEAD = 1 << 15
 WORDFREQ = "wordfreq:"
 # The a of SIF's weights a/(a + p), and the share below which they make no difference.
 SIF_A = 1e-3
@@ -41,8 +49,6 @@ RARE = SIF_A / 1000
 PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 # How many words of a sorted file count as common if the paper's list is not found.
 COMMON = 50_000
-# How many words it takes to tell if a file is sorted, and if a list of counts matches it.
-SAMPLE = 2000
 _ALPHABETICAL_SAMPLE = 100
 # The share of words that a matching list must contain. Of frequent words, the paper's list has
 # 0.98 of English ones and 0.61 of French ones; of words in any order it has far fewer.
@@ -65,7 +71,12 @@ FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 CONTENT_WORDS = 1000
 _ALPHABETICAL = "the words are in alphabetical order"
 _NO_RANKS = "so ranks say nothing about frequency"
-_REMEDY = 'weights="wordfreq:en" or weights="enwiki_vocab_min200.txt" (any file of counts)'
+_REMEDY = Message(
+    Setting("weights", "wordfreq:en"),
+    " or ",
+    Setting("weights", "enwiki_vocab_min200.txt"),
+    " (any file of counts)",
+)
 
 
 def rank_weights(before: int, count: int) -> NDArray[np.float64]:
@@ -73,12 +84,9 @@ def rank_weights(before: int, count: int) -> NDArray[np.float64]:
     return 1.0 / (before + np.arange(count, dtype=np.float64) + MANDELBROT_SHIFT)
 
 
-def sif_factors(shares: Mapping[str, float]) -> dict[str, float]:
-    """Return ``a / (a + p)`` of words by their share p of running text (Arora, Liang & Ma 2017).
-
-    Words rarer than `RARE`, of which it is above 0.999, are left out.
-    """
-    return {word: SIF_A / (SIF_A + share) for word, share in shares.items() if share > RARE}
+def sif_weights(shares: NDArray[np.float64], a: float = SIF_A) -> NDArray[np.float64]:
+    """Return ``a / (a + p)`` for shares p of running text (Arora, Liang & Ma 2017)."""
+    return a / (a + shares)
 
 
 class Share(NamedTuple):
@@ -95,7 +103,8 @@ class Weights:
     `kind` is `uniform`, `zipf` or `counts`. With `counts`, of words in text, words without one are
     left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
     `description` is all of this in words, `caution` a warning about the choice, if there is one.
-    With `unit`, vectors are brought to length 1 first.
+    With `unit`, vectors are brought to length 1 first. `column` names a column of Parquet shards
+    that holds the weights.
     """
 
     kind: str = "uniform"
@@ -105,6 +114,12 @@ class Weights:
     description: str = "all words, once each"
     caution: str = ""
     unit: bool = False
+    column: str | None = None
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether weights depend on how many rows came before."""
+        return self.kind == "zipf" or self.top is not None
 
     @property
     def by_word(self) -> bool:
@@ -118,7 +133,18 @@ class Weights:
         rows, weights = self.shares(words, before)
         if rows is not None:
             vectors = vectors[rows]
-        return Moments.from_vectors(vectors, weights, unit=self.unit) if len(vectors) else None
+        if not len(vectors):
+            return None
+        return Moments.from_vectors(vectors, weights, unit=self.unit, single=self.is_tail(before))
+
+    def is_tail(self, before: int) -> bool:
+        """Whether rows that so many precede may be multiplied in float32.
+
+        By rank, words beyond the first 32,768 hold a fifth of the weight of half a million, in
+        many small parts, and at length 1 none of them stands out: rounding moves the moments by
+        1e-8 of their size, and `cn` by less.
+        """
+        return self.unit and self.kind == "zipf" and before >= _HEAD
 
     def shares(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words; `before` words precede them in the file."""
@@ -139,9 +165,27 @@ class Weights:
         return Share(rows, weights)
 
 
-def parse_weights(
-    weights: str | os.PathLike[str] | Mapping[str, float] = "uniform", vocabulary: object = None
-) -> Weights:
+def shares_of_text(usage: Weights, vectors: Vectors, least: float = 0.0) -> dict[str, float]:
+    """Return the share of running text of each word, in file order; nothing if all count equally.
+
+    Words whose share is not above `least` are left out.
+    """
+    found: dict[str, float] = {}
+    total, before = 0.0, 0
+    for packed, _ in vectors.chunks():
+        words = list(packed)
+        taken, weights = usage.shares(words, before)
+        before += len(words)
+        if weights is None:
+            return {}
+        total += float(weights.sum())
+        # The share can only fall as the total grows, so what is rare by now stays so.
+        for i in np.flatnonzero(weights > least * total).tolist():
+            found.setdefault(words[i if taken is None else taken[i]], float(weights[i]))
+    return {word: weight / total for word, weight in found.items() if weight > least * total}
+
+
+def parse_weights(weights: WeightsLike = "uniform", vocabulary: object = None) -> Weights:
     """Make `Weights` from what the user passes.
 
     Parameters
@@ -172,73 +216,92 @@ def parse_weights(
 
 def choose_weights(
     words: Words,
-    first_words: Callable[[], Sequence[str]],
+    vectors: Vectors,
     *,
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
+    weights: Weights | WeightsLike | None = None,
     vocabulary: object = None,
     function_words: object = None,
     data: Directory = None,
-    ranked: bool = True,
-    tokens: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None,
-    where: str = "the vectors",
-    counts: Callable[[], Mapping[str, float] | None] = lambda: None,
+    unit: bool = False,
 ) -> Weights:
     """Return the weights that a method asks for (`Recipe.words`), for some vectors.
 
-    The user's choice comes first: `weights` (how often words are used) for methods that weight by
-    usage, `vocabulary` (which words take part) for all methods but those fitted on function words.
-    Both are as for `parse_weights`, or the name of a known data file; None leaves the choice open.
-
-    `first_words` returns the first words of the vectors, at most `SAMPLE`, and is called only
-    where they matter. `function_words` is a file of them, or words; by default NLTK's English stop
-    words. The paper's vocabulary is looked for in `data` and never downloaded. `ranked` says
-    whether words come in file order, as in shards they may not. `tokens` turns counts of words
-    into those of a tokenizer's tokens, whose order is no frequency. Errors start with `where`.
-    `counts` returns how often words occur, if the vectors themselves tell; nothing tells better.
+    Parameters
+    ----------
+    words : Words
+        What the method asks for.
+    vectors : Vectors
+        They say what their rows are, whether they know counts, and how they begin.
+    weights
+        How often words are used, for methods that weight by usage: as for `parse_weights`, or the
+        name of a known data file. None leaves the choice to this function.
+    vocabulary
+        Which words take part, for all methods but those fitted on function words; likewise.
+    function_words
+        A file of them, or words; by default NLTK's English stop words.
+    data
+        Where the paper's vocabulary is looked for; it is never downloaded.
+    unit
+        Bring vectors to length 1 first.
     """
-    if tokens is not None:
-        return _choose_tokens(words, tokens, weights, vocabulary, data, where)
-    if words is Words.FUNCTION_WORDS:
-        if function_words is not None:
-            return parse_weights("uniform", function_words)
-        return Weights(vocabulary=FUNCTION_WORDS, description="NLTK's English stop words")
-    if isinstance(vocabulary, str):
-        vocabulary = _find_data_file(vocabulary, data)
-    if words is Words.ALL or (words is Words.TYPES and vocabulary is not None):
-        return parse_weights("uniform", vocabulary)
-    if words is Words.TYPES:
-        return _choose_types(first_words(), data, ranked=ranked)
-    if isinstance(weights, Weights):
-        return weights
-    if weights is not None:
-        named = _find_data_file(weights, data) if isinstance(weights, str) else weights
-        chosen = parse_weights(named, vocabulary)
-        return chosen if chosen.kind != "zipf" else _check_ranks(chosen, first_words(), where)
-    known = counts()
-    if known is not None:
-        chosen = parse_weights(known, vocabulary)
-        described = chosen.description.replace("the counts given", f"the counts in {where}")
-        return replace(chosen, description=described)
-    return _choose_usage(first_words(), vocabulary, data, ranked=ranked)
+    if vectors.kind is RowKind.TEXTS or not vectors.has_words:
+        chosen = _weigh_texts(vectors, weights, vocabulary, function_words)
+    elif vectors.kind is RowKind.TOKENS:
+        chosen = _choose_tokens(words, vectors, weights, vocabulary, data)
+    elif words is Words.FUNCTION_WORDS:
+        chosen = _choose_function_words(function_words)
+    else:
+        if isinstance(vocabulary, str):
+            vocabulary = _find_data_file(vocabulary, data)
+        if words is Words.ALL or (words is Words.TYPES and vocabulary is not None):
+            chosen = parse_weights("uniform", vocabulary)
+        elif words is Words.TYPES:
+            chosen = _choose_types(vectors, data)
+        else:
+            chosen = _choose_usage(vectors, weights, vocabulary, data)
+    return replace(chosen, unit=True) if unit else chosen
+
+
+def _weigh_texts(
+    vectors: Vectors, weights: object, vocabulary: object, function_words: object
+) -> Weights:
+    """Weight rows that are no words equally; raise for settings that need words."""
+    given = {
+        "weights": weights is not None and weights != "uniform",
+        "vocabulary": vocabulary is not None,
+        "function_words": function_words is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            what = "have no words" if not vectors.has_words else "are texts"
+            raise InvalidInputError(
+                f"{vectors.name}: its rows {what}, so ", Setting(name), " does not apply"
+            )
+    return Weights(description="all rows, once each")
+
+
+def _choose_function_words(function_words: object) -> Weights:
+    if function_words is not None:
+        return parse_weights("uniform", function_words)
+    return Weights(vocabulary=FUNCTION_WORDS, description="NLTK's English stop words")
 
 
 def _choose_tokens(
     words: Words,
-    tokens: Callable[[Mapping[str, float]], Mapping[str, float]],
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None,
+    vectors: Vectors,
+    weights: Weights | WeightsLike | None,
     vocabulary: object,
     data: Directory,
-    where: str,
 ) -> Weights:
-    """Choose the weights of a tokenizer's tokens: what words they are made of tells their usage."""
+    """Choose the weights of a tokenizer's tokens, derived from the frequency of words."""
     if words is not Words.USAGE or weights == "uniform":
         return parse_weights("uniform", vocabulary)
     if isinstance(weights, Weights):
         return weights
     if weights == "zipf":
         raise InvalidInputError(
-            f"{where}: the order of a tokenizer's tokens says nothing about frequency; use "
-            f"{_REMEDY}"
+            f"{vectors.name}: the order of a tokenizer's tokens says nothing about frequency; use ",
+            _REMEDY,
         )
     if weights is None:
         listed = _find_paper_vocabulary(data)
@@ -246,12 +309,13 @@ def _choose_tokens(
         weights = f"{WORDFREQ}en" if installed else listed
         if weights is None:
             raise InvalidInputError(
-                f"{where}: how often tokens are used is unknown; use {_REMEDY}, or install "
-                "wordfreq: pip install 'conceptor[wordfreq]'"
+                f"{vectors.name}: how often tokens are used is unknown; use ",
+                _REMEDY,
+                ", or install wordfreq: pip install 'conceptor[wordfreq]'",
             )
     named = _find_data_file(weights, data) if isinstance(weights, str) else weights
     chosen = parse_weights(named, vocabulary)
-    counted = tokens(chosen.counts or {})
+    counted = vectors.token_counts(chosen.counts or {})
     return replace(
         chosen, counts=counted, description=f"{chosen.description}, in the tokenizer's tokens"
     )
@@ -275,31 +339,62 @@ def common_content_words(
 
 
 def _choose_usage(
-    first: Sequence[str], vocabulary: object, data: Directory, *, ranked: bool
+    vectors: Vectors, weights: Weights | WeightsLike | None, vocabulary: object, data: Directory
 ) -> Weights:
-    """Choose the usage weights if the user has not."""
-    reason = why_unsorted(first) if ranked else "the order of the shards is unknown"
+    """Choose how often words are used: as the user says, as the vectors know, or as they show."""
+    if isinstance(weights, Weights):
+        return weights
+    if weights is not None:
+        named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+        chosen = parse_weights(named, vocabulary)
+        return chosen if chosen.kind != "zipf" else _check_ranks(chosen, vectors)
+    if vectors.counts is not None:
+        chosen = parse_weights(vectors.counts, vocabulary)
+        named = f"the counts in {vectors.name}"
+        return replace(chosen, description=chosen.description.replace("the counts given", named))
+    reason = why_not_ranked(vectors)
     if reason is None:
         return parse_weights("zipf", vocabulary)
-    reason = f"{reason}, {_NO_RANKS}"
+    return _choose_known_counts(f"{reason}, {_NO_RANKS}", vectors, vocabulary, data)
+
+
+def why_not_ranked(vectors: Vectors) -> str | None:
+    """Return why the order of rows is not that of frequency; None if it may be."""
+    if not vectors.ranked:
+        return "the order of the shards is unknown"
+    return why_unsorted(vectors.first_words())
+
+
+def _choose_known_counts(
+    reason: str, vectors: Vectors, vocabulary: object, data: Directory
+) -> Weights:
+    """Choose counts for words that are not sorted by frequency, for some reason."""
+    first = vectors.first_words()
+    installed = importlib.util.find_spec("wordfreq") is not None
+    if installed and vectors.language:
+        with suppress(InvalidInputError):  # a language that wordfreq does not have
+            return parse_weights(f"{WORDFREQ}{vectors.language}", vocabulary)
     listed = _find_paper_vocabulary(data)
     if listed is not None and _covers(counts := _read_once(read_counts, listed), first, _OF_ANY):
         chosen = parse_weights(counts, vocabulary)
         source = "counts in Wikipedia (2015)"
         described = chosen.description.replace("the counts given", source)
-        caution = f"{reason}; words are weighted by their {source}"
+        caution = Message(f"{reason}; words are weighted by their {source}")
         return replace(chosen, description=described, caution=caution)
-    if importlib.util.find_spec("wordfreq") is not None:
+    if installed:
         chosen = parse_weights("wordfreq:en", vocabulary)
         if _covers(chosen.counts or {}, first, _OF_ANY):
-            return replace(chosen, caution=f"{reason}; words are weighted by wordfreq:en")
+            caution = Message(f"{reason}; words are weighted by wordfreq:en")
+            return replace(chosen, caution=caution)
     chosen = parse_weights("uniform", vocabulary)
-    return replace(chosen, caution=f"{reason}; all words count equally; better: {_REMEDY}")
+    caution = Message(f"{reason}; all words count equally; better: ", _REMEDY)
+    return replace(chosen, caution=caution)
 
 
-def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Weights:
+def _choose_types(vectors: Vectors, data: Directory) -> Weights:
     """Choose the common words: the paper's list, else the start of a sorted file, else all."""
-    frequent = ranked and why_unsorted(first) is None
+    frequent = why_not_ranked(vectors) is None
+    first = vectors.first_words()
     listed = _find_paper_vocabulary(data)
     if listed is not None:
         words, least = _read_once(_word_set, listed), _OF_FREQUENT if frequent else _OF_ANY
@@ -313,13 +408,14 @@ def _choose_types(first: Sequence[str], data: Directory, *, ranked: bool) -> Wei
     return replace(chosen, description=f"{chosen.description} ({missing})")
 
 
-def _check_ranks(chosen: Weights, first: Sequence[str], where: str) -> Weights:
+def _check_ranks(chosen: Weights, vectors: Vectors) -> Weights:
     """Refuse ranks for words in alphabetical order, and warn if they look wrong otherwise."""
-    reason = why_unsorted(first)
+    reason = why_unsorted(vectors.first_words())
     if reason == _ALPHABETICAL:
-        raise InvalidInputError(f"{where}: {reason}, {_NO_RANKS}; use {_REMEDY}")
-    caution = "" if reason is None else f"{reason}, {_NO_RANKS}; better: {_REMEDY}"
-    return replace(chosen, caution=caution)
+        raise InvalidInputError(f"{vectors.name}: {reason}, {_NO_RANKS}; use ", _REMEDY)
+    if reason is None:
+        return chosen
+    return replace(chosen, caution=Message(f"{reason}, {_NO_RANKS}; better: ", _REMEDY))
 
 
 def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: float) -> bool:

@@ -203,5 +203,58 @@ def test_dimensions_must_agree() -> None:
             Moments.from_vectors([[1.0]]) + other
 
 
+def embeddings(rng, rows: int) -> np.ndarray:
+    """Vectors with a decaying spectrum and a common direction, the first ones the longest."""
+    axes = np.linalg.qr(rng.standard_normal((60, 60)))[0] * np.geomspace(2, 0.1, 60)
+    made = rng.standard_normal((rows, 60)) @ axes + 0.2
+    return (made * np.linspace(1.5, 1, rows)[:, np.newaxis]).astype(np.float32)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_a_tail_in_single_precision_moves_no_map_by_a_millionth(rng, unit) -> None:
+    """Rank weights: what follows the first 10,000 of 60,000 rows holds a sixth of the weight."""
+    X, w = embeddings(rng, 60_000), 1 / (np.arange(60_000) + 2.7)
+    cut = 10_000
+
+    def negation(moments: Moments) -> np.ndarray:
+        values, vectors = np.linalg.eigh(moments.second_moment)
+        return (vectors / np.sqrt(1 + 10 * values / values.mean())) @ vectors.T
+
+    head = Moments.from_vectors(X[:cut], w[:cut], unit=unit)
+    tail, coarse = (
+        Moments.from_vectors(X[cut:], w[cut:], unit=unit, single=single) for single in (False, True)
+    )
+    assert 1e-12 < relative(coarse.scatter, tail.scatter) < 1e-6, "it is in single precision"
+    assert (coarse.weight, coarse.count) == (pytest.approx(tail.weight), tail.count)
+    assert relative(negation(head + coarse), negation(head + tail)) < 1e-7
+
+
+def test_single_precision_is_for_float32_within_its_range(rng) -> None:
+    X = rng.standard_normal((700, 5))
+    for exact in (X, (1e30 * X).astype(np.float32)):
+        assert (
+            Moments.from_vectors(exact, single=True).scatter == Moments.from_vectors(exact).scatter
+        ).all()
+    X[300, 2] = np.nan
+    with pytest.raises(InvalidInputError, match="row 300, column 2 is nan"):
+        Moments.from_vectors(X.astype(np.float32), single=True)
+
+
 def test_repr_tells_the_size(vectors) -> None:
     assert repr(Moments.from_vectors(vectors)) == "Moments(count=500, dimension=12, weight=500)"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_vectors_have_no_covariance(seed):
+    rng = np.random.default_rng(seed)
+    row = rng.standard_normal(8).astype(np.float32) * 10.0 ** rng.integers(-3, 4)
+    found = Moments.from_vectors(np.tile(row, (100, 1)), 1 / (2.7 + np.arange(100)))
+    assert not found.covariance.any()
+    other = Moments.from_vectors(np.vstack([np.tile(row, (99, 1)), row * np.float32(1.0000002)]))
+    assert other.covariance.any(), "the smallest difference that float32 tells is one"
+
+
+def test_weights_too_large_to_square():
+    with pytest.raises(InvalidInputError, match=r"weight 1 is 1e\+300.*divide all weights"):
+        Moments.from_vectors(np.eye(3), [1.0, 1e300, 1.0])
+    assert Moments.from_vectors(np.eye(3), [1e100] * 3).effective_count == pytest.approx(3)

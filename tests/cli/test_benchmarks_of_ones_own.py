@@ -14,14 +14,14 @@ from rich.console import Console
 
 from conceptor import InvalidInputError, WordVectors, write_vectors
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.comparing.paper import PaperCell
-from conceptor.comparing.paper_files import file_note
-from conceptor.comparing.words import Comparison, compare
 from conceptor.evaluation import FAMILIES, Battery, load_battery
+from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.own import LANGUAGES, read_own, read_pairs
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.evaluation.task import is_thin
+from conceptor.paper.tables import PaperCell
+from conceptor.paper.vector_files import file_note
 from conceptor.report.tables import Cell, Line, Table, fit_width, rich_table
 from tests import processes
 
@@ -287,3 +287,40 @@ def test_files_that_are_not_the_papers_are_told() -> None:
     assert "400,000 words instead of 2,196,017" in note
     assert "50 dimensions instead of 300" in note
     assert "50% of the word pairs" in note
+
+
+def test_equal_words_have_no_correlation(world, tmp_path) -> None:
+    rng = np.random.default_rng(1)
+    lines = (
+        f"{word}\t{word}\t{score}\n" for word, score in zip(WORDS, rng.random(200), strict=True)
+    )
+    (tmp_path / "equal.tsv").write_text("".join(lines))
+    run = world("evaluate", "a.txt", "--pairs", "equal.tsv", "--json")
+    assert run.returncode == 0, run.stderr
+    (result,) = json.loads(run.stdout)["results"]
+    assert result["score"] is None
+    shown = world("evaluate", "a.txt", "--pairs", "equal.tsv")
+    assert shown.returncode == 0, shown.stderr
+    compared = world("compare", "a.txt", "--pairs", "equal.tsv", "--methods", "cn,abtt", "--json")
+    assert compared.returncode == 0, compared.stderr
+    assert all(
+        each["score"] is None
+        for method in json.loads(compared.stdout)["methods"]
+        for each in method["results"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a\tb\t1\nc\td\t2\na\tb\t3\n", "line 3: the same pair as on line 1"),
+        ("left\tright\tscore\nc\td\t2\na\tb\t1\nb\ta\t3\n", "line 4: the same pair as on line 3"),
+        ("a\tb\t1\nc\td\t1_000\n", "line 2: expected two texts and a score"),
+        ("a\tb\t1\nc\td\t\uff11\n", "line 2: expected two texts and a score"),
+    ],
+)
+def test_pairs_listed_twice_and_odd_scores_are_refused(tmp_path, content, said) -> None:
+    (tmp_path / "own.tsv").write_text(content, encoding="utf-8")
+    for how in ("pairs", "sentence_pairs"):
+        with pytest.raises(InvalidInputError, match=said):
+            read_own(**{how: [tmp_path / "own.tsv"]})

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from conceptor.corpus import PPMIVectors
 from conceptor.lexicon import CounterFitting
+from conceptor.paper.ppmi import PPMIVectors
 from conceptor.vectors import open_vectors, write_vectors
 from tests import processes
 

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from conceptor.dialogue import Embedding, TrackerOptions
-from conceptor.dialogue.saved import BeliefTracker
-from conceptor.dialogue.trials import Job, run_trial
+from conceptor.paper.dialogue import Embedding, TrackerOptions
+from conceptor.paper.dialogue.saved import BeliefTracker
+from conceptor.paper.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors
 from tests import processes
 from tests.dialogues import MADE_CORPUS

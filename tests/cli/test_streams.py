@@ -140,7 +140,14 @@ def test_an_interrupt_while_modules_load_is_silent(source, tmp_path):
     )
     script = tmp_path / "run.py"
     script.write_text(program)
-    for module in ("typer", "rich", "conceptor.cli.app", "numpy", "conceptor.pipeline", "tempfile"):
+    for module in (
+        "typer",
+        "rich",
+        "conceptor.cli.app",
+        "numpy",
+        "conceptor.postprocessing",
+        "tempfile",
+    ):
         done = execute([*command()[:1], script, "postprocess", source, tmp_path / "o.txt", module])
         if done.returncode:  # some modules are loaded already
             assert (done.returncode, done.stderr) == (130, ""), module
@@ -170,17 +177,17 @@ def test_an_interrupt_at_any_time_is_silent(tmp_path):
 
 
 def test_an_input_that_vanishes_after_the_last_read_is_no_failure(tmp_path, monkeypatch):
-    from conceptor.vectors import writing
+    from conceptor.vectors.formats import rows
 
     source, target = tmp_path / "in.txt", tmp_path / "o.txt"
     source.write_text("a 1 2\nb 3 4\n")
-    publish = writing.RowWriter.finish
+    publish = rows.RowWriter.finish
 
     def vanish(self, count):
         source.unlink()
         publish(self, count)
 
-    monkeypatch.setattr(writing.RowWriter, "finish", vanish)
+    monkeypatch.setattr(rows.RowWriter, "finish", vanish)
     done = call("convert", source, target)
     assert (done.returncode, target.exists()) == (0, True)
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from conceptor import __version__, write_vectors
-from conceptor.cli import COMMANDS
+from conceptor.cli import COMMANDS, installation
 from conceptor.cli.manual import describe_commands, man_page
-from conceptor.report import installation
 from tests import processes
 from tests.platforms import posix_only
 
@@ -91,6 +90,7 @@ def test_groff_has_nothing_to_say_about_the_manual(call) -> None:
         ("compare --methods original,ab", {"original,abtt"}),
         ("compare --tasks sts,ana", {"sts,analogy"}),
         ("postprocess --for s", {"sentences"}),
+        ("convert --format word2", {"word2vec-binary", "word2vec-text"}),
     ],
 )
 def test_the_shell_completes(line, expected) -> None:

@@ -186,3 +186,14 @@ def test_sentences_are_compared_with_their_regimes_told_apart(folder):
     assert scores == pytest.approx({row["dataset"]: row["score"] for row in plain})
     assert by_name["sif (own)"]["means"]["sts"] > by_name["average"]["means"]["sts"]
     assert by_name["sif (other)"]["gains"]["sts"]["low"] > 0
+
+
+@pytest.mark.parametrize("columns", ["abc", "0", "-3", "", "\u0663"])
+def test_odd_widths_of_the_terminal(columns, tmp_path):
+    vectors = np.random.default_rng(0).standard_normal((300, 8)).astype(np.float32)
+    write_vectors(tmp_path / "v.txt", [([f"w{i}" for i in range(300)], vectors)])
+    (tmp_path / "pairs.tsv").write_text("".join(f"w{i}\tw{i + 1}\t{i % 7}\n" for i in range(99)))
+    environment = os.environ | {"COLUMNS": columns}
+    run = processes.call("evaluate", "v.txt", "--pairs", "pairs.tsv", cwd=tmp_path, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert "pairs.tsv" in run.stdout

@@ -57,21 +57,6 @@ def test_dimensions_may_differ(rng, languages) -> None:
     assert (found.source.n_out, found.target.n_out) == (15, 15)
 
 
-def test_what_both_have_in_common(rng) -> None:
-    """A direction that only one side uses is what AND takes out."""
-    common = rng.standard_normal((100, 3))
-    source = WordVectors([f"a{i}" for i in range(100)], np.pad(common, ((0, 0), (0, 2))))
-    extra = np.column_stack([common, rng.standard_normal((100, 2))])
-    target = WordVectors([f"b{i}" for i in range(100)], extra)
-    pairs = [(f"a{i}", f"b{i}") for i in range(100)]
-    plain = align(source, target, pairs, method="original")
-    shared = align(source, target, pairs, method="original", shared=100.0)
-    kept, left = (np.linalg.norm(found.target.matrix, axis=0) for found in (plain, shared))
-    assert np.linalg.matrix_rank(shared.target.matrix, tol=0.05) == 3
-    assert kept.min() > 0.9
-    assert left.min() < 0.6
-
-
 def test_words_with_one_vector_are_one_candidate() -> None:
     target = WordVectors(["x", "y", "z", "w"], np.array([[1, 0.1], [1, 0.1], [1, 0], [0, 1.0]]))
     source = WordVectors(["q", "r"], np.array([[1.0, 0.1], [0.0, 1.0]]))
@@ -131,7 +116,5 @@ def test_dictionaries_that_are_none(tmp_path, languages) -> None:
         align(source, target, [("b1", "a1")])
     with pytest.raises(InvalidInputError, match="contains no pairs"):
         align(source, target, [])
-    with pytest.raises(InvalidInputError, match="above 0, not 0"):
-        align(source, target, pairs, shared=0.0)
     short = align(source, target, pairs[:5])
     assert "undetermined" in short.remarks[-1]

@@ -178,10 +178,10 @@ def test_a_host_that_broke_is_left_alone_by_the_same_call_only(server, cache, na
     server.files = {
         f"/{x.repository}/{x.commit}/{x.path}": b"x" for x in map(datasets.data_file, names)
     }
-    _, missing = datasets.gather(names)
+    _, missing = datasets.fetch_all(names)
     assert all("broke" in reason for reason in missing.values())
     assert len(server.requests) == downloads.ATTEMPTS
-    datasets.gather(names)
+    datasets.fetch_all(names)
     assert len(server.requests) == downloads.ATTEMPTS + len(names)
 
 
@@ -247,7 +247,7 @@ def test_without_a_network_every_file_is_missing_and_only_one_is_asked_for(
     monkeypatch.setattr(
         datasets, "download", lambda *args: (asked.append(args), downloads.download(*args))
     )
-    paths, missing = datasets.gather(names)
+    paths, missing = datasets.fetch_all(names)
     assert paths == {}
     assert set(missing) == set(names)
     assert all("cannot be reached" in reason for reason in missing.values())
@@ -341,7 +341,7 @@ def test_every_pinned_file_is_fetched_from_its_address(server, cache, data_direc
         if file.repository is not None and Path(data_directory, name).exists()
     ]
     assert len(names) > 30
-    paths, missing = datasets.gather(names)
+    paths, missing = datasets.fetch_all(names)
     assert missing == {}
     for name, path in paths.items():
         assert path.is_file()

@@ -73,7 +73,17 @@ def test_a_stranger_cannot_use_the_local_cluster(client):
 @posix_only("sends signals")
 def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
     _, paths = many
-    arguments = ["postprocess", paths[0], tmp_path / "out", "--workers", 1, "--aperture", 2]
+    arguments = [
+        "postprocess",
+        paths[0],
+        tmp_path / "out",
+        "--workers",
+        1,
+        "--aperture",
+        2,
+        "--weights",
+        "uniform",
+    ]
     with start(command(*arguments), stderr=-1, text=True) as process:
 
         def starting():
@@ -181,7 +191,7 @@ def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     # scheduler are two.
     value = 1 if cluster == "--workers" else request.getfixturevalue("scheduler")
     arguments = [f"{paths[0].parent}/*.parquet", tmp_path / "out", cluster, value]
-    arguments += ["--aperture", "2"]
+    arguments += ["--aperture", "2", "--weights", "uniform"]
     done = killed_midway(arguments, tmp_path / "out")
     run = conceptor("postprocess", *arguments, "--json")
     assert run.returncode == 0, run.stderr

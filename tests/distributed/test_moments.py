@@ -160,7 +160,7 @@ def test_lazy_rows_of_unknown_number():
         ("mixed/*.npy", {"weights": WORDS}, "has no words"),
         ("noproto://x", {}, "noproto"),
         ("fortran.npy", {}, "Fortran order"),
-        ("short.npy", {}, "save it again"),
+        ("short.npy", {}, "truncated, so fetch it again"),
     ],
 )
 def test_what_is_refused(source, options, said, tmp_path, monkeypatch):

@@ -178,7 +178,8 @@ def test_dask_arrays(X, cn):
 def test_stores_without_a_rename(folder, X, cn):
     memory = fsspec.filesystem("memory")
     memory.put(f"{folder}/in/", "/lake/in/", recursive=True)
-    report = postprocess("memory://lake/in", "memory://lake/out", "cn:aperture=2")
+    lake = "memory://lake"
+    report = postprocess(f"{lake}/in", f"{lake}/out", "cn:aperture=2", weights="uniform")
     assert report.estimated_on == 600
     memory.get("/lake/out/", f"{folder}/out/", recursive=True)
     assert names(folder / "out") == {MANIFEST, "map.safetensors", *names(folder / "in")}

@@ -73,3 +73,13 @@ def test_google_analogies_on_glove(glove):
         assert outcome.score == pytest.approx(brute_force(glove, known, limit), abs=1e-9)
         # Vectors are searched whole, whatever rows are kept.
         assert evaluate(glove, Battery([few]))["few"].score == score(few, glove).score
+
+
+def test_files_without_any_word_of_the_questions(tmp_path, rng):
+    from conceptor.vectors import open_vectors, write_vectors
+
+    write_vectors(tmp_path / "x.txt", [([f"w{i}" for i in range(9)], rng.normal(size=(9, 3)))])
+    battery = Battery([Analogy("toy", [("man", "king", "woman", "queen")])])
+    (outcome,) = evaluate(open_vectors(tmp_path / "x.txt"), battery).outcomes
+    assert (outcome.used, outcome.total) == (0, 1)
+    assert np.isnan(outcome.score)

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from conceptor import WordVectors
-from conceptor.comparing.bias import compare_bias
 from conceptor.evaluation.bias import (
     AssociationTest,
     EffectSize,
@@ -17,6 +16,7 @@ from conceptor.evaluation.bias import (
     load_measures,
     permutation_p_value,
 )
+from conceptor.evaluation.compare.bias import compare_bias
 from conceptor.evaluation.statistics import value
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import Battery, WordVectors
-from conceptor.evaluation.neighbours import Neighbours, read_neighbours
+from conceptor.evaluation.neighbours import SynonymRecall, read_neighbours
 
 
 def score(task, vectors):
@@ -30,7 +30,7 @@ def test_the_score_is_that_of_a_plain_loop(rng, among):
             order = [row for row in order if row != own and row < (among or 60)]
             found = {words[row] for row in order[:10]}
             expected.append(len(found & listed) / min(10, len(listed)))
-    outcome = score(Neighbours("toy", synonyms, among), vectors)
+    outcome = score(SynonymRecall("toy", synonyms, among), vectors)
     assert outcome.score == pytest.approx(100 * np.mean(expected))
     assert outcome.used == len(expected)
 
@@ -39,7 +39,7 @@ def test_the_remark_says_how_far_the_neighbours_are(rng):
     words = [f"w{i}" for i in range(100_022)]
     vectors = rng.normal(size=(len(words), 50)).astype(np.float32)
     vectors[-22:] = np.repeat(vectors[:2], 11, axis=0) * 1.5
-    task = Neighbours("toy", {"w0": frozenset(["w1"]), "w1": frozenset(["w0"])})
+    task = SynonymRecall("toy", {"w0": frozenset(["w1"]), "w1": frozenset(["w0"])})
     outcome = score(task, WordVectors(words, vectors))
     assert outcome.remark.endswith("100.0% of them beyond 100,000")
 
@@ -47,7 +47,8 @@ def test_the_remark_says_how_far_the_neighbours_are(rng):
 def test_too_few_words_have_fewer_neighbours():
     vectors = WordVectors(["a", "b"], np.array([[1.0, 0], [1, 1]]))
     assert (
-        score(Neighbours("toy", {"a": frozenset("b"), "b": frozenset("a")}), vectors).score == 100
+        score(SynonymRecall("toy", {"a": frozenset("b"), "b": frozenset("a")}), vectors).score
+        == 100
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conceptor.explore.session import Session
-from conceptor.explore.table import Table
+from conceptor.explore.table import PageTable
 from conceptor.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def toy_vectors(count: int = 1200, dimension: int = 16, seed: int = 3) -> WordVe
 
 
 @pytest.fixture(scope="session")
-def table() -> Table:
-    return Table("toys", toy_vectors(), "toys.bin")
+def table() -> PageTable:
+    return PageTable("toys", toy_vectors(), "toys.bin")
 
 
 @pytest.fixture(scope="session")
-def session(table: Table) -> Session:
+def session(table: PageTable) -> Session:
     return Session(table)
 
 

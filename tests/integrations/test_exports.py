@@ -11,8 +11,18 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, AllButTheTop, ConceptorNegation, InvalidInputError
-from tests.processes import execute
+from conceptor import (
+    AffineMap,
+    AllButTheTop,
+    ConceptorNegation,
+    GentleNegation,
+    InvalidInputError,
+)
+from conceptor.algebra.itq import ITQ
+from conceptor.integrations.faiss import to_faiss
+from conceptor.integrations.onnx import to_onnx
+from conceptor.integrations.torch import to_torch
+from tests.processes import call, execute
 from tests.test_docs import ROOT, blocks
 
 TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
@@ -38,9 +48,36 @@ def rows(vectors) -> np.ndarray:
     return np.vstack([scaled, np.zeros(12)]).astype(np.float32)
 
 
+@pytest.fixture
+def extreme(vectors) -> np.ndarray:
+    """Vectors whose squares leave single precision, up to what its numbers can hold."""
+    sizes = np.array([1e-40, 1e-25, 1e-20, 1.0, 1e20, 1e25, 1e37])
+    return (vectors[:7] * sizes[:, np.newaxis]).astype(np.float32)
+
+
+def test_lengths_of_any_size(vectors, extreme, tmp_path):
+    torch = pytest.importorskip("torch")
+    runtime = pytest.importorskip("onnxruntime")
+    map_ = ConceptorNegation().fit(vectors).map_
+    assert map_.unit
+    rows, expected = np.vstack([extreme, np.zeros((1, 12), np.float32)]), map_(extreme)
+    assert np.abs(expected).max(axis=1).min() > 0.01
+    with torch.no_grad():
+        found = to_torch(map_)(torch.from_numpy(rows)).numpy()
+        half = to_torch(map_).half()(torch.zeros(1, 12, dtype=torch.half)).numpy()
+    np.testing.assert_allclose(found[:-1], expected, rtol=1e-3, atol=1e-3)
+    assert not found[-1].any()
+    assert not half.any()
+    to_onnx(map_, tmp_path / "map.onnx")
+    session = runtime.InferenceSession(tmp_path / "map.onnx", providers=["CPUExecutionProvider"])
+    (found,) = session.run(["improved"], {"vectors": rows})
+    np.testing.assert_allclose(found[:-1], expected, rtol=1e-3, atol=1e-3)
+    assert not found[-1].any()
+
+
 def test_faiss_index(map_, rows, tmp_path):
     faiss = pytest.importorskip("faiss")
-    index = map_.to_faiss(faiss.IndexFlatL2(map_.n_out))
+    index = to_faiss(map_, faiss.IndexFlatL2(map_.n_out))
     index.add(rows)
     faiss.write_index(index, str(tmp_path / "x.index"))
     again = faiss.read_index(str(tmp_path / "x.index"))
@@ -58,7 +95,7 @@ def test_faiss_index(map_, rows, tmp_path):
 def test_faiss_cosines(vectors):
     faiss = pytest.importorskip("faiss")
     fitted = ConceptorNegation(n_components=5).fit(vectors)
-    index = fitted.map_.to_faiss(faiss.IndexFlatIP(5), normalize=True)
+    index = to_faiss(fitted.map_, faiss.IndexFlatIP(5), normalize=True)
     index.add(vectors.astype(np.float32))
     better = fitted.transform(vectors)
     better /= np.linalg.norm(better, axis=1, keepdims=True)
@@ -71,21 +108,21 @@ def test_faiss_cosines(vectors):
 def test_a_faiss_transform_by_itself(vectors):
     faiss = pytest.importorskip("faiss")
     linear = AllButTheTop(2).fit(vectors).map_
-    transform = linear.to_faiss()
+    transform = to_faiss(linear)
     assert isinstance(transform, faiss.LinearTransform)
     rows = vectors.astype(np.float32)
     np.testing.assert_allclose(transform.apply(rows), linear(rows), **TOLERANCE)
     unit = ConceptorNegation().fit(vectors).map_
-    for call in (unit.to_faiss, lambda: linear.to_faiss(normalize=True)):
+    for export in (lambda: to_faiss(unit), lambda: to_faiss(linear, normalize=True)):
         with pytest.raises(InvalidInputError, match="pass the index"):
-            call()
+            export()
     with pytest.raises(InvalidInputError, match="for 7 dimensions, the map gives 12"):
-        unit.to_faiss(faiss.IndexFlatL2(7))
+        to_faiss(unit, faiss.IndexFlatL2(7))
 
 
 def test_torch_layers(map_, rows):
     torch = pytest.importorskip("torch")
-    layer = map_.to_torch()
+    layer = to_torch(map_)
     with torch.no_grad():
         result = layer(torch.from_numpy(rows)).numpy()
     np.testing.assert_allclose(result, map_(rows), **TOLERANCE)
@@ -97,7 +134,7 @@ def test_torch_layers(map_, rows):
     buffer = io.BytesIO()
     torch.save(layer.state_dict(), buffer)
     buffer.seek(0)
-    again = map_.to_torch()
+    again = to_torch(map_)
     again.load_state_dict(torch.load(buffer, weights_only=True))
     assert isinstance(layer, torch.nn.Sequential if map_.unit else torch.nn.Linear)
 
@@ -105,7 +142,7 @@ def test_torch_layers(map_, rows):
 def test_torch_double_precision_and_training(vectors):
     torch = pytest.importorskip("torch")
     map_ = ConceptorNegation().fit(vectors).map_
-    layer = map_.to_torch()
+    layer = to_torch(map_)
     x = torch.from_numpy(vectors.astype(np.float32)).requires_grad_()
     layer(x).pow(2).sum().backward()
     assert torch.isfinite(x.grad).all()
@@ -115,7 +152,7 @@ def test_torch_double_precision_and_training(vectors):
 def test_onnx_session(map_, rows, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     onnx = pytest.importorskip("onnx")
-    map_.to_onnx(tmp_path / "map.onnx")
+    to_onnx(map_, tmp_path / "map.onnx")
     session = runtime.InferenceSession(tmp_path / "map.onnx", providers=["CPUExecutionProvider"])
     for part in (rows, rows[:1], rows[:0]):
         (result,) = session.run(["improved"], {"vectors": part})
@@ -167,9 +204,9 @@ assert not {"faiss", "torch", "onnx", "onnxruntime"} & set(sys.modules), sys.mod
 @pytest.mark.parametrize(
     ("library", "call", "extra"),
     [
-        ("faiss", lambda map_: map_.to_faiss(), "faiss"),
-        ("torch", lambda map_: map_.to_torch(), "torch"),
-        ("onnx", lambda map_: map_.to_onnx("map.onnx"), "onnx"),
+        ("faiss", lambda map_: to_faiss(map_), "faiss"),
+        ("torch", lambda map_: to_torch(map_), "torch"),
+        ("onnx", lambda map_: to_onnx(map_, "map.onnx"), "onnx"),
     ],
 )
 def test_a_missing_library_is_named(library, call, extra, monkeypatch, tmp_path):
@@ -192,3 +229,22 @@ def test_the_ten_lines_that_apply_a_saved_map(map_, rows, tmp_path, monkeypatch)
     names: dict[str, object] = {"vectors": rows}
     exec(code, names)
     np.testing.assert_allclose(names["improved"], map_(rows), **TOLERANCE)
+
+
+def test_bits_behind_a_learned_rotation(tmp_path):
+    """A file of bits, FAISS's own bits, and the signs of the map's results are the same."""
+    faiss = pytest.importorskip("faiss")
+    X = np.random.default_rng(0).standard_normal((400, 16)).astype(np.float32) + 0.4
+    gentle = GentleNegation().fit(X).map_
+    map_ = gentle @ ITQ.fit(gentle(X)).map
+    map_.save(tmp_path / "map.safetensors")
+    np.save(tmp_path / "texts.npy", X)
+    arguments = [tmp_path / "map.safetensors", tmp_path / "texts.npy", tmp_path / "bits.npy"]
+    assert call("apply", *arguments, "--dtype", "binary").returncode == 0
+    signs = map_(X) > 0
+    assert (np.load(tmp_path / "bits.npy")["bits"] == np.packbits(signs, axis=1)).all()
+    index = to_faiss(map_, faiss.IndexLSH(16, 16, False))
+    index.add(X)
+    found, _ = index.search(X[:20], 5)
+    distances = (signs[:20, None] != signs[None]).sum(axis=2)
+    assert (found == np.sort(distances, axis=1)[:, :5]).all()

@@ -142,3 +142,23 @@ def test_a_failing_upload_is_one_line(file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ImportError, match=r"pip install 'conceptor\[hub\]'"):
         push_to_hub(tmp_path / "better", "me/x")
+
+
+EVIL = "x\n---\nlicense: mit\n# <script>alert(1)</script> | `a`"
+
+
+def test_names_from_elsewhere_are_one_line_of_text_in_cards(tmp_path, rng):
+    from conceptor.static_models.words import word_model
+
+    hub = pytest.importorskip("huggingface_hub")
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / EVIL.replace("/", "")
+    write_vectors(file, [(WORDS, rng.standard_normal((200, 4)))], format="glove-text")
+    save_folder(file, tmp_path / "better", name=EVIL)
+    made = word_model(WORDS, rng.standard_normal((200, 4)), {"model": EVIL, "vocabulary": EVIL})
+    made.save(tmp_path / "static")
+    for folder in ("better", "static"):
+        card = hub.ModelCard.load(tmp_path / folder / "README.md")
+        assert card.data.to_dict().get("license") is None
+        assert "<script" not in card.text
+        assert sum(line.startswith("# ") for line in card.text.splitlines()) == 1

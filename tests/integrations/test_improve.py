@@ -263,7 +263,7 @@ def test_bad_input_is_one_clear_line(x, said) -> None:
 
 
 def test_calls_that_make_no_sense(words, X) -> None:
-    with pytest.raises(InvalidInputError, match="weights do not apply to abtt"):
+    with pytest.raises(InvalidInputError, match="weights does not apply to abtt"):
         improve((words, X), "abtt", weights="zipf")
     with pytest.raises(InvalidInputError, match="original changes nothing"):
         improve((words, X), "original")

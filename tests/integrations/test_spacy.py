@@ -100,7 +100,7 @@ def test_pruned_vectors_weigh_what_their_keys_say(words, X) -> None:
     improve(nlp)
     for word in words:
         np.testing.assert_allclose(nlp.vocab.get_vector(word), expected[word], atol=1e-6)
-    with pytest.raises(InvalidInputError, match=r"cn\+sif moves single words"):
+    with pytest.raises(InvalidInputError, match=r"cn\+sif is not a single map.*share the vectors"):
         improve(nlp, "cn+sif")
 
 
@@ -182,6 +182,60 @@ def test_a_damaged_folder(words, X, tmp_path) -> None:
     (tmp_path / "model" / "vocab" / "vectors").write_bytes(b"nothing")
     with pytest.raises(InvalidInputError, match="spaCy cannot read this pipeline"):
         postprocess_folder(tmp_path / "model", tmp_path / "better")
+    assert not (tmp_path / "better").exists()
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _rows_beyond(path):
+    import srsly
+
+    key2row = srsly.read_msgpack(path)
+    srsly.write_msgpack(path, dict.fromkeys(key2row, 10**6))
+
+
+DAMAGE = {
+    "meta cut": lambda folder: _cut(folder / "meta.json"),
+    "meta a list": lambda folder: (folder / "meta.json").write_text("[]"),
+    "meta without vectors": lambda folder: (folder / "meta.json").write_text('{"vectors": null}'),
+    "config empty": lambda folder: (folder / "config.cfg").write_text(""),
+    "config odd": lambda folder: (folder / "config.cfg").write_text('[nlp]\nlang = ["fr"]\n[x'),
+    "components a number": lambda folder: (folder / "config.cfg").write_text("[components]\n"),
+    "strings cut": lambda folder: _cut(folder / "vocab" / "strings.json"),
+    "keys cut": lambda folder: _cut(folder / "vocab" / "key2row"),
+    "keys beyond the rows": lambda folder: _rows_beyond(folder / "vocab" / "key2row"),
+    "vectors of one dimension": lambda folder: np.save(
+        (folder / "vocab" / "vectors").open("wb"), np.ones(3, np.float32)
+    ),
+    "vectors of text": lambda folder: np.save(
+        (folder / "vocab" / "vectors").open("wb"), np.array([["a"] * DIMENSION] * N)
+    ),
+    "vectors without end": lambda folder: np.save(
+        (folder / "vocab" / "vectors").open("wb"), np.full((N, DIMENSION), np.nan, np.float32)
+    ),
+    "vectors config a list": lambda folder: (folder / "vocab" / "vectors.cfg").write_text("[1]"),
+    "vectors mode": lambda folder: (folder / "vocab" / "vectors.cfg").write_text('{"mode": "x"}'),
+    "floret hashes": lambda folder: (folder / "vocab" / "vectors.cfg").write_text(
+        '{"mode": "floret", "minn": 2, "maxn": 3, "hash_count": 1000000000}'
+    ),
+    "floret letters": lambda folder: (folder / "vocab" / "vectors.cfg").write_text(
+        '{"mode": "floret", "minn": 2, "maxn": 4294967294, "hash_count": 1}'
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_folders_are_refused_in_one_line(damage, words, X, tmp_path) -> None:
+    pipeline(words, X).to_disk(tmp_path / "model")
+    DAMAGE[damage](tmp_path / "model")
+    run = call("postprocess", tmp_path / "model", tmp_path / "better")
+    if run.returncode == 0:  # what it says is odd, but a pipeline
+        assert damage in ("config empty", "components a number"), run.stderr
+        return
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert not (tmp_path / "better").exists()
 
 

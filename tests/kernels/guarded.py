@@ -92,7 +92,7 @@ def _texts() -> dict[str, bytes]:
 def main(seed: int, inputs: int) -> None:
     """Read, write, count and spell."""
     from conceptor.base.errors import ConceptorError
-    from conceptor.corpus.counting import cooccurrence
+    from conceptor.paper.ppmi.counting import cooccurrence
     from conceptor.sentences.spelling import Spelling
     from conceptor.vectors import open_vectors, write_vectors
 

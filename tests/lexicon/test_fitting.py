@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.lexicon import CounterFitting, Retrofitting
-from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
+from conceptor.lexicon.terms import Hinge, Terms, find_neighbours
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 

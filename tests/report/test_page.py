@@ -8,9 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from conceptor.comparing.paper import PaperCell, Part, Reproduction
+from conceptor.evaluation.statistics import Interval
+from conceptor.paper.report import reproduction_page
+from conceptor.paper.tables import PaperCell, Part, Reproduction
 from conceptor.report.charts import gate_chart, spectrum_chart, ticks
-from conceptor.report.page import main_method, reproduction_page
+from conceptor.report.page import main_method, verdict
 
 
 class Balanced(HTMLParser):
@@ -94,3 +96,52 @@ def test_the_report_is_about_cn_or_else_the_last():
     assert main_method(["original", "cn:aperture=2.0", "abtt"]) == "cn:aperture=2.0"
     assert main_method(["original", "abtt", "pvn"]) == "pvn"
     assert main_method(["original"]) is None
+
+
+class Gains:
+    """A comparison of which only the gains of `cn` are known."""
+
+    methods = ("original", "cn", "abtt")
+    baseline = "original"
+
+    def __init__(self, **gains: tuple[float, float, float]) -> None:
+        self._gains = {name: Interval(*ends) for name, ends in gains.items()}
+        self.families = list(gains)
+
+    def gains(self, family):
+        return {"cn": self._gains[family]}
+
+
+@pytest.mark.parametrize(
+    ("gains", "answer"),
+    [
+        (
+            {"similarity": (3.1, 1.0, 5.2), "sts": (0.2, -0.5, 0.9)},
+            "Yes, it helps: similarity +3.1 [1.0, 5.2]; not clear: sentences +0.2 [−0.5, 0.9].",
+        ),
+        (
+            {"similarity": (3.1, 1.0, 5.2), "analogy": (-2.0, -3.0, -1.0)},
+            "It helps and it costs: better similarity +3.1 [1.0, 5.2]; "
+            "worse analogies −2.0 [−3.0, −1.0].",
+        ),
+        (
+            {"similarity": (-3.1, -5.2, -1.0)},
+            "Not on these vectors: similarity −3.1 [−5.2, −1.0].",
+        ),
+        (
+            {"similarity": (0.1, -1.0, 1.2)},
+            "Not on these vectors: no difference is clear (similarity +0.1 [−1.0, 1.2]).",
+        ),
+    ],
+)
+def test_the_report_opens_with_an_answer(gains, answer):
+    assert verdict(Gains(**gains)) == [
+        answer,
+        "cn against original: points × 100, 95% intervals.",
+    ]
+
+
+def test_without_a_baseline_there_is_no_answer():
+    assert verdict(Gains()) == []
+    nothing = float("nan")
+    assert verdict(Gains(similarity=(nothing, nothing, nothing))) == []

@@ -8,9 +8,9 @@ from conceptor import InvalidInputError, Moments, Spectrum
 from conceptor.algebra.aperture import leading_aperture
 from conceptor.algebra.gates import negated_conceptor
 from conceptor.sentences.encoder import SentenceEncoder
-from conceptor.sentences.frequencies import sif_weights, usif_a
+from conceptor.sentences.frequencies import usif_a
 from conceptor.sentences.spelling import Spelling
-from conceptor.weights import SIF_A
+from conceptor.weights import SIF_A, sif_weights
 from tests.sentences.toy import COUNTS, WORDS
 
 
@@ -61,11 +61,13 @@ def test_zipf_takes_ranks(table):
     np.testing.assert_allclose(encoder.probabilities_, shares / shares.sum())
 
 
-def test_ranks_are_refused_where_words_are_not_sorted_by_frequency(rng):
+def test_frequencies_are_chosen_as_everywhere_else(rng):
     words = [f"{first}{second}" for first in "abcdefghijkl" for second in "abcdefghijkl"]
     table = words, rng.standard_normal((len(words), 4))
-    with pytest.raises(InvalidInputError, match="alphabetical order; give frequencies"):
+    with pytest.warns(UserWarning, match="alphabetical order, so ranks say nothing"):
         SentenceEncoder(table).fit([["ab"]])
+    with pytest.raises(InvalidInputError, match="alphabetical order"):
+        SentenceEncoder(table, frequencies="zipf").fit([["ab"]])
     assert SentenceEncoder(table, frequencies="uniform").fit([["ab"]]).transform([["ab"]]).any()
 
 
@@ -186,13 +188,13 @@ def test_piecewise_removal_of_few_or_no_directions(dimension):
         assert np.isfinite(encoder.transform([["a"], ["b"]])).all()
 
 
-@pytest.mark.parametrize("aperture", ["auto", 0.5])
+@pytest.mark.parametrize("aperture", ["leading", 0.5])
 def test_conceptor_removal_is_conceptor_negation_of_the_sentences(table, sentences, aperture):
     plain = averages(table, sentences)
     spectrum = Spectrum.from_matrix(Moments.from_vectors(plain).second_moment)
     alpha = (
         leading_aperture(spectrum.values, 0.2)
-        if aperture == "auto"
+        if aperture == "leading"
         else 0.5 / np.sqrt(spectrum.values.mean())
     )
     expected = plain @ spectrum.matrix(negated_conceptor(spectrum.values, alpha))

@@ -60,8 +60,8 @@ def test_three_libraries_encode_alike(model, tmp_path, dtype):
 def test_the_folder_says_where_it_comes_from(model, tmp_path):
     model.save(tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "license: apache-2.0" in card
-    assert "base_model: tiny-bert" in card
+    assert 'license: "apache-2.0"' in card
+    assert 'base_model: "tiny-bert"' in card
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["conceptor"]["sentences"] == len(TEXTS)
     assert config["hidden_dim"] == 24

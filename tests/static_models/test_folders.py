@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conceptor import InvalidInputError, inspect, open_vectors
-from conceptor.pipeline import fit, postprocess
-from conceptor.vectors.static_model import StaticModelSource, write_folder
+from conceptor.postprocessing import fit, postprocess
+from conceptor.vectors.formats.static_model import StaticModelSource, write_folder
 from tests.static_models.conftest import TEXTS, WORDS
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs the static extra")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.corpus.text import read_blocks
+from conceptor.paper.ppmi.text import read_blocks
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.streams import ByteReader
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.encoding import Encoding
+from conceptor.vectors.formats.encoding import Encoding
 from tests.processes import call
 
 FILES = ["x.npy", "x.safetensors", "x.parquet", "x.feather"]
@@ -23,7 +24,7 @@ rows_of_floats = st.integers(1, 19).flatmap(
     lambda n: arrays(
         np.float32,
         st.tuples(st.integers(1, 5), st.just(n)),
-        elements=st.floats(-(2.0**120), 2.0**120, width=32),
+        elements=st.floats(-(2.0**120), 2.0**120, width=32, allow_subnormal=False),
     )
 )
 
@@ -118,6 +119,7 @@ def test_safetensors_and_torch_read_tensors(dtype, width, tmp_path, rng):
     assert torch.equal(tensors["scales"], torch.from_numpy(scales))
 
 
+@pytest.mark.skipif(find_spec("pandas") is None, reason="needs pandas")
 def test_arrow_reads_columns(tmp_path, rng):
     arrow = pytest.importorskip("pyarrow.parquet")
     X = rng.standard_normal((100, 50)).astype(np.float32)
@@ -222,7 +224,7 @@ def test_a_scale_that_is_no_number_is_a_bad_row(name, tmp_path, rng):
 def test_shards_of_small_numbers_are_refused(tmp_path, rng):
     """They would be read as vectors of one dimension, the scale."""
     pytest.importorskip("dask")
-    from conceptor.distributed.npy import NpyContent
+    from conceptor.distributed.content import NpyContent
     from conceptor.distributed.parquet import ParquetContent
     from conceptor.distributed.storage import Place
 
@@ -255,3 +257,14 @@ def test_the_command_line(tmp_path, rng):
     assert run.returncode == 2
     with pytest.raises(InvalidInputError, match="dtype must be one of float32, float16, int8"):
         write_vectors(tmp_path / "out.npy", [(WORDS, X)], dtype="int4")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("dtype", "size"), [("float16", 1e-9), ("int8", 1e-44), ("binary", 1e-45)])
+def test_rows_too_small_to_keep_are_refused(tmp_path, rng, name, dtype, size):
+    rows = rng.standard_normal((100, 6)).astype(np.float32)
+    rows[3] = 0  # a zero stays one
+    write_vectors(tmp_path / name, [(WORDS, rows)], dtype=dtype)
+    rows[7] = [0, 0, 0, 0, 0, size]
+    with pytest.raises(InvalidInputError, match=f"'w2' is too small for {dtype} and would become"):
+        write_vectors(tmp_path / name, [(WORDS, rows)], dtype=dtype, force=True)

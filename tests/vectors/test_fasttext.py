@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import conceptor
 from conceptor import InvalidInputError, open_vectors, postprocess
-from conceptor.pipeline import fit
+from conceptor.postprocessing import fit
 from conceptor.vectors.conversion import convert
 from tests.processes import conceptor as run
 
@@ -156,7 +156,7 @@ def test_the_size_of_blocks_does_not_matter(model, tmp_path, monkeypatch) -> Non
     path, *_ = model
     words, vectors = open_vectors(path).read()
     convert(path, tmp_path / "one.bin")
-    monkeypatch.setattr("conceptor.vectors.fasttext.BLOCK_BYTES", 4 * 6 * 3)
+    monkeypatch.setattr("conceptor.vectors.formats.fasttext.BLOCK_BYTES", 4 * 6 * 3)
     again = open_vectors(path)
     assert [len(chunk.words) for chunk in again.chunks()] == [3, 3, 1]
     assert again.words == words
@@ -238,15 +238,15 @@ def test_models_that_cannot_be_written(model, tmp_path) -> None:
     path, inputs, _ = model
     out = tmp_path / "out.bin"
     for method, said in [
-        ("counterfit", "counterfit moves single words"),
-        ("cn+sif", r"cn\+sif moves single words"),
+        ("counterfit", "counterfit is not a single map"),
+        ("cn+sif", r"cn\+sif is not a single map"),
         ("abtt:unit=true", "does not carry over to averages"),
     ]:
         with pytest.raises(InvalidInputError, match=said):
             postprocess(path, out, method)
     with pytest.raises(InvalidInputError, match="keeps all its words as they are"):
         postprocess(open_vectors(path, replace_spaces="_"), out)
-    with pytest.raises(InvalidInputError, match="cannot be written as gzip"):
+    with pytest.raises(InvalidInputError, match="fasttext cannot be compressed with gzip"):
         postprocess(path, tmp_path / "out.bin.gz")
     conceptor.write_vectors(tmp_path / "x.txt", [(["a", "b"], inputs[:2])])
     with pytest.raises(InvalidInputError, match="has no n-grams"):
@@ -292,3 +292,20 @@ def test_gensim_writes_and_loads_them(tmp_path, rng) -> None:
         np.testing.assert_allclose(improved.wv[word], loaded[word], atol=1e-5)
     assert not np.allclose(trained.wv["inconnu"], improved.wv["inconnu"])
     np.testing.assert_allclose(improved.syn1neg, whole.syn1neg, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ({"longest": 2**31 - 1}, "n-grams of up to 2147483647 letters"),
+        ({"longest": -4}, "n-grams of up to -4 letters"),
+        ({"buckets": -7}, "-7 buckets"),
+    ],
+)
+def test_heads_that_ask_for_hours_or_make_no_sense(head, said, tmp_path) -> None:
+    words = ["a" * 200_000, "b"]
+    settings = {"buckets": 3} | head
+    rows = np.ones((len(words) + 3, 4), np.float32)
+    (tmp_path / "m.bin").write_bytes(model_bytes(words, rows, rows[:2], **settings))
+    with pytest.raises(InvalidInputError, match=said):
+        open_vectors(tmp_path / "m.bin")

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from conceptor.vectors.formats.text import encode, encoded_size, nearest_float32, parse_block
 from conceptor.vectors.source import Chunk
-from conceptor.vectors.text import encode, encoded_size, nearest_float32, parse_block
 from conceptor.vectors.words import PackedWords
 
 LARGEST = float(np.finfo(np.float32).max)

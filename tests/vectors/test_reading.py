@@ -91,7 +91,7 @@ def test_rows_cut_by_the_end_of_a_block(block, tmp_path, monkeypatch):
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         write_vectors(tmp_path / name, [(words, vectors)], count=500)
     for module in ("text", "npy", "arrow"):
-        monkeypatch.setattr(f"conceptor.vectors.{module}.BLOCK_BYTES", block)
+        monkeypatch.setattr(f"conceptor.vectors.formats.{module}.BLOCK_BYTES", block)
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         source = open_vectors(tmp_path / name)
         assert source.words == words
@@ -465,6 +465,63 @@ def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
         path.write_bytes((tmp_path / f"new{path.suffix}").read_bytes())
     with pytest.raises(InvalidInputError, match=r"changed while it was being read|not the words"):
         source.read()
+
+
+@pytest.mark.parametrize("name", ["m.bin", "texts.parquet", "x.feather", "static"])
+@pytest.mark.parametrize("how", ["replaced", "rewritten"])
+def test_models_tables_and_folders_that_change_are_refused(name, how, tmp_path):
+    fuzz_folders = pytest.importorskip("fuzz_folders", reason="benchmarks/ is not here")
+    words = [f"w{i}" for i in range(8)]
+
+    def make(path, rows):
+        if name == "static":
+            pytest.importorskip("tokenizers")
+            fuzz_folders.write_static(path, words, rows)
+            return path / "model.safetensors"
+        if name == "m.bin":
+            path.write_bytes(fuzz_folders.fasttext_model(words, rows))
+        else:
+            pytest.importorskip("pyarrow")
+            write_vectors(path, [(words, rows)])
+        return path
+
+    rows = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+    old, new = make(tmp_path / name, rows), make(tmp_path / f"new-{name}", rows * 2)
+    source = open_vectors(tmp_path / name)
+    source.read()
+    if how == "replaced":
+        new.replace(old)
+    else:
+        old.write_bytes(new.read_bytes())
+    with pytest.raises(InvalidInputError, match="changed while it was being read"):
+        source.read()
+
+
+@pytest.mark.parametrize(
+    ("rows", "again"),
+    [
+        ("a 1 2\nb 3 4\n", 0),
+        ("a 1 2\nb 3 4\na 5 6\n", 1),  # a duplicate has to be found again
+        ("a 1 2\nb 3 nan\n", 1),
+    ],
+)
+def test_only_a_file_with_something_to_drop_is_searched_again(rows, again, tmp_path, monkeypatch):
+    (tmp_path / "x.txt").write_text(rows)
+    source = open_vectors(tmp_path / "x.txt", on_error="skip")
+    words, vectors = source.read()
+    hashed = []
+    add = source_module.SeenWords.add
+    monkeypatch.setattr(
+        source_module.SeenWords, "add", lambda self, words: hashed.append(1) or add(self, words)
+    )
+    for _ in range(2):
+        found = source.read()
+        assert found[0] == words
+        assert np.array_equal(found[1], vectors)
+    assert len(hashed) == 2 * again
+    source.replace_spaces = "_"  # which may make two words one
+    source.read()
+    assert len(hashed) == 2 * again + 1
 
 
 def test_words_that_change_between_passes_are_refused(tmp_path):

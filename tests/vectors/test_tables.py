@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.distributed.parquet import ParquetContent
-from conceptor.distributed.storage import Place
 from conceptor.vectors import open_vectors, write_vectors
 from tests.platforms import linux_only
 from tests.processes import execute
+
+pytest.importorskip("distributed", reason="needs the dask extra")
+from conceptor.distributed.parquet import ParquetContent
+from conceptor.distributed.storage import Place
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -102,6 +104,15 @@ def test_dimensions_have_a_limit_before_anything_is_read(size, tmp_path):
         open_vectors(tmp_path / "x.feather")
 
 
+def test_a_dictionary_unpacks_too(tmp_path):
+    words = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a" * 300_000_000, "b"]))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(4, np.float32)), 2)
+    table = pa.table({"word": words, "vector": vectors})
+    feather.write_feather(table, tmp_path / "x", compression="zstd")
+    with pytest.raises(InvalidInputError, match="unpacks to 3000"):
+        open_vectors(tmp_path / "x")
+
+
 def test_text_has_the_same_limit(tmp_path):
     (tmp_path / "x.txt").write_text("a" + " 1" * (2**20 + 1) + "\n")
     with pytest.raises(InvalidInputError, match="expected 1 to 1048576"):
@@ -112,7 +123,7 @@ MEASURE = """
 import resource, sys
 from conceptor.base.errors import ConceptorError
 from conceptor.vectors import open_vectors
-import conceptor.vectors.arrow as arrow
+import conceptor.vectors.formats.arrow as arrow
 arrow.import_pyarrow()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
@@ -124,11 +135,17 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 @linux_only("measures memory in kilobytes")
-def test_a_small_feather_file_does_not_take_a_gigabyte(tmp_path):
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_small_feather_file_does_not_take_a_gigabyte(hidden, tmp_path):
+    """Nor if the messages end before the first batch, as a stream, which Arrow does not mind."""
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(80_000_000, np.float32)), 1000)
     table = pa.table({"word": pa.array(["w"] * 80_000), "vector": zeros})
     feather.write_feather(table, tmp_path / "x", compression="zstd", chunksize=80_000)
     assert (tmp_path / "x").stat().st_size < 1 << 20
+    if hidden:
+        whole = (tmp_path / "x").read_bytes()
+        (tmp_path / "x").write_bytes(whole[:8] + b"\xff\xff\xff\xff\0\0\0\0" + whole[16:])
+        assert feather.read_table(tmp_path / "x").num_rows == 80_000  # the control
     said, used = execute([sys.executable, "-c", MEASURE, tmp_path / "x"]).stdout.splitlines()
     assert "unpacks to 32" in said
     assert int(used) < 300

@@ -1,16 +1,18 @@
-"""The map every post-processor comes down to: applied, composed, inverted, saved, loaded."""
+"""The map every post-processor comes down to: applied, composed, inverted, saved, loaded.
+
+As a FAISS index, a PyTorch layer or an ONNX model it is made by `conceptor.integrations`.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.base.arrays import (
     as_matrix,
     block_slices,
@@ -18,7 +20,7 @@ from conceptor.base.arrays import (
     result_dtype,
     row_lengths,
 )
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import replace_atomically
 from conceptor.base.notebook import html_table
 
@@ -27,13 +29,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from conceptor.algebra.background import Background
     from conceptor.base.arrays import Array, Float64
 
 # The name this class had when the format was made; files keep it. A map that brings vectors to
 # length 1 says so in its format, so that whoever does not know of it refuses the file.
 _FORMAT = "conceptor.LinearMap/1"
 _UNIT_FORMAT = "conceptor.AffineMap/2"
+MAP_FORMATS = (_FORMAT, _UNIT_FORMAT)
 _JSON_FORMAT = "conceptor.AffineMap.json/1"
+# Rows are divided by lengths beyond this range, or its inverse, before they are multiplied.
+_SHORT = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -142,6 +148,8 @@ class AffineMap:
         as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
         if as_it_is and not (self.unit or offset.any() or bias.any()):
             return np.matmul(vectors, matrix, out=out)
+        if as_it_is and not (offset.any() or bias.any()):
+            return self._map_units(vectors, matrix, out)
         parts = list(block_slices(*vectors.shape))
         scratch = np.empty((parts[0].stop, self.n_in), dtype=dtype)
         for part in parts:
@@ -155,6 +163,20 @@ class AffineMap:
             np.matmul(block, matrix, out=out[part])
             if bias.any():
                 out[part] += bias
+        return out
+
+    def _map_units(self, vectors: Array, matrix: Array, out: Array) -> Array:
+        """Map rows and then bring each to the scale that it has at length 1.
+
+        A product of rows that are not extreme cannot leave the range of numbers; others are
+        divided by their length first.
+        """
+        for part in block_slices(*vectors.shape):
+            rows, lengths = vectors[part], row_lengths(vectors[part])[:, np.newaxis]
+            if lengths.min() < _SHORT or lengths.max() > 1 / _SHORT:
+                rows, lengths = (rows / lengths).astype(out.dtype, copy=False), np.ones((1, 1))
+            np.matmul(rows, matrix, out=out[part])
+            out[part] *= (1 / lengths).astype(out.dtype, copy=False)
         return out
 
     def __matmul__(self, after: AffineMap) -> Self:
@@ -224,7 +246,8 @@ class AffineMap:
         if self.offset.any() or self.bias.any():
             raise InvalidInputError(
                 f"{self._method} brings vectors to length 1 and then shifts them, which does not "
-                "carry over to averages; use it with unit=False"
+                "carry over to averages; use it with ",
+                Setting("unit", False),
             )
         return type(self)(self.matrix, provenance=self.provenance)
 
@@ -237,18 +260,19 @@ class AffineMap:
         undone = np.linalg.pinv(self.matrix, rcond=1e-10)
         return type(self)(undone.T, provenance={"method": "dual", "of": self.provenance})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map and its provenance as safetensors; the file appears whole or not at all."""
-        from safetensors.numpy import save
+    def save(self, path: str | os.PathLike[str], *, background: Background | None = None) -> None:
+        """Write the map and its provenance as safetensors; the file appears whole or not at all.
 
+        A `background`, of cosines between mapped rows, goes into the same file, from which
+        `Background.load` reads it.
+        """
         metadata = {
             "format": _UNIT_FORMAT if self.unit else _FORMAT,
             "provenance": json.dumps(self.provenance, sort_keys=True),
         }
         parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
-        contiguous = {name: np.ascontiguousarray(part) for name, part in parts.items()}
-        with replace_atomically(path) as beside:
-            beside.write_bytes(save(contiguous, metadata=metadata))
+        beside = {} if background is None else background.tensors
+        save_tensors(path, parts | beside, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -259,39 +283,13 @@ class AffineMap:
         InvalidInputError
             Where the file is not such a map, or is cut short.
         """
-        from safetensors import SafetensorError, safe_open
+        return load_tensors(path, "map", MAP_FORMATS, cls._parse)
 
-        # A directory or a missing file would be reported by the reader without its name.
-        if Path(path).is_dir():
-            raise InvalidInputError(f"{path} is a directory, not a saved map")
-        if not Path(path).exists():
-            raise InvalidInputError(f"{path}: no such file")
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") not in (_FORMAT, _UNIT_FORMAT):
-                    raise InvalidInputError(
-                        f"{path} is a safetensors file but not a map saved by this library "
-                        f"(its format is {metadata.get('format', 'not given')!r})"
-                    )
-                matrix, offset, bias = (file.get_tensor(n) for n in ("matrix", "offset", "bias"))
-                provenance = dict(json.loads(metadata["provenance"]))
-        except (
-            SafetensorError,
-            AttributeError,  # from NumPy, for a type of numbers that it does not have
-            KeyError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:
-            raise InvalidInputError(
-                f"{path} is not a saved map, or is cut short ({error}); save it again"
-            ) from error
-        try:
-            unit = metadata["format"] == _UNIT_FORMAT
-            return cls(matrix, offset, bias, provenance, unit=unit)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{path} is damaged: {error}") from error
+    @classmethod
+    def _parse(cls, parts: dict[str, Array], metadata: dict[str, str]) -> Self:
+        provenance = dict(json.loads(metadata["provenance"]))
+        matrix, offset, bias = (parts[name] for name in ("matrix", "offset", "bias"))
+        return cls(matrix, offset, bias, provenance, unit=metadata["format"] == _UNIT_FORMAT)
 
     def as_linear(self) -> tuple[Float64, Float64]:
         """Return W and b of ``y = W x + b`` for column vectors, as layers of networks have them.
@@ -314,29 +312,6 @@ class AffineMap:
                 beside.write_text(text, encoding="utf-8")
         return text
 
-    def to_faiss(self, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
-        """Return `index` behind this map, as a `faiss.IndexPreTransform`.
-
-        What is added and searched for goes through the map first.
-
-        Parameters
-        ----------
-        index : faiss.Index, optional
-            For `n_out` dimensions. Without it a `faiss.LinearTransform` is returned, for maps that
-            do not bring vectors to length 1, which FAISS does in a transform of its own.
-        normalize : bool
-            Bring results to length 1, so that inner products are cosines.
-        """
-        return _integration("faiss").to_faiss(self, index, normalize=normalize)
-
-    def to_torch(self) -> Any:  # noqa: ANN401
-        """Return the map as an `nn.Linear`, or, with `unit`, an `nn.RMSNorm` and an `nn.Linear`."""
-        return _integration("torch").to_torch(self)
-
-    def to_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Write the map as an ONNX model from `vectors` to `improved`, both in float32."""
-        _integration("onnx").to_onnx(self, path)
-
     def __repr__(self) -> str:
         return f"AffineMap({self.n_in} -> {self.n_out}, method={self._method})"
 
@@ -351,11 +326,6 @@ class AffineMap:
     @property
     def _method(self) -> str:
         return str(self.provenance.get("method", "unknown"))
-
-
-def _integration(name: str) -> Any:  # noqa: ANN401
-    """Import what knows another library, by name: the algebra itself needs nothing but NumPy."""
-    return import_module(f"conceptor.integrations.{name}")
 
 
 def _nine_digits(numbers: Float64) -> Any:  # noqa: ANN401

@@ -1,7 +1,7 @@
 """Gates: eigenvalues in, the coefficient of each direction out.
 
 Every post-processor here is ``y = U diag(g(λ)) Uᵀ (x − m)``; this module holds the ``g``: as
-functions, and as classes that hold the parameters of a recipe (`conceptor.algebra.methods`).
+functions, and as classes that hold the parameters of a recipe (`conceptor.algebra.recipes`).
 Eigenvalues come in descending order, none negative, zeros exact (see `Spectrum`).
 """
 

@@ -102,6 +102,13 @@ def unit_rows(X: npt.ArrayLike) -> Float64:
     return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
 
 
+def unit_rows32(X: npt.ArrayLike) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the rows of `X` at length 1, in float32, for searches; a row of zeros stays."""
+    rows = as_matrix(X, empty=True)
+    rows = rows.astype(result_dtype(rows.dtype), copy=False)
+    return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float32)
+
+
 def block_slices(rows: int, columns: int) -> Iterator[slice]:
     """Cut `rows` into consecutive slices of about `_BLOCK_BYTES` in float64."""
     step = max(_BLOCK_ROWS, _BLOCK_BYTES // (8 * columns))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conceptor.base.errors import InvalidInputError
 
@@ -33,6 +34,26 @@ def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list
     ends = "\n" if "\n" in text else "\r"
     stripped = (line.removesuffix("\r").strip(" \t") for line in text.split(ends))
     return [(number, line) for number, line in enumerate(stripped, start=1) if line]
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401
+    """Return what a JSON file holds; raise for a file that is damaged."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            raise InvalidInputError(f"{path}: no such file") from None
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{path}: not JSON ({error}); fetch it again") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file holds; raise for anything else."""
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise InvalidInputError(f"{path}: expected a JSON object, found a {type(found).__name__}")
+    return found
 
 
 def check_writable(
@@ -67,6 +88,22 @@ def hidden_name(name: str) -> str:
     return f".{name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
+# Files and folders that are being written; what ends the process at once removes them first.
+_unfinished: set[Path] = set()
+
+
+def remove_at_end(path: Path) -> None:
+    """Have a temporary file removed even if the process is ended at once."""
+    _unfinished.add(path)
+
+
+def remove_unfinished() -> None:
+    """Remove what is being written: for those who end the process without unwinding it."""
+    for path in list(_unfinished):
+        with suppress(OSError):
+            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+
+
 @contextmanager
 def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
@@ -78,6 +115,7 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     check_writable(target)
     target = Path(target).resolve()
     beside = target.with_name(f"{hidden_name(target.name)}{os.urandom(4).hex()}.partial")
+    remove_at_end(beside)
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if target.exists():
@@ -86,46 +124,77 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
         publish(beside, target)
     finally:
         beside.unlink(missing_ok=True)
+        _unfinished.discard(beside)
 
 
 @contextmanager
 def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an empty folder beside `target`; rename it to `target` once the block succeeds.
+    """Yield an empty folder beside `target`; it gets that name once the block succeeds.
 
-    An existing folder stays until then, and is removed when the new one has its name.
+    An existing folder stays until then: the two swap names in one step, and the old one is
+    removed. Where the file system cannot swap names, the old folder is renamed first; a process
+    killed between the two renames leaves it as a hidden `.old`, which the next run names.
     """
     check_no_loop(Path(target))
-    target = Path(target).resolve()
+    named, target = target, Path(target).resolve()
     if target.exists() and not target.is_dir():
         raise InvalidInputError(f"{target}: is a file; name a folder")
     if not target.parent.is_dir():
         raise InvalidInputError(f"{target}: the directory {target.parent} does not exist")
     mark = f"{hidden_name(target.name)}{os.urandom(4).hex()}"
     beside, old = target.with_name(f"{mark}.partial"), target.with_name(f"{mark}.old")
+    remove_at_end(beside)
     try:
-        beside.mkdir()
+        with name_in_errors(named):
+            beside.mkdir()
+            if target.exists():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
         yield beside
-        for file in beside.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        if target.exists():
-            target.rename(old)
-        beside.rename(target)
-        _sync(target.parent)
+        with name_in_errors(named):
+            for each in (*beside.rglob("*"), beside):
+                _sync(each)
+            _give_name(beside, target, old)
     finally:
         if old.exists() and not target.exists():
             old.rename(target)
         for rest in (beside, old):
             shutil.rmtree(rest, ignore_errors=True)
+        _unfinished.discard(beside)
+
+
+def _give_name(beside: Path, target: Path, old: Path) -> None:
+    """Rename a finished folder; one that has the name goes to `old`, or takes the other's."""
+    if target.exists() and not exchange(beside, target):
+        target.rename(old)
+    if not target.exists():
+        beside.rename(target)
+    _sync(target.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap the names of two folders in one step; return whether that was possible here."""
+    import ctypes
+
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2  # Linux
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0)
 
 
 @contextmanager
-def name_in_errors(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Name a file in the system's errors, such as a full disk, which name none or another."""
+def name_in_errors(target: str | os.PathLike[str], inside: Path | None = None) -> Iterator[None]:
+    """Name a file in the system's errors, such as a full disk, which name none or another.
+
+    With `inside`, only in the place of files in that folder.
+    """
     try:
         yield
     except OSError as error:
         if not error.errno:
+            raise
+        if inside is not None and not str(error.filename).startswith(str(inside)):
             raise
         reason = os.strerror(error.errno)  # without what Arrow adds to it
         raise OSError(error.errno, reason, str(target)) from error

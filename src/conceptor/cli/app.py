@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, printable
 from conceptor.cli import COMMANDS
+from conceptor.cli.signals import end_in_time
 
 
 class _OrderedGroup(TyperGroup):
@@ -70,15 +71,17 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         try:
-            app(prog_name="conceptor")  # also as python -m conceptor
+            with end_in_time():
+                app(prog_name="conceptor")  # also as python -m conceptor
         finally:
             _flush_output()
-    except (ConceptorError, OSError, MemoryError) as error:
-        if "--debug" in sys.argv[1:]:
+    except (ConceptorError, OSError, MemoryError, RuntimeError) as error:
+        if "--debug" in sys.argv[1:] or not _is_expected(error):
             raise
         from conceptor.cli.output import with_flags
 
-        typer.echo(f"conceptor: {printable(with_flags(_one_line(error)))}", err=True)
+        text = with_flags(error.message) if isinstance(error, ConceptorError) else str(error)
+        typer.echo(f"conceptor: {printable(_one_line(error, text))}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
     finally:
         # The work is over; a Ctrl-C while Python shuts down would only show a traceback.
@@ -96,10 +99,15 @@ def _flush_output() -> None:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def _one_line(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return f"out of memory{f' ({error})' if str(error) else ''}; free some, or use less data"
+def _is_expected(error: Exception) -> bool:
+    """Return whether an error says what is wrong; of Python's own, only a lack of memory does."""
+    return not isinstance(error, RuntimeError) or "start new thread" in str(error)
+
+
+def _one_line(error: Exception, text: str) -> str:
+    if isinstance(error, MemoryError | RuntimeError):
+        return f"out of memory{f' ({text})' if text else ''}; free some, or use less data"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
-    return " ".join(str(error).split())
+    return " ".join(text.split())

@@ -22,7 +22,7 @@ from conceptor.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from conceptor.comparing.bias import BiasComparison
+    from conceptor.evaluation.compare.bias import BiasComparison
 
 
 @app.command()
@@ -120,7 +120,7 @@ def debias(
         )
         typer.echo(printable(line), err=True)
     if measure:
-        from conceptor.comparing.bias import compare_bias
+        from conceptor.evaluation.compare.bias import compare_bias
 
         with on_terminal() as progress:
             compared = compare_bias(
@@ -148,15 +148,6 @@ def align(
     method: Annotated[
         str, Option(metavar="NAME", help="Post-processing of both sides; [b]original[/b] for none.")
     ] = "cn",
-    shared: Annotated[
-        float | None,
-        Option(
-            min=0.0,
-            metavar="STRENGTH",
-            help="Also keep only what both languages have in common, the AND of their conceptors; "
-            "the smaller, the less is kept. It rarely helps.",
-        ),
-    ] = None,
     test: Annotated[
         Path | None,
         Option(
@@ -192,7 +183,6 @@ def align(
             dictionary,
             out_dir,
             method=method,
-            shared=shared,
             force=force,
             progress=progress,
         )
@@ -208,7 +198,7 @@ def align(
             err=True,
         )
     if questions is not None:
-        from conceptor.comparing.translations import measure_alignment
+        from conceptor.evaluation.compare.translations import measure_alignment
 
         with on_terminal() as progress:
             result["test"] = measure_alignment(left, right, found, questions, among, progress)

@@ -56,11 +56,11 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
     """
     from conceptor.cli.output import download_progress
-    from conceptor.data.registry import data_file, gather, registry
+    from conceptor.data.registry import data_file, fetch_all, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())
     with download_progress() as progress:
-        paths, missing = gather([file.name for file in files], data, progress=progress)
+        paths, missing = fetch_all([file.name for file in files], data, progress=progress)
     for name, path in paths.items():
         typer.echo(f"{name}\t{path}")
     # A file that no server offers is not a failure, unless it was named.

@@ -19,8 +19,8 @@ from conceptor.cli.inputs import DEMO, fetch_vocabulary, open_or_demo, parse_cho
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conceptor.dialogue.saved import BeliefTracker
-    from conceptor.dialogue.trials import Job, TrackerWeights
+    from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.trials import Job, TrackerWeights
 
 _END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
 _HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
@@ -124,16 +124,22 @@ def dialogue(
 
       conceptor dialogue --interactive --load trackers/cn/0
     """
-    from conceptor.algebra.methods import DEFAULT_METHODS
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing import dialogue as comparing
-    from conceptor.dialogue import Confirm, Initialization, TrackerOptions, Update, load_corpus
     from conceptor.fitting import FitOptions
+    from conceptor.methods import DEFAULT_METHODS
+    from conceptor.paper.dialogue import (
+        Confirm,
+        Initialization,
+        TrackerOptions,
+        Update,
+        comparing,
+        load_corpus,
+    )
 
     out.check_one_format(as_json, as_markdown)
     out.check_outputs([output, resume], [vectors], plot)
     comparing.require_torch()
-    from conceptor.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.saved import BeliefTracker
 
     if load is not None:
         if not interactive:
@@ -205,7 +211,7 @@ def dialogue(
         for tracker in trackers:
             tracker.save(save / tracker.provenance["method"] / str(tracker.provenance["seed"]))
     if plot is not None:
-        from conceptor.report.plots import draw_learning
+        from conceptor.paper.dialogue.report import draw_learning
 
         draw_learning(study, plot)
     if interactive:
@@ -213,15 +219,15 @@ def dialogue(
     elif as_json:
         out.write_json(study.to_dict(), output)
     else:
-        from conceptor.report.dialogue import dialogue_tables
+        from conceptor.paper.dialogue.report import dialogue_tables
 
         out.show_tables(dialogue_tables(study), [study.vectors, *study.notes], as_markdown, output)
 
 
 def converse(tracker: BeliefTracker) -> None:
     """Read turns from standard input and show the belief state after each."""
-    from conceptor.dialogue import SLOTS, Turn
-    from conceptor.dialogue.woz import system_acts
+    from conceptor.paper.dialogue import SLOTS, Turn
+    from conceptor.paper.dialogue.woz import system_acts
 
     if sys.stdin.isatty():
         typer.echo(_HOW_TO, err=True)

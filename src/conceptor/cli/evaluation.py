@@ -57,9 +57,9 @@ def evaluate(
       conceptor evaluate wiki.fr.vec better.fr.vec --pairs my-french-pairs.tsv
     """
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing.words import Comparison
     from conceptor.evaluation import Missing
     from conceptor.evaluation import evaluate as run
+    from conceptor.evaluation.compare.words import Comparison
     from conceptor.report.tables import comparison_tables, coverage_note, csv_text
 
     out.check_one_format(as_json, as_markdown, as_csv)
@@ -108,11 +108,9 @@ def compare(
         str,
         Option(
             autocompletion=opt.complete_method,
-            help="Comma-separated list of original, cn, cn-paper, abtt, whitening, zipf-whitening, "
-            "pvn, hsr, ppa, ew, sif, gentle, renormalization, and with a lexicon counterfit, "
-            "counterfit-syn, counterfit-ant, retrofit; or [b]all[/b] spectral ones. "
-            "[b]cn+counterfit[/b] applies one after the other, [b]abtt:n_directions=3[/b] sets a "
-            "parameter.",
+            help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
+            "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
+            "[b]abtt:n_directions=3[/b] sets a parameter.",
         ),
     ] = "original,abtt,cn-paper,cn",
     tasks: opt.Tasks = None,
@@ -164,11 +162,11 @@ def compare(
 
       conceptor compare --tasks sts --sentences average,sif,usif,conceptor
     """
-    from conceptor.algebra.methods import ORIGINAL, parse_methods, spectral_methods
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing.words import compare as run
     from conceptor.evaluation import Missing
+    from conceptor.evaluation.compare.words import compare as run
     from conceptor.fitting import FitOptions
+    from conceptor.methods import ORIGINAL, as_methods, spectral_methods
     from conceptor.report.page import page
     from conceptor.report.tables import (
         comparison_tables,
@@ -183,10 +181,12 @@ def compare(
     out.check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = parse_choice(Missing, missing, "--missing")
     names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
-    chains = parse_methods(names)
+    chains = as_methods(names)
     encoders = []
     if sentences is not None:
-        from conceptor.comparing import sentences as encoding  # scikit-learn takes a second
+        from conceptor.evaluation.compare import (
+            sentences as encoding,  # scikit-learn takes a second
+        )
 
         encoders = encoding.validate_encoders(split_list(sentences))
     source = open_or_demo(vectors)
@@ -314,12 +314,16 @@ def reproduce(
     files = {name: open_source(path) for name, path in given.items() if path is not None}
     sources: dict[str, object] = {**files}
     from conceptor.base.progress import on_terminal
-    from conceptor.comparing import reproduction
-    from conceptor.comparing.dialogue import FewWordsWarning
-    from conceptor.comparing.paper_files import file_note
-    from conceptor.dialogue import TrackerOptions
-    from conceptor.report.page import reproduction_page
-    from conceptor.report.paper import draw_gates, gates_text, reproduction_tables
+    from conceptor.paper import reproduction
+    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.comparing import FewWordsWarning
+    from conceptor.paper.report import (
+        draw_gates,
+        gates_text,
+        reproduction_page,
+        reproduction_tables,
+    )
+    from conceptor.paper.vector_files import file_note
 
     if not sources:
         with out.download_progress() as bars:

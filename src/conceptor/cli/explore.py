@@ -13,9 +13,6 @@ from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
 from conceptor.cli.output import warn
 
-# What the demo vectors are called where they come from, for the command that the page shows.
-DEMO_FILE = "glove.6B.50d.txt"
-
 
 @app.command()
 def explore(
@@ -58,25 +55,26 @@ def explore(
       conceptor explore my.bin better.bin
     """
     from conceptor.base.progress import on_terminal
+    from conceptor.data import demo
     from conceptor.explore import server
 
     server.require_extra()
-    from conceptor.explore.session import DEFAULT_METHODS, Session
-    from conceptor.explore.table import Table
+    from conceptor.explore.session import Session
+    from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
     from conceptor.vectors import VectorSource
 
     # What can be wrong with the call shows before the vectors are read.
     listening = server.open_socket(host, port)
     with listening:
-        chosen = DEFAULT_METHODS if methods is None else tuple(split_list(methods))
+        chosen = None if methods is None else split_list(methods)
         options = FitOptions(weights, vocabulary, data=data)
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
                 source = open_or_demo(path, on_error)
                 name = path.name if path else DEMO
-                tables.append(Table.open(source, name, str(path or DEMO_FILE), progress))
+                tables.append(PageTable.open(source, name, str(path or demo.NAME), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
             other = tables[1] if better else None
             session = Session(tables[0], other, chosen, options, progress)

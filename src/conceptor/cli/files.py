@@ -17,6 +17,7 @@ from conceptor.cli.output import check_json_output, check_outputs, warn, write_j
 from conceptor.cli.shards import (
     is_sharded,
     is_spacy_pipeline,
+    open_shards,
     postprocess_shards,
     refuse_file_options,
     refuse_shard_options,
@@ -96,19 +97,23 @@ def postprocess(
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
-    from conceptor.pipeline import default_method
 
     is_spacy = is_spacy_pipeline(source)
-    is_file = not (is_spacy or is_sharded(source, scheduler, workers, column))
-    opened = open_source(source, on_error, replace_spaces, wordless=True) if is_file else None
+    is_shards = not is_spacy and is_sharded(source, scheduler, workers, column)
+    opened: Any = None
+    if is_shards:
+        refuse_file_options(target, format, dtype, on_error, replace_spaces)
+        opened = open_shards(source, column)
+    elif not is_spacy:
+        opened = open_source(source, on_error, replace_spaces, wordless=True)
     chosen = resolve_method(
+        opened,
         method,
         paper,
         weights,
         aperture,
         purpose,
         dimensions,
-        default=default_method(opened),
         n_directions=directions,
         power=power,
         ridge=ridge,
@@ -128,8 +133,7 @@ def postprocess(
             )
         _print_report(report, as_json=as_json)
         return
-    if opened is None:
-        refuse_file_options(target, format, dtype, on_error, replace_spaces)
+    if is_shards:
         report = postprocess_shards(
             source,
             target,
@@ -145,7 +149,7 @@ def postprocess(
         )
         _print_report(report, as_json=as_json)
         return
-    from conceptor.pipeline import postprocess as run
+    from conceptor.postprocessing import postprocess as run
 
     if format == _HUB:
         from conceptor.integrations.hub import save_folder
@@ -209,19 +213,18 @@ def fit(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
-    from conceptor.pipeline import default_method
-    from conceptor.pipeline import fit as run
+    from conceptor.postprocessing import fit as run
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], [weights, vocabulary, function_words])
     opened = open_source(source, on_error, wordless=True)
     chosen = resolve_method(
+        opened,
         method,
         paper,
         weights,
         aperture,
         dimensions=dimensions,
-        default=default_method(opened),
         n_directions=directions,
         power=power,
         ridge=ridge,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import typer
 
-from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError, Setting
 from conceptor.cli import options as opt
 from conceptor.cli.output import download_progress
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.concepts.lists import Apertures
     from conceptor.evaluation import Battery
     from conceptor.lexicon.files import Lexicon
+    from conceptor.methods import Method
     from conceptor.vectors import VectorSource
+    from conceptor.vectors.vectors import Vectors
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -82,17 +84,20 @@ def read_size(size: str | None) -> int | None:
 
 
 def resolve_method(
+    vectors: Vectors | None,
     method: str | None,
     paper: bool,
     weights: str | None,
     aperture: str | None,
     purpose: str | None = None,
     dimensions: int | None = None,
-    default: str = _PURPOSES["words"],
     **numbers: float | None,
-) -> str | Recipe | LexiconRecipe:
-    """Return the method with its parameters; raise for parameters of another method."""
-    from conceptor.algebra.methods import Recipe, Words, parse_method, with_dimensions
+) -> Method:
+    """Return the method with its parameters; raise for parameters of another method.
+
+    By default it is that for `vectors`; without them, that for words.
+    """
+    from conceptor.methods import Method
 
     if paper and (method is not None or aperture is not None or weights is not None):
         raise InvalidInputError(
@@ -101,31 +106,23 @@ def resolve_method(
         )
     if purpose is not None and (paper or method is not None):
         raise InvalidInputError("--for already sets the method; remove --method and --paper")
-    name = _PAPER if paper else method or (_PURPOSES[purpose] if purpose else default)
+    named = _PAPER if paper else method or (_PURPOSES[purpose] if purpose else None)
+    if named is not None:
+        chosen = Method.parse(named)
+    else:
+        chosen = Method.parse("cn") if vectors is None else Method.default_for(vectors)
     if dimensions is not None:
-        name = with_dimensions(name, dimensions)
-    chain = parse_method(name)
-    usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
-    if weights is not None and not usage:
-        raise InvalidInputError(
-            f"--weights does not apply to {name}, which counts each word once; remove it, or use "
-            "cn or zipf-whitening"
-        )
+        chosen = chosen.with_dimensions(dimensions)
+    if weights is not None:
+        chosen.check_weighs()
     given = {"aperture": None if aperture is None else read_aperture(aperture)} | numbers
     parameters = {key: value for key, value in given.items() if value is not None}
     if not parameters:
-        return name
-    if len(chain) != 1:
-        raise InvalidInputError(
-            f"{name} has several steps; put parameters into the name, as in "
-            "abtt:n_directions=3+counterfit"
-        )
-    known = chain[0].parameters if isinstance(chain[0], Recipe) else {}
+        return chosen
     for key in parameters:
-        if key not in known:
-            flag = f"--{key.removeprefix('n_')}"
-            raise InvalidInputError(f"{flag} does not apply to {name}; remove it")
-    return chain[0].with_parameters(**parameters)
+        if len(chosen.steps) == 1 and key not in chosen.steps[0].parameters:
+            raise InvalidInputError(Setting(key), f" does not apply to {chosen}; remove it")
+    return chosen.with_parameters(**parameters)
 
 
 def make_lexicon(
@@ -150,8 +147,13 @@ def open_source(
     *,
     wordless: bool = False,
 ) -> VectorSource:
-    """Open a vectors file; with `wordless`, it need not have words."""
+    """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
+
+    if str(path) == "demo" and not os.path.exists(path):
+        from conceptor.data.demo import DemoSource
+
+        return DemoSource()
 
     return open_vectors(
         path, on_error=on_error.action, replace_spaces=replace_spaces, wordless=wordless
@@ -163,7 +165,7 @@ def open_or_demo(
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     *,
     wordless: bool = False,
-) -> object:
+) -> Vectors:
     """Open a vectors file, or the demo vectors if none is named."""
     if path is not None:
         return open_source(path, on_error, wordless=wordless)
@@ -218,8 +220,8 @@ def load_benchmarks(
 
 def fetch_vocabulary(data: Path | None, *, offline: bool) -> None:
     """Download the vocabulary that methods are fitted on, so that every command finds it."""
-    from conceptor.data.registry import gather
+    from conceptor.data.registry import fetch_all
     from conceptor.weights import PAPER_VOCABULARY
 
     with download_progress() as progress:
-        gather([PAPER_VOCABULARY], data, offline=offline, progress=progress)
+        fetch_all([PAPER_VOCABULARY], data, offline=offline, progress=progress)

@@ -21,8 +21,9 @@ from conceptor.cli.output import check_outputs, safe_console, warn, write_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.spelling import Unknown
     from conceptor.inspection import Inspection
-    from conceptor.neighbours import Neighbour
 
 # Beyond this rank few people know a word.
 _FAR = 100_000
@@ -178,7 +179,8 @@ def neighbors(
         None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
     )
     options = FitOptions(weights, vocabulary, function_words=function_words)
-    search = _search(words, without or [], within or [], together)
+    unknown: list[Unknown] = []
+    search = _search(words, without or [], within or [], together, unknown)
     with on_terminal() as progress:
         found = search(
             source,
@@ -189,6 +191,7 @@ def neighbors(
             prior=prior,
             progress=progress,
         )
+    warn(map(str, unknown))
     if as_json:
         write_json(
             {
@@ -202,13 +205,22 @@ def neighbors(
 
 
 def _search(
-    words: list[str], without: list[str], within: list[str], together: bool
+    words: list[str],
+    without: list[str],
+    within: list[str],
+    together: bool,
+    unknown: list[Unknown],
 ) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
-    """Return a search for each of the words, or for all of them as one query."""
-    if not (without or within or together):
-        from conceptor.neighbours import most_similar
+    """Return a search for each of the words, or for all of them as one query.
 
-        return lambda vectors, *given, **named: most_similar(vectors, words, *given, **named)
+    The first kind adds to `unknown` the words that have no vector.
+    """
+    if not (without or within or together):
+        from conceptor.concepts.neighbours import most_similar
+
+        return lambda vectors, *given, **named: most_similar(
+            vectors, words, *given, unknown=unknown.append, **named
+        )
     from conceptor.concepts.query import Query, rank_words
 
     query = Query(words, *([split_list(each) for each in lists] for lists in (without, within)))
@@ -273,7 +285,7 @@ def methods() -> None:
 
     Example: [b]conceptor methods[/b]
     """
-    from conceptor.algebra.methods import METHODS, Recipe
+    from conceptor.algebra.recipes import METHODS, Recipe
 
     indent = max(map(len, METHODS)) + 2
     wrap = TextWrapper(get_terminal_size().columns, subsequent_indent=" " * indent)

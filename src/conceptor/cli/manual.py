@@ -80,10 +80,9 @@ def _describe(name: str, command: Any) -> Iterator[CommandHelp]:  # noqa: ANN401
 
 def _option(parameter: Any) -> OptionHelp:  # noqa: ANN401
     is_argument = parameter.param_type_name == "argument"
-    choices = getattr(parameter.type, "choices", None)
-    takes = parameter.metavar or ("|".join(map(str, choices)) if choices else None)
-    if takes is None:
-        takes = parameter.name.upper() if is_argument else parameter.type.name.upper()
+    takes = parameter.metavar or _choices(parameter)
+    if not takes:
+        takes = parameter.name.upper() if is_argument else _kind(parameter).upper()
     if getattr(parameter, "is_flag", False):
         takes = ""
     if is_argument:
@@ -95,6 +94,19 @@ def _option(parameter: Any) -> OptionHelp:  # noqa: ANN401
         help_ += f"  [default: {getattr(shown, 'value', shown)}]"
     names = [takes] if is_argument else [*parameter.opts, *parameter.secondary_opts]
     return OptionHelp(names, takes, help_.strip(), is_argument)
+
+
+def _choices(parameter: Any) -> str:  # noqa: ANN401
+    """Return what may be given, where that is one of a few; Typer 0.29 has no types of Click's."""
+    kind = getattr(parameter, "type", None) or parameter.type_descriptor
+    return "|".join(map(str, getattr(kind, "choices", None) or ()))
+
+
+def _kind(parameter: Any) -> str:  # noqa: ANN401
+    """Return what kind of value is given; one of several, where it is repeatable."""
+    if hasattr(parameter, "type"):
+        return str(parameter.type.name)
+    return re.sub(r"list\[(.*)\]", r"\1", parameter.display_type(None).strip("<>"))
 
 
 def _plain(text: str) -> str:

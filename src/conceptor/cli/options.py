@@ -42,7 +42,8 @@ class DtypeChoice(StrEnum):
 
 def complete_method(incomplete: str) -> list[str]:
     """Return the methods, for the shell; also behind a comma or a plus sign."""
-    from conceptor.algebra.methods import METHODS, ORIGINAL
+    from conceptor.algebra.recipes import METHODS
+    from conceptor.methods import ORIGINAL
 
     return _complete(incomplete, [ORIGINAL, *METHODS], ",+")
 
@@ -53,6 +54,14 @@ def complete_task(incomplete: str) -> list[str]:
     from conceptor.evaluation.own import LANGUAGES
 
     return _complete(incomplete, [*FAMILIES, "all", *LANGUAGES], ",")
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """Return the formats that files can be written in, for the shell."""
+    from conceptor.vectors.formats.registry import all_formats
+
+    names = (each.name for each in all_formats() if each.is_written)
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[str]:
@@ -80,10 +89,8 @@ Method = Annotated[
         "--method",
         metavar="NAME",
         autocompletion=complete_method,
-        help="cn, cn-paper, abtt, whitening, zipf-whitening, pvn, hsr, ppa, ew, sif, gentle, "
-        "renormalization; with lists counterfit, counterfit-syn, counterfit-ant, retrofit. "
-        "cn+counterfit applies one after the other, abtt:n_directions=3 sets a "
-        "parameter; see `conceptor methods`.  "
+        help="A method of `conceptor methods`, such as cn, cn-paper or abtt. cn+counterfit applies "
+        "one after the other, abtt:n_directions=3 sets a parameter.  "
         "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
     ),
 ]
@@ -168,7 +175,12 @@ Memory = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None, Option(metavar="NAME", help="Format of OUT, if its name does not tell.")
+    str | None,
+    Option(
+        metavar="NAME",
+        autocompletion=complete_format,
+        help="Format of OUT, if its name does not tell.",
+    ),
 ]
 Dtype = Annotated[
     DtypeChoice | None,

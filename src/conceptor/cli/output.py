@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import CONTROL, InvalidInputError, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, Message, Setting, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -26,15 +25,22 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
     from conceptor.data.registry import DataFile
-    from conceptor.dialogue.training import Epoch
-    from conceptor.dialogue.trials import Job, Watch
+    from conceptor.paper.dialogue.training import Epoch
+    from conceptor.paper.dialogue.trials import Job, Watch
     from conceptor.report.tables import Table
 
-# Arguments of the library that are options on the command line.
-_ARGUMENT = re.compile(
-    r"\b(?P<name>column|data|force|format|on_error|replace_spaces|sentences|tasks|vocabulary|weights)"
-    r"=(?:True\b|\"(?P<value>[^\"]*)\")"
-)
+# Settings whose flag has another name, and those that are part of a method's name.
+_FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
+_IN_NAMES = ("unit", "kept", "power", "ridge")
+
+
+_NARROWEST = 20
+
+
+def _columns() -> int:
+    """Return how wide tables are in a file or a pipe."""
+    asked = os.environ.get("COLUMNS", "")
+    return max(_NARROWEST, int(asked)) if asked.isascii() and asked.isdigit() else 80
 
 
 def check_outputs(
@@ -109,8 +115,10 @@ def show_tables(
     stream = None if output is None else io.StringIO()
     # Wrap lines only in a terminal, not in a file or a pipe; tables fit 80 columns there.
     on_screen = output is None and sys.stdout.isatty()
-    console = safe_console(file=stream, soft_wrap=not on_screen)
-    width = console.width if on_screen else int(os.environ.get("COLUMNS") or 80)
+    console = safe_console(
+        file=stream, soft_wrap=not on_screen, width=None if on_screen else _columns()
+    )
+    width = console.width
     for position, note in enumerate(notes):
         console.print(note, style="bold" if position == 0 else "dim", markup=False)
     for table in tables:
@@ -123,16 +131,16 @@ def show_tables(
 
 
 def with_flags(message: str) -> str:
-    """Translate arguments in a message of the library to flags of the command line.
+    """Return a message of the library with its settings as flags of the command line."""
+    return message.spelled(_as_flag) if isinstance(message, Message) else message
 
-    For example, force=True becomes --force, and on_error="skip" becomes --on-error skip.
-    """
 
-    def as_flag(match: re.Match[str]) -> str:
-        name, value = match["name"].replace("_", "-"), match["value"]
-        return f"--{name}" if value is None else f"--{name} {value}"
-
-    return _ARGUMENT.sub(as_flag, message)
+def _as_flag(setting: Setting) -> str:
+    name, value = setting
+    if name in _IN_NAMES and value is not None:
+        return f"{name}={str(value).lower()} in the method's name, as in cn:{name}={value}".lower()
+    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    return flag if value is None or value is True else f"{flag} {value}"
 
 
 def safe_console(**options: Any) -> Console:  # noqa: ANN401

@@ -13,7 +13,8 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
 
 if TYPE_CHECKING:
-    from conceptor.algebra.methods import LexiconRecipe, Recipe
+    from conceptor.distributed.vectors import ShardedVectors
+    from conceptor.methods import Method
     from conceptor.vectors.conversion import Report
 
 
@@ -27,9 +28,9 @@ def is_sharded(source: str, scheduler: str | None, workers: int | None, column: 
 
 
 def _is_folder_of_shards(source: str) -> bool:
-    from conceptor.vectors.static_model import find_model
+    from conceptor.vectors.formats.registry import recognise_folder
 
-    return os.path.isdir(source) and find_model(Path(source)) is None
+    return os.path.isdir(source) and recognise_folder(Path(source)) is None
 
 
 def is_spacy_pipeline(source: str) -> bool:
@@ -47,7 +48,7 @@ def refuse_file_options(
     kind: str = "shards",
 ) -> None:
     """Raise for options that do not apply to folders of some kind, which keep their format."""
-    from conceptor.vectors.detect import has_known_suffix
+    from conceptor.vectors.formats.registry import has_known_suffix
 
     if target == "-":
         raise InvalidInputError(f"OUT is standard output; {kind} are written to a directory")
@@ -81,10 +82,24 @@ def refuse_shard_options(
             raise InvalidInputError(f"{name} does not apply to {kind}; remove it")
 
 
+def open_shards(source: str, column: str | None) -> ShardedVectors:
+    """Return what shards say about themselves; raise if Dask is missing."""
+    try:
+        from conceptor.distributed.shards import find_shards
+        from conceptor.distributed.vectors import ShardedVectors
+    except MissingExtraError as error:
+        if os.path.isdir(source):
+            raise InvalidInputError(
+                f"{source}: is a directory; name a single file. To process all its files: {error}"
+            ) from None
+        raise
+    return ShardedVectors(find_shards(source, column))
+
+
 def postprocess_shards(
     source: str,
     target: str,
-    method: str | Recipe | LexiconRecipe,
+    method: Method,
     scheduler: str | None,
     workers: int | None,
     memory: int | None,
@@ -92,15 +107,7 @@ def postprocess_shards(
 ) -> Report:
     """Connect, print the address of the dashboard, and run."""
     from conceptor.base.progress import on_terminal
-
-    try:
-        from conceptor.distributed import connect, postprocess
-    except MissingExtraError as error:
-        if os.path.isdir(source):
-            raise InvalidInputError(
-                f"{source}: is a directory; name a single file. To process all its files: {error}"
-            ) from None
-        raise
+    from conceptor.distributed import connect, postprocess
 
     # When a scheduler is lost, Dask's client logs tracebacks; our error is a single line.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)

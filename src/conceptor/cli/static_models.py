@@ -92,7 +92,8 @@ def distill(
     from conceptor.vectors.target import check_new_folder
 
     started = perf_counter()
-    check_new_folder(target, force=force)
+    read = [model, vocabulary, *(each for each in (weights, sentences) if each)]
+    check_new_folder(target, force=force, inputs=read)
     whole = target.resolve()
     keep = whole.with_name(f"{hidden_name(whole.name)}distilling")
     with on_terminal() as progress:

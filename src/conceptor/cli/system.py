@@ -18,7 +18,7 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
 
     Exit code 1 if something should be mended. Example: [b]conceptor doctor[/b]
     """
-    from conceptor.report.installation import examine
+    from conceptor.cli.installation import examine
 
     found = examine(data)
     if as_json:

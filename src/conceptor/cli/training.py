@@ -80,7 +80,7 @@ def train_ppmi(
       conceptor train-ppmi corpus.txt vectors.bin --dimension 300 --window 5 --min-count 10
     """
     from conceptor.base.progress import on_terminal
-    from conceptor.corpus import PPMIVectors
+    from conceptor.paper.ppmi import PPMIVectors
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
@@ -158,8 +158,7 @@ def counterfit(
     from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.vectors.chunks import read_chunks
-    from conceptor.vectors.target import plan_target
-    from conceptor.vectors.writing import write_chunks
+    from conceptor.vectors.target import plan_target, write_chunks
 
     if not synonyms and not antonyms:
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""Two languages in one space: post-processing, a rotation, and what both have in common."""
+"""Two languages in one space: post-processing, then a rotation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.aperture import scale_free_aperture
-from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.methods import ORIGINAL, Words
-from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import unit_rows
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.files import read_lines
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, fit_methods, gather
-from conceptor.vectors.chunks import as_vectors, read_chunks, vectors_name
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.methods import ORIGINAL
+from conceptor.vectors.chunks import as_vectors
 from conceptor.vectors.conversion import convert
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
@@ -84,7 +81,6 @@ def align(
     dictionary: str | os.PathLike[str] | Pairs,
     *,
     method: str = "cn",
-    shared: float | None = None,
     options: tuple[FitOptions, FitOptions] | None = None,
     progress: Progress = silent,
 ) -> Alignment:
@@ -100,16 +96,9 @@ def align(
     dictionary : file, or pairs of words
     method : str
         A spectral method, or `original` for none.
-    shared : float, optional
-        Keep, softly, only what both sides have in common: the AND of the conceptors of both
-        sides' words, at the aperture at which a mean direction has odds ``shared²``.
     options : two FitOptions, optional
         How words are weighed on either side.
     """
-    if shared is not None and not shared > 0:
-        raise InvalidInputError(
-            f"what both sides share is kept at a strength above 0, not {shared}"
-        )
     pairs = (
         read_dictionary(dictionary)
         if isinstance(dictionary, str | os.PathLike)
@@ -131,7 +120,7 @@ def align(
             else found.methods[method].map
         )
         tables.append(rows)
-        remarks += [f"{vectors_name(vectors)}: {each}" for each in found.cautions]
+        remarks += [Message(vectors.name, ": ", each) for each in found.cautions]
     sides = zip(tables, zip(*pairs, strict=True), strict=True)
     known = np.column_stack([table.rows(words) for table, words in sides])
     known = known[(known != MISSING).all(axis=1)]
@@ -151,9 +140,6 @@ def align(
     provenance = {"method": f"{method}, aligned", "pairs": len(known)}
     provenance["library"] = f"conceptor {__version__}"
     maps[0] = maps[0] @ AffineMap(rotation(left, right))
-    if shared is not None:
-        common = _common_space(opened, maps, shared)
-        maps = [map_ @ common for map_ in maps]
     first, second = (AffineMap(m.matrix, m.offset, m.bias, provenance, unit=m.unit) for m in maps)
     return Alignment(first, second, len(known), len(pairs), remarks)
 
@@ -168,21 +154,6 @@ def rotation(left: Float64, right: Float64) -> Float64:
     return np.asarray(U @ Vt)
 
 
-def _common_space(
-    opened: tuple[object, object], maps: Sequence[AffineMap], strength: float
-) -> AffineMap:
-    """Return the AND of the conceptors of both sides' words, in the space they share."""
-    conceptors = []
-    for vectors, map_ in zip(opened, maps, strict=True):
-        weights = FitOptions().weights_for(Words.ALL, vectors, unit=True)
-        mapped = ((words, map_(rows)) for words, rows in read_chunks(vectors))
-        moments = gather(mapped, [weights]).moments[weights]
-        spectrum = Spectrum.from_matrix(moments.second_moment)
-        aperture = scale_free_aperture(spectrum.values, strength)
-        conceptors.append(Conceptor.from_spectrum(spectrum, aperture))
-    return AffineMap((conceptors[0] & conceptors[1]).matrix)
-
-
 def align_files(
     source: VectorSource | str | os.PathLike[str],
     target: VectorSource | str | os.PathLike[str],
@@ -190,7 +161,6 @@ def align_files(
     directory: str | os.PathLike[str],
     *,
     method: str = "cn",
-    shared: float | None = None,
     options: tuple[FitOptions, FitOptions] | None = None,
     force: bool = False,
     progress: Progress = silent,
@@ -218,7 +188,6 @@ def align_files(
         right,
         dictionary,
         method=method,
-        shared=shared,
         options=options,
         progress=progress,
     )

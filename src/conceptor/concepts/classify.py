@@ -35,9 +35,9 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    aperture : float or "auto", default="auto"
-        α of every class, on the scale of the vectors. "auto" is where the classes' ``‖C‖²``
-        together grow fastest with log α (Jaeger 2014 does so for each class).
+    aperture : float or "steepest", default="steepest"
+        α of every class, on the scale of the vectors. "steepest" is where the classes'
+        ``‖C‖²`` together grow fastest with log α (Jaeger 2014 does so for each class).
     negative : bool, default=True
         Whether evidence against the other classes counts.
     bias : bool, default=True
@@ -76,7 +76,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        aperture: float | Literal["auto"] = "auto",
+        aperture: float | Literal["steepest"] = "steepest",
         negative: bool = True,
         bias: bool = True,
     ) -> None:
@@ -123,9 +123,11 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _check(self) -> None:
-        auto = isinstance(self.aperture, str) and self.aperture == "auto"
-        if not auto and not (isinstance(self.aperture, Real) and self.aperture > 0):
-            raise InvalidInputError(f'aperture must be "auto" or above 0; it is {self.aperture!r}')
+        chosen = isinstance(self.aperture, str) and self.aperture == "steepest"
+        if not chosen and not (isinstance(self.aperture, Real) and self.aperture > 0):
+            raise InvalidInputError(
+                f'aperture must be "steepest" or above 0; it is {self.aperture!r}'
+            )
 
     def _solve(self) -> None:
         self.classes_ = np.array(list(self.moments_))
@@ -136,7 +138,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         spectra = [Spectrum.from_matrix(R) for R in seconds]
         self.aperture_ = (
             steepest_aperture(np.concatenate([each.values for each in spectra]))
-            if self.aperture == "auto"
+            if self.aperture == "steepest"
             else float(self.aperture)
         )
         self.conceptors_ = [Conceptor.from_spectrum(each, self.aperture_) for each in spectra]

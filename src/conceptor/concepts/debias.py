@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.concepts.expressions import Expression, check_name
 from conceptor.concepts.lists import USAGE, learn_concepts
-from conceptor.pipeline import plan_passes, write_last
+from conceptor.postprocessing import plan_passes, write_last
 from conceptor.vectors.conversion import finish_report
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
@@ -142,7 +142,7 @@ def debias(
     report = finish_report(opened, started, words, goal)
     report.method, report.quota = wanted.text, 1 - solved.conceptor.quota
     report.aperture = float(aperture) if isinstance(aperture, int | float) else None
-    report.remarks += [f"{opened.path}: {remark}" for remark in solved.remarks]
+    report.remarks += [Message(opened.name, ": ", remark) for remark in solved.remarks]
     return solved, report
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.methods import Words
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import unit_rows
@@ -19,8 +18,9 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
 from conceptor.base.progress import silent
 from conceptor.concepts.expressions import check_name
-from conceptor.fitting import FitOptions, gather
-from conceptor.vectors.chunks import as_vectors, read_chunks
+from conceptor.fitting import fit_methods
+from conceptor.methods import ORIGINAL
+from conceptor.vectors.chunks import as_vectors
 from conceptor.vectors.table import MISSING
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
+    from conceptor.fitting import FitOptions
     from conceptor.vectors.table import WordVectors
 
     Aperture = float | Literal["auto"]
@@ -40,7 +41,8 @@ __all__ = ["USAGE", "Concept", "Concepts", "learn_concepts"]
 
 # The concept that every expression may name: what running text shares, which `cn` negates.
 USAGE = "usage"
-# Of unknown words so many are named.
+_USAGE_METHOD = "cn"
+# How many unknown words a remark names.
 _NAMED = 5
 
 
@@ -212,19 +214,18 @@ def learn_concepts(
     needed = list(known if names is None else names)
     opened = as_vectors(vectors)
     lists = {name: known[name] for name in needed if name in known}
-    weights = []
-    if USAGE in needed:
-        weights = [(options or FitOptions()).weights_for(Words.USAGE, opened, unit=True)]
     wanted = frozenset[str]().union(*(concept.words for concept in lists.values()))
-    found = gather(read_chunks(opened, progress), weights, wanted)
-    moments = {
-        name: Moments.from_vectors(concept.rows(found.rows)) for name, concept in lists.items()
-    }
-    if weights:
-        moments[USAGE] = found.moments[weights[0]]
-    remarks = [each.caution for each in weights if each.caution]
+    asked = [ORIGINAL] + [_USAGE_METHOD] * (USAGE in needed)
+    found = fit_methods(opened, asked, options, wanted=wanted, progress=progress)
+    rows = found.rows[ORIGINAL]
+    moments = {name: Moments.from_vectors(concept.rows(rows)) for name, concept in lists.items()}
+    if USAGE in needed:
+        solution = found.methods[_USAGE_METHOD].solution
+        assert solution is not None
+        moments[USAGE] = solution.moments
+    remarks = found.cautions
     for name, concept in lists.items():
-        unknown = concept.unknown(found.rows)
+        unknown = concept.unknown(rows)
         if unknown:
             some = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             remarks.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,25 +13,24 @@ from conceptor.algebra.conceptors import Conceptor
 from conceptor.base.arrays import as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.concepts.neighbours import choose_prior, find_known, find_words
 from conceptor.fitting import fit_methods
-from conceptor.neighbours import check_known, choose_prior, find_words
-from conceptor.vectors.chunks import as_vectors
+from conceptor.vectors.chunks import as_vectors, keep_vectors
 from conceptor.vectors.nearest import Nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy.typing as npt
     from numpy.typing import NDArray
 
-    from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
+    from conceptor.concepts.neighbours import Neighbour
     from conceptor.fitting import FitOptions
-    from conceptor.neighbours import Neighbour
+    from conceptor.methods import MethodsLike
     from conceptor.vectors.table import WordVectors
 
-    Aperture = float | Literal["auto"]
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
 
@@ -54,7 +53,7 @@ class Query:
         Examples of what is not wanted. Of several lists each has its own conceptor, joined by OR.
     within : words or lists of words, optional
         Examples of the field in which to look; several lists are joined by OR as well.
-    aperture : float or "auto"
+    aperture : float
         Of the conceptors of the examples, at length 1; see `Region.from_vectors`.
     strength : float
         How far down unwanted words go; 0 leaves them where they are.
@@ -76,7 +75,7 @@ class Query:
     like: tuple[str, ...]
     without: tuple[tuple[str, ...], ...]
     within: tuple[tuple[str, ...], ...]
-    aperture: Aperture
+    aperture: float
     strength: float
     margin: float
 
@@ -86,7 +85,7 @@ class Query:
         without: Examples = (),
         within: Examples = (),
         *,
-        aperture: Aperture = "auto",
+        aperture: float = 1.0,
         strength: float = STRENGTH,
         margin: float = MARGIN,
     ) -> None:
@@ -144,7 +143,7 @@ class Query:
 def rank_words(
     vectors: object,
     query: Query,
-    methods: Sequence[str] | Mapping[str, Sequence[Recipe | LexiconRecipe]] = ("original",),
+    methods: MethodsLike = ("original",),
     options: FitOptions | None = None,
     *,
     n: int = 10,
@@ -154,15 +153,14 @@ def rank_words(
 ) -> dict[str, list[Neighbour]]:
     """Find the words that answer a query best, among all words of the vectors.
 
-    Parameters are those of `conceptor.neighbours.most_similar`. The words of the query are not
-    among the results.
+    Parameters are those of `most_similar`. The words of the query are not among the results.
     """
     if n < 1:
         raise InvalidInputError("at least one word must be asked for")
-    opened = as_vectors(vectors)
+    opened = keep_vectors(as_vectors(vectors))
     asked = query.words
     fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
-    check_known(asked, fitted, opened)
+    find_known(asked, fitted, opened)
     prior = choose_prior(prior, opened)
     searches = {}
     for name, rows in fitted.rows.items():
@@ -196,15 +194,14 @@ class Region:
     own: float
 
     @classmethod
-    def from_vectors(cls, groups: Sequence[npt.ArrayLike], aperture: Aperture = "auto") -> Region:
+    def from_vectors(cls, groups: Sequence[npt.ArrayLike], aperture: float = 1.0) -> Region:
         """Return the region of some groups of examples, joined by OR.
 
-        `auto` is α = 1: with vectors of length 1 the eigenvalues add up to 1, so a direction that
+        By default α = 1: with vectors of length 1 the eigenvalues add up to 1, so a direction that
         holds half of the examples' energy is a third in, however many examples there are.
         """
         rows = [unit_rows(group) for group in groups]
-        alpha = 1.0 if aperture == "auto" else aperture
-        conceptor = reduce(or_, (Conceptor.from_vectors(each, alpha) for each in rows))
+        conceptor = reduce(or_, (Conceptor.from_vectors(each, aperture) for each in rows))
         kept = np.concatenate(rows) @ (conceptor.vectors * conceptor.singular_values)
         return cls(conceptor, float(np.sqrt((kept**2).sum(axis=1).mean())))
 
@@ -248,7 +245,7 @@ class Criterion:
         without: Sequence[npt.ArrayLike] = (),
         within: Sequence[npt.ArrayLike] = (),
         *,
-        aperture: Aperture = "auto",
+        aperture: float = 1.0,
         strength: float = STRENGTH,
         margin: float = MARGIN,
     ) -> Criterion:

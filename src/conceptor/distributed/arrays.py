@@ -15,7 +15,7 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import one_blas_thread
 from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import Rows, empty_words
-from conceptor.distributed.gathering import PartialSum, RowWeights, sum_tree
+from conceptor.distributed.gathering import PartialSum, moments_of, parse_row_weights, sum_tree
 from conceptor.distributed.survey import Failure
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Array
     from conceptor.base.progress import Progress
     from conceptor.distributed.cluster import Reporter
+    from conceptor.weights import Weights
 
 
 def sum_array(
@@ -47,7 +48,7 @@ def sum_array(
         raise InvalidInputError(
             f"weights {weights!r} do not apply to a Dask array; use 'uniform', 'zipf' or an array"
         )
-    weighting = RowWeights.parse(weights if isinstance(weights, str) else "uniform", unit=unit)
+    weighting = parse_row_weights(weights if isinstance(weights, str) else "uniform", unit=unit)
     blocks = array.to_delayed().ravel()
     each: Sequence[Any] = [None] * len(blocks)
     if not isinstance(weights, str):
@@ -67,7 +68,7 @@ def sum_array(
 
 
 def _sum_block(
-    block: Array, weights: Array | None, weighting: RowWeights, start: int, reporter: Reporter
+    block: Array, weights: Array | None, weighting: Weights, start: int, reporter: Reporter
 ) -> PartialSum:
     """Return the moments of one block (runs as a task)."""
     if not len(block):
@@ -75,7 +76,7 @@ def _sum_block(
     rows = Rows(np.asarray(block), empty_words(len(block)), weights)
     with one_blas_thread():
         try:
-            found = weighting.moments_of(rows, start)
+            found = moments_of(weighting, rows, start)
         except InvalidInputError as error:
             return PartialSum(None, (Failure("", f"block at row {start}: {error}"),))
     reporter.finish_shard(len(block))

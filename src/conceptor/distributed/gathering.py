@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +12,6 @@ from dask.delayed import Delayed, delayed
 from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.distributed.cluster import describe_error, run_tasks
-from conceptor.distributed.content import Need
 from conceptor.distributed.survey import Failure, summarize
 from conceptor.weights import Weights, parse_weights
 
@@ -27,44 +26,34 @@ COLUMN = "column:"
 _SPLIT_EVERY = 8
 
 
-@dataclass(frozen=True)
-class RowWeights:
-    """Weights of shard rows: from a column, or from words and ranks."""
+def parse_row_weights(weights: object, vocabulary: object = None, *, unit: bool = False) -> Weights:
+    """Return the weights of shard rows: from a column, or from words and ranks."""
+    if isinstance(weights, str) and weights.startswith(COLUMN):
+        return replace(weigh_by_column(weights, vocabulary), unit=unit)
+    if not isinstance(weights, Weights):
+        weights = parse_weights(weights, vocabulary)  # type: ignore[arg-type]
+    return replace(weights, unit=True) if unit else weights
 
-    weights: Weights
-    column: str | None = None
 
-    @classmethod
-    def parse(cls, weights: object, vocabulary: object = None, *, unit: bool = False) -> RowWeights:
-        """Parse the `weights` and `vocabulary` arguments."""
-        column = None
-        if isinstance(weights, str) and weights.startswith(COLUMN):
-            weights, column = "uniform", weights.removeprefix(COLUMN)
-        if not isinstance(weights, Weights):
-            weights = parse_weights(weights, vocabulary)  # type: ignore[arg-type]
-        return cls(replace(weights, unit=True) if unit else weights, column)
+def weigh_by_column(weights: str, vocabulary: object = None) -> Weights:
+    """Return the weights that a column of Parquet shards holds."""
+    chosen = parse_weights("uniform", vocabulary)
+    described = chosen.description.replace("once each", f"weighted by {weights}")
+    return replace(chosen, column=weights.removeprefix(COLUMN), description=described)
 
-    @property
-    def by_rank(self) -> bool:
-        """Whether weights depend on how many rows came before."""
-        return self.weights.kind == "zipf" or self.weights.top is not None
 
-    @property
-    def need(self) -> Need:
-        """What to read besides the vectors."""
-        return Need(self.weights.by_word, self.column)
-
-    def moments_of(self, rows: Rows, before: int) -> Moments | None:
-        """Return the moments of consecutive rows, or None if none of them is selected."""
-        taken, weights = self.weights.shares(rows.words, before)
-        weights = weights if rows.weights is None else rows.weights
-        if taken is None:
-            return Moments.from_vectors(rows.vectors, weights, unit=self.weights.unit)
-        if not len(taken):
-            return None
-        if rows.weights is not None:
-            weights = rows.weights[taken]
-        return Moments.from_vectors(rows.vectors[taken], weights, unit=self.weights.unit)
+def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
+    """Return the moments of consecutive rows, or None if none of them is selected."""
+    taken, each = weights.shares(rows.words, before)
+    each = each if rows.weights is None else rows.weights
+    single = weights.is_tail(before) and rows.weights is None
+    if taken is None:
+        return Moments.from_vectors(rows.vectors, each, unit=weights.unit, single=single)
+    if not len(taken):
+        return None
+    if rows.weights is not None:
+        each = rows.weights[taken]
+    return Moments.from_vectors(rows.vectors[taken], each, unit=weights.unit, single=single)
 
 
 class PartialSum(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conceptor import __version__
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Message, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,26 +99,28 @@ class Manifest:
         A shard whose output is missing may have changed: it may have been repaired.
         """
         place = self.folder / NAME
-        hint = "write to another directory, or start over with force=True"
+        hint = Message("write to another directory, or start over with ", Setting("force", True))
         if other.request is not None and other.request != self.request:
             old, new = _difference(self.request or {}, other.request)
-            raise InvalidInputError(f"{place}: the work was started with {old}, not {new}; {hint}")
+            raise InvalidInputError(f"{place}: the work was started with {old}, not {new}; ", hint)
         if other.map and other.map != self.map:
             raise InvalidInputError(
                 f"{place}: its shards were written with another map "
-                f"({self.map[:12]}, not {other.map[:12]}); {hint}"
+                f"({self.map[:12]}, not {other.map[:12]}); ",
+                hint,
             )
         added = sorted(other.shards.keys() - self.shards.keys())
         gone = sorted(self.shards.keys() - other.shards.keys())
         if added or gone:
             what = f"{added[0]} is new" if added else f"{gone[0]} is missing"
-            raise InvalidInputError(f"{place}: the input has changed, {what}; {hint}")
+            raise InvalidInputError(f"{place}: the input has changed, {what}; ", hint)
         for name, now in other.shards.items():
             then = self.shards[name]
             if "done" in then and any(then[key] != now[key] for key in ("source", *_STATE)):
                 raise InvalidInputError(
                     f"{place}: the input has changed, {now['source']} was modified after it was "
-                    f"processed; {hint}"
+                    "processed; ",
+                    hint,
                 )
 
 

@@ -14,8 +14,14 @@ from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, prefetch
 from conceptor.distributed.arrays import sum_array
 from conceptor.distributed.cluster import Tally
-from conceptor.distributed.content import check_finite
-from conceptor.distributed.gathering import PartialSum, RowWeights, require_moments, sum_tree
+from conceptor.distributed.content import Need, check_finite
+from conceptor.distributed.gathering import (
+    PartialSum,
+    moments_of,
+    parse_row_weights,
+    require_moments,
+    sum_tree,
+)
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.survey import Failure, attempt, group_by_size, sum_rows, survey
 
@@ -74,7 +80,7 @@ def moments(
     if isinstance(source, DaskArray):
         return require_moments(sum_array(source, weights, progress, unit=unit))
     shards = find_shards(source, column, storage_options)
-    weighting = RowWeights.parse(weights, vocabulary, unit=unit)
+    weighting = parse_row_weights(weights, vocabulary, unit=unit)
     layouts = survey(shards, count=weighting.by_rank)
     return require_moments(gather(shards, layouts, weighting, progress))
 
@@ -97,7 +103,7 @@ class Piece(NamedTuple):
 def gather(
     shards: Sequence[Shard],
     layouts: Sequence[Layout | Failure],
-    weighting: RowWeights,
+    weighting: Weights,
     progress: Progress,
 ) -> PartialSum:
     """Add up the moments of the shards that can be read."""
@@ -118,7 +124,7 @@ def gather(
 
 
 def _pieces(
-    shards: Sequence[Shard], layouts: Sequence[Layout | Failure], weighting: RowWeights
+    shards: Sequence[Shard], layouts: Sequence[Layout | Failure], weighting: Weights
 ) -> Iterator[Piece]:
     before = 0
     for shard, layout in zip(shards, layouts, strict=True):
@@ -133,12 +139,12 @@ def _pieces(
         ]
         for span in group_by_size(cuts, lambda piece: piece.size):
             whole = span[0]._replace(stop=span[-1].stop, size=sum(piece.size for piece in span))
-            if weighting.weights.top is None or whole.before < weighting.weights.top:
+            if weighting.top is None or whole.before < weighting.top:
                 yield whole
         before += layout.rows
 
 
-def _sum_pieces(group: Sequence[Piece], weighting: RowWeights, reporter: Reporter) -> PartialSum:
+def _sum_pieces(group: Sequence[Piece], weighting: Weights, reporter: Reporter) -> PartialSum:
     """Add up a few pieces, one after another (runs as a task)."""
     sum_ = PartialSum()
     # One BLAS thread per worker thread: there are already as many of those as processors.
@@ -153,14 +159,15 @@ def _sum_pieces(group: Sequence[Piece], weighting: RowWeights, reporter: Reporte
 
 
 def _sum_piece(
-    shard: Shard, piece: Piece, weighting: RowWeights, reporter: Reporter
+    shard: Shard, piece: Piece, weighting: Weights, reporter: Reporter
 ) -> Moments | None:
     sum_ = PartialSum()
+    need = Need(weighting.by_word, weighting.column)
     done = 0
-    with closing(prefetch(shard.content.read(piece.start, piece.stop, weighting.need))) as batches:
+    with closing(prefetch(shard.content.read(piece.start, piece.stop, need))) as batches:
         for rows in batches:
             with _locate_errors(rows, shard, piece.start + done):
-                part = weighting.moments_of(rows, piece.before + done)
+                part = moments_of(weighting, rows, piece.before + done)
             sum_ = sum_.plus(PartialSum(part))
             done += len(rows.vectors)
             reporter(done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.distributed.manifest import NAME, Manifest
 
 
@@ -23,7 +23,8 @@ def check_output(plan: Manifest, *, force: bool) -> Manifest | None:
         if there:
             raise InvalidInputError(
                 f"{plan.folder / next(iter(there))}: exists without a {NAME}, so its origin is "
-                "unknown; write to another directory, or replace it with force=True"
+                "unknown; write to another directory, or replace it with ",
+                Setting("force", True),
             )
         return None
     for name, shard in old.shards.items():

@@ -14,15 +14,17 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_words, map_rows
-from conceptor.vectors.arrow import (
+from conceptor.vectors.formats.arrow import (
     check_no_nulls,
     float_columns,
     is_list_view,
     open_parquet,
     report_damage,
     to_matrix,
+    to_words,
+    vector_shape,
     word_columns,
 )
 
@@ -84,10 +86,9 @@ class ParquetContent:
                 weights = None
                 if need.weights is not None:
                     weights = self._weights(batch.column(need.weights), start)
-                text: Any = empty_words(len(vectors))
+                text = empty_words(len(vectors))
                 if words is not None:
-                    check_no_nulls(batch.column(words), self._place, start, "word")
-                    text = batch.column(words).to_pylist()
+                    text = to_words(batch.column(words), self._place, start)
                 yield Rows(vectors, text, weights)
                 start += len(vectors)
 
@@ -122,17 +123,11 @@ class ParquetContent:
         return weights
 
     def _vectors(self, table: Any, need: Need) -> _Vectors:  # noqa: ANN401
-        schema = table.schema_arrow
-        columns = self._vector_columns(schema, need)
-        kind = schema.field(columns[0]).type
-        if pyarrow.types.is_floating(kind):
-            return _Vectors(columns, len(columns), kind.bit_width // 8)
-        itemsize = kind.value_type.bit_width // 8
-        if pyarrow.types.is_fixed_size_list(kind):
-            return _Vectors(columns, kind.list_size, itemsize)
-        first = next(table.iter_batches(1, columns=columns), None)
-        value = None if first is None or not first.num_rows else first.column(0)[0].as_py()
-        return _Vectors(columns, None if value is None else len(value), itemsize)
+        columns = self._vector_columns(table.schema_arrow, need)
+        dimension, dtype = vector_shape(
+            table.schema_arrow, columns, lambda: next(table.iter_batches(1, columns=columns), None)
+        )
+        return _Vectors(columns, dimension, dtype.itemsize)
 
     def _vector_columns(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
         """Return the list column, or the column of each dimension, that hold the vectors."""
@@ -156,12 +151,14 @@ class ParquetContent:
             raise InvalidInputError(
                 f"{self._place}: found {found} columns of vectors{matching} among "
                 f"{', '.join(names)}; name one list column of floats, or a pattern for one column "
-                'per dimension, with column="NAME"'
+                "per dimension, with ",
+                Setting("column", "NAME"),
             )
         if self._column is not None and not lists and integers:
             raise InvalidInputError(
                 f"{self._place}: {integers[0]} matches {self._column!r} but is a column of "
-                'integers; name only columns of floats with column="PATTERN"'
+                "integers; name only columns of floats with ",
+                Setting("column", "PATTERN"),
             )
         return lists or numbers
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
-from conceptor.distributed.content import Need
-from conceptor.distributed.gathering import COLUMN, RowWeights, require_moments
+from conceptor.distributed.gathering import COLUMN, require_moments, weigh_by_column
 from conceptor.distributed.manifest import Manifest
 from conceptor.distributed.moments import gather
 from conceptor.distributed.output import check_output
@@ -21,17 +19,23 @@ from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey
 from conceptor.distributed.transform import transform_shards
-from conceptor.fitting import solve
-from conceptor.pipeline import describe
-from conceptor.weights import SAMPLE, choose_weights
+from conceptor.distributed.vectors import ShardedVectors
+from conceptor.fitting import FitOptions, Gathered, fit_methods
+from conceptor.methods import Method
+from conceptor.postprocessing import describe
+from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from conceptor.algebra.recipes import Recipe
     from conceptor.base.progress import Progress
     from conceptor.distributed.shards import Paths, Shard
+    from conceptor.methods import MethodLike
     from conceptor.vectors.conversion import Report
+    from conceptor.vectors.vectors import Vectors
+    from conceptor.weights import Weights
 
 MAP_NAME = "map.safetensors"
 
@@ -39,7 +43,7 @@ MAP_NAME = "map.safetensors"
 def postprocess(
     source: Paths,
     target: str | os.PathLike[str],
-    method: str | Recipe | LexiconRecipe = "cn",
+    method: MethodLike | None = None,
     *,
     weights: str | None = None,
     vocabulary: str | None = None,
@@ -62,81 +66,82 @@ def postprocess(
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
     folder = Place.from_path(str(target), storage_options)
-    recipe = _single_recipe(method)
+    vectors = ShardedVectors(shards)
+    recipe = _single_recipe(Method.default_for(vectors) if method is None else Method.of(method))
     request = {"method": recipe.name} | recipe.parameters
     request |= {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
     asked = {name: str(value) for name, value in request.items() if value is not None}
     plan = Manifest(folder, "", asked, manifest.describe_shards(shards))
     old = check_output(plan, force=force)
     map_ = None if old is None else _load_map(old)
-    weighting = _weights(recipe, shards, weights, vocabulary)
-    layouts = survey(shards, count=weighting.by_rank and map_ is None)
+    by_column = weights is not None and weights.startswith(COLUMN)
+    chosen = weigh_by_column(str(weights), vocabulary) if by_column else weights
+    options = FitOptions(chosen, vocabulary)
+    weighting = options.weights_for(recipe.words, vectors, unit=recipe.unit)
+    reader = _ShardReader(shards, count=weighting.by_rank and map_ is None)
     solution = None
     if map_ is None:
-        gathered = gather(shards, layouts, weighting, progress)
-        plan.estimated_without = [failure.message for failure in gathered.failures]
-        moments = [require_moments(gathered, despite_failures=True)]
-        if recipe.once is not None:
-            each = _weights(replace(recipe, words=recipe.once), shards, None, vocabulary)
-            again = gather(shards, layouts, each, progress)
-            moments.append(require_moments(again, despite_failures=True))
-        solution = solve(recipe, *moments)
-        map_ = solution.map
+        found = fit_methods(
+            vectors, [recipe], options, doubts=False, gatherer=reader.gather, progress=progress
+        )
+        (fitted,) = found.methods.values()
+        plan.estimated_without, solution = reader.failures, fitted.solution
+        map_ = fitted.map
         with publishing(folder / MAP_NAME) as path:
             map_.save(path)
     if save_map is not None:
         map_.save(save_map)
     plan.map = manifest.digest(map_)
-    report = transform_shards(map_, shards, layouts, plan, force=force, progress=progress)
+    report = transform_shards(map_, shards, reader.layouts, plan, force=force, progress=progress)
     seconds = time.perf_counter() - started
     report.megabytes_per_second *= report.seconds / seconds
     report.seconds = seconds
     if plan.estimated_without:
         report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
-    report.method, report.fitted_on = recipe.name, weighting.weights.description
+    report.method, report.fitted_on = str(Method.of(recipe)), weighting.description
     if solution is None:
         return report
-    if weighting.weights.caution:
-        report.remarks.append(weighting.weights.caution)
+    if weighting.caution:
+        report.remarks.append(weighting.caution)
     return describe(report, solution)
 
 
-def _single_recipe(method: str | Recipe | LexiconRecipe) -> Recipe:
-    chain = parse_method(method) if isinstance(method, str) else (method,)
-    if len(chain) != 1 or not isinstance(chain[0], Recipe):
+class _ShardReader:
+    """Gathers moments of shards on the cluster; notes which shards could not be read."""
+
+    def __init__(self, shards: Sequence[Shard], *, count: bool) -> None:
+        self._shards, self.failures = shards, list[str]()
+        self.layouts = survey(shards, count=count)
+
+    def gather(
+        self,
+        vectors: Vectors,
+        weights: Sequence[Weights],
+        *,
+        wanted: Collection[str] = (),
+        first: int = 0,
+        whole: bool = True,
+        progress: Progress = silent,
+    ) -> Gathered:
+        """Return the moments of all shards under each of some weights."""
+        found = {}
+        count = 0
+        for each in weights:
+            part = gather(self._shards, self.layouts, each, progress)
+            self.failures = [failure.message for failure in part.failures]
+            found[each] = require_moments(part, despite_failures=True)
+            count = max(count, found[each].count)
+        return Gathered(found, WordVectors([], np.zeros((0, vectors.dimension))), count)
+
+
+def _single_recipe(method: Method) -> Recipe:
+    method.check_changes()
+    method.require_map("shards need one")
+    if method.recipe is None:
         raise InvalidInputError(
             f"{method}: only single spectral methods work on shards; choose one, such as cn"
         )
-    if chain[0].swaps:
-        raise InvalidInputError(f"{method} is not one map for all words, as shards need")
-    return chain[0]
-
-
-def _weights(
-    recipe: Recipe, shards: Sequence[Shard], weights: str | None, vocabulary: str | None
-) -> RowWeights:
-    """Choose the row weights; a column, or ranks across all shards, only if requested."""
-    words = _first_words(shards[0])
-    if weights is not None and weights.startswith(COLUMN):
-        chosen = RowWeights.parse(weights, vocabulary)
-    elif not words and weights is None:
-        chosen = RowWeights.parse("uniform", vocabulary)
-    else:
-        chosen = RowWeights(
-            choose_weights(
-                recipe.words, lambda: words, weights=weights, vocabulary=vocabulary, ranked=False
-            )
-        )
-    return replace(chosen, weights=replace(chosen.weights, unit=recipe.unit))
-
-
-def _first_words(shard: Shard) -> list[str]:
-    """Return some words of a shard; an empty list if it has none or cannot be read."""
-    try:
-        with closing(iter(shard.content.read(0, None, Need(words=True)))) as batches:  # type: ignore[type-var]
-            return list(next(batches).words[:SAMPLE])
-    except (InvalidInputError, OSError, StopIteration):
-        return []
+    return method.recipe
 
 
 def _load_map(old: Manifest) -> AffineMap:
@@ -148,6 +153,7 @@ def _load_map(old: Manifest) -> AffineMap:
         if manifest.digest(map_) == old.map:
             return map_
     raise InvalidInputError(
-        f"{place}: not the map recorded in {manifest.NAME}; write to another directory, or "
-        "start over with force=True"
+        f"{place}: not the map recorded in {manifest.NAME}; write to another directory, or start "
+        "over with ",
+        Setting("force", True),
     )

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from conceptor.base.errors import InvalidInputError
-from conceptor.distributed.npy import NpyContent
+from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.distributed.content import NpyContent, WordFileContent
 from conceptor.distributed.parquet import ParquetContent
 from conceptor.distributed.storage import Place, parse_state
-from conceptor.distributed.word_files import WordFileContent
-from conceptor.vectors import npy
-from conceptor.vectors.detect import choose_format
+from conceptor.vectors.formats import arrow, npy
+from conceptor.vectors.formats.registry import choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,11 +49,12 @@ class Shard:
     def content(self) -> Content:
         """The shard opened in its format, which is recognised by its first bytes."""
         head = self.place.head(6)
-        if head.startswith(b"PAR1"):
+        if head.startswith(arrow.PARQUET_MAGIC):
             return ParquetContent(self.place, self.column)
         if self.column is not None:
             raise InvalidInputError(
-                f'{self.place}: only Parquet shards have columns; remove column="{self.column}"'
+                f"{self.place}: only Parquet shards have columns; remove ",
+                Setting("column", self.column),
             )
         if head.startswith(npy.MAGIC):
             return NpyContent(self.place)
@@ -111,7 +111,7 @@ def _list_files(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
         root = place.path
         found = place.fs.find(place.path, detail=True)
         files = {path: info for path, info in found.items() if _is_shard(path, root)}
-        formats = {choose_format(Path(path))[0] for path in files}
+        formats = {choose_format(Path(path))[0].name for path in files}
         if not files:
             raise InvalidInputError(f"{place}: no vectors files in this directory")
         if len(formats) > 1:

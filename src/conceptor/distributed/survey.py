@@ -10,7 +10,7 @@ from dask.delayed import delayed
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.distributed.cluster import Tally, describe_error, run_tasks
-from conceptor.distributed.word_files import WordFileContent
+from conceptor.distributed.content import Need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -85,8 +85,8 @@ def _survey_group(shards: Iterable[Shard], count: bool) -> list[Layout | Failure
 def _layout(shard: Shard, count: bool) -> Layout:
     content = shard.content
     layout = content.layout()
-    if count and isinstance(content, WordFileContent):
-        rows = content.count()
+    if count and layout.rows is None:
+        rows = sum(len(part.vectors) for part in content.read(0, None, Need()))
         layout = layout._replace(rows=rows, cuts=(0, rows))
     return layout
 

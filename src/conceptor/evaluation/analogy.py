@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
@@ -17,8 +18,6 @@ from conceptor.vectors.nearest import Contest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from conceptor.vectors.table import WordVectors
 
@@ -59,11 +58,11 @@ class Analogy:
         """Let the answer of every known question compete with all other words."""
         flat = [word for question in self.questions for word in question]
         rows = vectors.rows(flat, lowercase=True).reshape(-1, 4)
-        places = vectors.places[rows]
+        places = vectors.places[rows] if len(vectors) else rows
         known = np.asarray((rows >= 0).all(axis=1))
         if self.among is not None:
             known &= (places < self.among).all(axis=1)
-        a, b, c, d = (_unit(vectors.vectors[column]) for column in rows[known].T)
+        a, b, c, d = (unit_rows(vectors.vectors[column]) for column in rows[known].T)
         contest = Contest(b - a + c, d, places[known], among=self.among)
 
         def outcome() -> Outcome:
@@ -74,12 +73,6 @@ class Analogy:
             )
 
         return Searched(contest, outcome)
-
-
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    wide = vectors.astype(np.float64)
-    norms = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(norms > 0, norms, 1.0))
 
 
 def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -> list[Analogy]:

@@ -20,7 +20,7 @@ from conceptor.evaluation import (
 )
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.task import Missing, SearchTask
-from conceptor.vectors.chunks import as_vectors, collect_rows, vectors_name
+from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors
 from conceptor.vectors.nearest import search
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.evaluation.task import Task
     from conceptor.vectors.chunks import Transform
+    from conceptor.vectors.nearest import Search
     from conceptor.vectors.table import WordVectors
+    from conceptor.vectors.vectors import Vectors
 
     Paths = Mapping[str, str | os.PathLike[str]]
 
@@ -65,20 +67,22 @@ class Battery:
         self, vectors: WordVectors, name: str = "vectors", missing: Missing = Missing.SKIP
     ) -> Evaluation:
         """Score vectors that are all in memory on every benchmark."""
-        return self.run_all({name: vectors}, vectors, {name: ()}, missing)[name]
+        return self.run_all({name: vectors}, vectors, {name: ()}, missing)[0][name]
 
     def run_all(
         self,
         tables: Mapping[str, WordVectors],
-        vectors: object,
+        vectors: Vectors,
         transforms: Mapping[str, Sequence[Transform]],
         missing: Missing = Missing.SKIP,
         progress: Progress = silent,
-    ) -> dict[str, Evaluation]:
+        more: Mapping[str, Sequence[Search]] | None = None,
+    ) -> tuple[dict[str, Evaluation], dict[int, str]]:
         """Score vectors as each of some transforms leaves them.
 
         `tables` has the benchmarks' words, transformed; benchmarks that look for words among all
-        vectors share one pass over `vectors`.
+        vectors share one pass over `vectors`, and so do `more` searches by the same names. Returns
+        the evaluations, and the words of the rows that searches came across.
         """
         started = {
             name: {
@@ -88,9 +92,17 @@ class Battery:
             }
             for name, table in tables.items()
         }
-        searches = {name: [one.search for one in by.values()] for name, by in started.items()}
+        searches = {
+            # Without any word of the benchmarks there is nothing to look for.
+            name: [
+                *(one.search for one in by.values() if len(tables[name])),
+                *(more or {}).get(name, ()),
+            ]
+            for name, by in started.items()
+        }
+        names: dict[int, str] = {}
         if any(searches.values()):
-            search(vectors, searches, transforms, progress)
+            names = search(vectors, searches, transforms, progress)
         evaluations = {}
         steps, done = len(tables) * len(self.tasks), 0
         for name, table in tables.items():
@@ -104,7 +116,7 @@ class Battery:
                 )
                 done += 1
             evaluations[name] = Evaluation(name, outcomes, self.missing)
-        return evaluations
+        return evaluations, names
 
 
 def evaluate(
@@ -143,10 +155,11 @@ def evaluate(
         known = ", ".join(Missing)
         raise InvalidInputError(f"missing is {missing!r}; it must be one of {known}")
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
-    opened = as_vectors(vectors)
-    title = name or vectors_name(vectors)
+    opened = keep_vectors(as_vectors(vectors))
+    title = name or opened.name
     rows = collect_rows(opened, battery.words, progress)
-    return battery.run_all({title: rows}, opened, {title: ()}, Missing(missing), progress)[title]
+    found, _ = battery.run_all({title: rows}, opened, {title: ()}, Missing(missing), progress)
+    return found[title]
 
 
 def load_battery(
@@ -171,7 +184,7 @@ def load_battery(
         found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
         raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
     files = [file for family in wanted for names in _FILES[family].values() for file in names]
-    paths, missing = datasets.gather(files, data, offline=offline, progress=progress)
+    paths, missing = datasets.fetch_all(files, data, offline=offline, progress=progress)
     tasks: list[Task | SearchTask] = []
     for family in wanted:
         for dataset, names in _FILES[family].items():

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.statistics import ItemWeights, Statistic, Vector
     from conceptor.vectors.table import WordVectors
+    from conceptor.vectors.vectors import Vectors
 
     Pair = tuple[str, str]
 
@@ -319,7 +320,7 @@ class RemainingClusters:
     name: str = "clusters that remain"
 
     @classmethod
-    def most_biased(cls, vectors: object, gender: GenderWords, each: int = 500) -> Self:
+    def most_biased(cls, vectors: Vectors, gender: GenderWords, each: int = 500) -> Self:
         """Take the words farthest along the direction of gender, among the first 50,000."""
         pairs = collect_rows(vectors, _with_lower(itertools.chain(*gender.pairs)))
         direction = gender.direction(pairs)
@@ -355,7 +356,7 @@ class RemainingClusters:
         return BiasScore(self.name, Mean(2.0 * right - 1), len(right), total)
 
 
-def load_measures(vectors: object, data: str | os.PathLike[str] | None = None) -> list[Measure]:
+def load_measures(vectors: Vectors, data: str | os.PathLike[str] | None = None) -> list[Measure]:
     """Return all measures; `vectors`, as they were at first, tell which words are biased."""
     gender = GenderWords.load(data)
     return [

@@ -1,4 +1,4 @@
-"""Neighbours: how many of a word's synonyms are among the nearest of all words."""
+"""SynonymRecall: how many of a word's synonyms are among the nearest of all words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["COMMON", "FILE", "Neighbours", "read_neighbours"]
+__all__ = ["COMMON", "FILE", "SynonymRecall", "read_neighbours"]
 
 FILE = "lexicon/ppdb_synonyms.txt"
 # The second figure is among as many of the first words.
@@ -35,7 +35,7 @@ _FAR = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class SynonymRecall:
     """Share of a word's listed synonyms among its ten nearest words, mean over 2,000 words.
 
     A word with n synonyms among the vectors can have min(10, n) of them. The words are the first
@@ -120,7 +120,7 @@ def _describe(places: NDArray[np.int64]) -> str:
     return f"neighbours at median rank {int(np.median(places)) + 1:,}{share}"
 
 
-def read_neighbours(path: str | os.PathLike[str]) -> list[Neighbours]:
+def read_neighbours(path: str | os.PathLike[str]) -> list[SynonymRecall]:
     """Read pairs of synonyms, two words a line, each perhaps with `en_` before it."""
     synonyms: dict[str, set[str]] = {}
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
@@ -135,6 +135,6 @@ def read_neighbours(path: str | os.PathLike[str]) -> list[Neighbours]:
     fixed = {listed[i]: frozenset(synonyms[listed[i]]) for i in order}
     name = f"synonyms@{NEAREST}"
     return [
-        Neighbours(name, fixed),
-        Neighbours(f"{name}, first {COMMON:,}", fixed, COMMON, in_mean=False),
+        SynonymRecall(name, fixed),
+        SynonymRecall(f"{name}, first {COMMON:,}", fixed, COMMON, in_mean=False),
     ]

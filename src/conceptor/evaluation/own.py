@@ -45,6 +45,7 @@ def read_own(
         raise InvalidInputError("a file of pairs was named twice; name each once")
     tasks: list[Task] = []
     for position, (name, file) in enumerate(zip(names, files, strict=True)):
+        _check_once(file)
         if position < len(pairs):
             tasks.append(read_words(name, file, PAIRS))
         else:
@@ -69,7 +70,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
     for number, fields in _split_lines(path):
         try:
             left, right, score = (field.strip() for field in fields)
-            gold = float(score)
+            gold = read_number(score)
         except ValueError:
             if not found and len(fields) == 3 and _is_first(path, number):
                 continue  # a heading
@@ -90,6 +91,27 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
             f"{os.fspath(path)}: all scores are equal, so nothing can agree with them"
         )
     return found
+
+
+def read_number(text: str) -> float:
+    """Read a number as people write it: Python also takes `1_000`, and digits of any script."""
+    if "_" in text or not text.isascii():
+        raise ValueError
+    return float(text)
+
+
+def _check_once(path: str | os.PathLike[str]) -> None:
+    """Raise for a pair listed twice, in either order: it would count twice and narrow intervals."""
+    seen: dict[frozenset[str], int] = {}
+    for number, fields in _split_lines(path):
+        if len(fields) != 3:
+            continue  # what is wrong with it is said when it is read
+        pair = frozenset(field.strip() for field in fields[:2])
+        if (before := seen.setdefault(pair, number)) != number:
+            raise InvalidInputError(
+                f"{os.fspath(path)}, line {number}: the same pair as on line {before}; remove one, "
+                "or put their mean score in the place of both"
+            )
 
 
 def _is_first(path: str | os.PathLike[str], number: int) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import unit_rows32
 from conceptor.evaluation.statistics import Mean
 from conceptor.vectors.table import MISSING
 
@@ -88,11 +88,11 @@ def translate(
         if row != MISSING and (rows != MISSING).any():
             words.append(row)
             answers.append(same[rows[rows != MISSING]])
-    pool, queries = _unit(target.vectors[first]), _unit(source.vectors[words])
+    pool, queries = unit_rows32(target.vectors[first]), unit_rows32(source.vectors[words])
     penalty = np.zeros(len(pool), dtype=np.float32)
     if csls:
         # Half of it, as the cosine is not doubled; the queries' own makes no difference to ranks.
-        everything = _unit(source.vectors)
+        everything = unit_rows32(source.vectors)
         penalty = np.concatenate([_nearness(block, everything) / 2 for block in _blocks(pool)])
     ranks = []
     for start, block in zip(range(0, len(queries), _BLOCK), _blocks(queries), strict=True):
@@ -122,7 +122,3 @@ def _nearness(block: NDArray[np.float32], others: NDArray[np.float32]) -> NDArra
 def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
     for start in range(0, len(rows), _BLOCK):
         yield rows[start : start + _BLOCK]
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    return unit_rows(rows).astype(np.float32)

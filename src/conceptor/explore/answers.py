@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from conceptor.concepts.spelling import Unknown  # noqa: TC001 (read by the description)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,7 +56,7 @@ class About:
 
 @dataclass(frozen=True)
 class Completion:
-    """A word that begins as asked, and its rank."""
+    """A word that begins as asked, and its rank, from 1."""
 
     word: str
     rank: int
@@ -62,9 +64,14 @@ class Completion:
 
 @dataclass(frozen=True)
 class Near:
-    """A neighbour; `moved` is `new`, `gone` or `both`, compared with the other side."""
+    """A neighbour; `moved` is `new`, `gone` or `both`, compared with the other side.
+
+    Lists are ordered by `score`: the cosine, less what rare and excluded words lose. Ranks count
+    from 1.
+    """
 
     word: str
+    score: float
     cosine: float
     rank: int
     moved: str
@@ -72,10 +79,13 @@ class Near:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest words before and after."""
+    """The nearest words before and after, of the words that are known, and which are not."""
 
     before: list[Near]
     after: list[Near]
+    like: list[str]
+    without: list[str]
+    unknown: list[Unknown]
     prior: bool
 
 
@@ -86,8 +96,7 @@ class Score:
     dataset: str
     before: float | None
     after: float | None
-    used: int
-    total: int
+    note: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedMethod:
     """A method at one setting: gate, spectrum, isotropy, quick benchmarks, the command line."""
 
     slider: Slider | None
@@ -119,21 +128,33 @@ class Solved:
 
 @dataclass(frozen=True)
 class Points:
-    """Words on a plane before and after: coordinates by word, rank and cluster.
+    """Common words on a plane before and after, and the names of their clusters.
 
-    `frequency_before` and `frequency_after` are the share of the variance of log rank that the
-    plane explains: how much of a frequency axis it shows.
+    `before` and `after` are x and y of one word after the other, in 10,000ths. A cluster is named
+    by words that are typical of it. `frequency_before` and `frequency_after` are the share of the
+    variance of log rank that the plane explains: how much of a frequency axis it shows.
     """
 
     words: list[str]
     ranks: list[int]
     clusters: list[int]
-    before: list[list[float]]
-    after: list[list[float]]
-    query: list[int]
-    neighbours: list[int]
+    before: list[int]
+    after: list[int]
+    names: list[str]
     frequency_before: float
     frequency_after: float
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The words of a query and its neighbours on the planes of `Points`; first the query's."""
+
+    words: list[str]
+    ranks: list[int]
+    clusters: list[int]
+    before: list[int]
+    after: list[int]
+    query: int
 
 
 @dataclass(frozen=True)
@@ -167,7 +188,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Concepts:
+class CombinedConcepts:
     """Concepts: the share of the space each claims, how similar they are, which contains which."""
 
     names: list[str]
@@ -192,8 +213,7 @@ class FiguresState:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why there is no answer; which word is not there, and words that may have been meant."""
+    """Why there is no answer; which words are not there, and what may have been meant."""
 
     error: str
-    missing: str | None = None
-    suggestions: list[str] = field(default_factory=list)
+    unknown: list[Unknown] = field(default_factory=list)

@@ -1,128 +1,122 @@
-"""The questions that can be asked over HTTP: each declared once, checked, and described.
+"""The questions that can be asked over HTTP, checked and described by msgspec.
 
-An endpoint's parameters are JSON schemas; what comes in is checked against them, and the OpenAPI
-description is made of the same. Answers are the data classes of `conceptor.explore.answers`.
+A question is a class of an address's parameters; what comes in is converted to it, and the OpenAPI
+description is made of the same classes. Answers are the data classes of
+`conceptor.explore.answers`.
 """
 
 from __future__ import annotations
 
-import math
-import re
-import types
-import typing
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import Route
 
 from conceptor import __version__
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.concepts.spelling import UnknownWordsError
 from conceptor.explore import answers
-from conceptor.explore.session import CONCEPT_APERTURE
+from conceptor.explore.details import CONCEPT_APERTURE
+from conceptor.explore.session import AskedNeighbours
+from conceptor.explore.wordmap import MOST_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from starlette.requests import Request
 
     from conceptor.explore.figures import Figures
     from conceptor.explore.session import Session
 
-    Query = Mapping[str, Sequence[str]]
+__all__ = ["openapi", "routes"]
 
-__all__ = ["ENDPOINTS", "Endpoint", "openapi", "settings_of"]
+# The most parameters of an address that are looked at.
+_MOST = 100
+_Word = Annotated[str, Meta(min_length=1, max_length=1000)]
+_Name = Annotated[str, Meta(min_length=1, max_length=100, description="A name of /api/about.")]
+_Words = Annotated[list[_Word], Meta(max_length=20, description="Words; repeatable.")]
+_SomeWords = Annotated[_Words, Meta(min_length=1)]
+_Concept = Annotated[str, Meta(min_length=3, max_length=4000)]
+_encode = msgspec.json.Encoder().encode  # null for numbers that are not finite
 
-_LONGEST_WORD = 1000
-_MOST_WORDS = 20
-_MOST_CONCEPTS = 12
-_WORD = {"type": "string", "minLength": 1, "maxLength": _LONGEST_WORD}
-# Words and numbers in addresses, as `float` and `int` read them, and nothing else that they read.
-_INTEGER = re.compile(r"-?\d{1,9}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,20})?([eE][+-]?\d{1,3})?", re.ASCII)
+
+class Question(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A question without parameters."""
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of an address, and the JSON schema of its value."""
+class SettingsQuestion(Question, kw_only=True):
+    """A method at a setting; what is not given is the method's own."""
 
-    name: str
-    schema: dict[str, Any]
-    description: str
-    required: bool = False
+    method: _Name
+    weights: _Name = "auto"
+    aperture: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    directions: Annotated[int, Meta(ge=0, le=1000)] | None = None
 
-    def read(self, query: Query) -> Any:  # noqa: ANN401
-        """Return the checked value; the schema's default, or None, where there is none."""
-        given = query.get(self.name, [])
-        if self.schema["type"] == "array":
-            most = self.schema["maxItems"]
-            if len(given) > most or (self.required and not given):
-                raise InvalidInputError(f"{self.name}: give at least 1 and at most {most}")
-            return [self._check(text, self.schema["items"]) for text in given]
-        if not given:
-            if self.required:
-                raise InvalidInputError(f"{self.name} is missing")
-            return self.schema.get("default")
-        if len(given) > 1:
-            raise InvalidInputError(f"{self.name} is given twice")
-        return self._check(given[0], self.schema)
+    @property
+    def settings(self) -> answers.Settings:
+        """The settings by themselves."""
+        return answers.Settings(self.method, self.weights, self.aperture, self.directions)
 
-    def _check(self, text: str, schema: dict[str, Any]) -> Any:  # noqa: ANN401
-        value: Any = text
-        if schema["type"] in ("integer", "number"):
-            pattern = _INTEGER if schema["type"] == "integer" else _NUMBER
-            if not pattern.fullmatch(text):
+
+class WordsQuestion(Question, kw_only=True):
+    """How words begin, in any case."""
+
+    prefix: _Word
+    n: Annotated[int, Meta(ge=1, le=50)] = 8
+
+
+class NeighboursQuestion(SettingsQuestion, kw_only=True):
+    """Words to find neighbours of, and words whose conceptor is negated first."""
+
+    like: _SomeWords
+    without: _Words = []
+    n: Annotated[int, Meta(ge=1, le=100)] = 10
+
+
+class MapQuestion(SettingsQuestion, kw_only=True):
+    """How common words are laid out, and how many, evenly over log rank."""
+
+    projection: _Name = "pca"
+    count: Annotated[int, Meta(ge=2, le=MOST_WORDS)] = 20_000
+
+
+class PlacesQuestion(MapQuestion, kw_only=True):
+    """A query on the map."""
+
+    like: _SomeWords
+    without: _Words = []
+
+
+class ConceptsQuestion(SettingsQuestion, kw_only=True):
+    """Concepts, each written NAME: WORD WORD, and an expression, by default the first name."""
+
+    concept: Annotated[list[_Concept], Meta(min_length=1, max_length=12)]
+    expression: Annotated[str, Meta(max_length=500)] = ""
+    concept_aperture: Annotated[float, Meta(ge=0.01, le=1000)] = CONCEPT_APERTURE
+
+    @property
+    def lists(self) -> dict[str, list[str]]:
+        """The words of each concept."""
+        found: dict[str, list[str]] = {}
+        for text in self.concept:
+            name, colon, words = text.partition(":")
+            if not colon or not words.split():
                 raise InvalidInputError(
-                    f"{self.name} must be a {schema['type']}, not {text[:50]!r}"
+                    f"a concept is written NAME: WORD WORD ..., not {text[:80]!r}"
                 )
-            value = int(text) if schema["type"] == "integer" else float(text)
-            low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-            if not low <= value <= high:
-                raise InvalidInputError(f"{self.name} must be between {low:g} and {high:g}")
-        elif not schema.get("minLength", 0) <= len(text) <= schema["maxLength"]:
-            raise InvalidInputError(
-                f"{self.name} must have {schema.get('minLength', 0)} to {schema['maxLength']} "
-                f"characters, not {len(text)}"
-            )
-        return value
-
-
-def _words(name: str, description: str, *, required: bool = False) -> Parameter:
-    schema: dict[str, Any] = {"type": "array", "items": _WORD, "maxItems": _MOST_WORDS}
-    if required:
-        schema["minItems"] = 1
-    return Parameter(name, schema, description, required)
-
-
-def _text(name: str, most: int, description: str, default: str | None = None) -> Parameter:
-    schema: dict[str, Any] = {"type": "string", "minLength": 0, "maxLength": most}
-    if default is not None:
-        schema["default"] = default
-    return Parameter(name, schema, description)
-
-
-_METHOD = Parameter(
-    "method",
-    {"type": "string", "minLength": 1, "maxLength": 100},
-    "A name of /api/about.",
-    required=True,
-)
-SETTINGS = (
-    _METHOD,
-    _text("weights", 100, "How words count: a name of /api/about.", "auto"),
-    Parameter(
-        "aperture",
-        {"type": "number", "minimum": 0, "maximum": 1e9},
-        "Of methods that have one; by default theirs.",
-    ),
-    Parameter(
-        "directions",
-        {"type": "integer", "minimum": 0, "maximum": 1000},
-        "Leading directions to treat, for methods that do; by default theirs.",
-    ),
-)
-_LIKE = _words("like", "Words to find neighbours of; repeatable.", required=True)
-_WITHOUT = _words("without", "Words whose conceptor is negated first; repeatable.")
-
-
-def settings_of(values: Mapping[str, Any]) -> answers.Settings:
-    """Return the settings among checked values."""
-    return answers.Settings(**{each.name: values[each.name] for each in SETTINGS})
+            if name.strip() in found:
+                raise InvalidInputError(f"two concepts are called {name.strip()!r}; rename one")
+            found[name.strip()] = words.replace(",", " ").split()
+        return found
 
 
 @dataclass(frozen=True)
@@ -134,221 +128,232 @@ class Endpoint:
 
     path: str
     summary: str
-    parameters: tuple[Parameter, ...]
-    answer: type
-    call: Callable[[Session, Figures, dict[str, Any]], Any]
+    question: type[Question]
+    answer: Any
+    work: Callable[[Session, Figures, Any], Any]
     method: str = "GET"
     quick: bool = False
 
-    def is_quick(self, session: Session, values: Mapping[str, Any]) -> bool:
-        """Return whether the answer to these values takes no longer than milliseconds."""
-        return self.quick and ("method" not in values or session.is_fitted(settings_of(values)))
+    def read(self, query: str) -> Question:
+        """Return the question that an address asks; raise for one that it does not take."""
+        given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST)
+        lists = {"like", "without", "concept"}
+        for name, values in given.items():
+            if name not in lists and len(values) > 1:
+                raise InvalidInputError(f"{name[:50]} is given twice")
+        plain = {name: each if name in lists else each[0] for name, each in given.items()}
+        try:
+            return msgspec.convert(plain, self.question, strict=False)
+        except msgspec.ValidationError as error:
+            what, _, where = str(error).replace("`", "").partition(" - at $.")
+            what = what.replace("Object missing required field", "missing parameter")
+            what = what.replace("Object contains unknown field", "unknown parameter")
+            raise InvalidInputError(f"{where}: {what}" if where else what) from None
 
-    def read(self, query: Query) -> dict[str, Any]:
-        """Return the checked values of all parameters; raise for one that is not known."""
-        known = {each.name for each in self.parameters}
-        for name in query:
-            if name not in known:
-                raise InvalidInputError(f"unknown parameter {name[:50]!r}")
-        return {each.name: each.read(query) for each in self.parameters}
-
-
-def _concepts(session: Session, _: Figures, values: dict[str, Any]) -> answers.Concepts:
-    lists: dict[str, list[str]] = {}
-    for text in values["concept"]:
-        name, colon, words = text.partition(":")
-        if not colon or not words.split():
-            raise InvalidInputError(f"a concept is written NAME: WORD WORD ..., not {text[:80]!r}")
-        lists[name.strip()] = words.replace(",", " ").split()
-    return session.concepts(
-        settings_of(values), lists, values["expression"], values["concept_aperture"]
-    )
+    def is_quick(self, session: Session, question: Question) -> bool:
+        """Return whether the answer takes no longer than milliseconds."""
+        if not (self.quick and isinstance(question, SettingsQuestion)):
+            return self.quick
+        return session.is_fitted(question.settings)
 
 
 ENDPOINTS = (
     Endpoint(
         "/api/about",
         "The vectors, and what can be chosen",
-        (),
+        Question,
         answers.About,
         lambda session, _, __: session.about,
     ),
     Endpoint(
         "/api/words",
         "Words that begin so, the common ones first",
-        (
-            Parameter("prefix", _WORD, "How they begin, in any case.", required=True),
-            Parameter(
-                "n", {"type": "integer", "minimum": 1, "maximum": 50, "default": 8}, "How many."
-            ),
-        ),
+        WordsQuestion,
         list[answers.Completion],
-        lambda session, _, values: [
-            answers.Completion(word, rank)
-            for word, rank in session.table.complete(values["prefix"], values["n"])
+        lambda session, _, asked: [
+            answers.Completion(word, row + 1)
+            for word, row in session.table.complete(asked.prefix, asked.n)
         ],
         quick=True,
     ),
     Endpoint(
         "/api/solution",
         "A method at a setting: gate, spectrum, isotropy, quick figures, the command",
-        SETTINGS,
-        answers.Solved,
-        lambda session, _, values: session.solve(settings_of(values)),
+        SettingsQuestion,
+        answers.SolvedMethod,
+        lambda session, _, asked: session.solve(asked.settings),
         quick=True,
     ),
     Endpoint(
         "/api/neighbours",
         "The nearest words before and after",
-        (
-            *SETTINGS,
-            _LIKE,
-            _WITHOUT,
-            Parameter(
-                "n", {"type": "integer", "minimum": 1, "maximum": 100, "default": 10}, "How many."
-            ),
-        ),
+        NeighboursQuestion,
         answers.Neighbours,
-        lambda session, _, values: session.ask_neighbours(
-            settings_of(values), values["like"], values["without"], values["n"]
+        lambda session, _, asked: session.ask_neighbours(
+            asked.settings, asked.like, asked.without, asked.n
         ),
         quick=True,
     ),
     Endpoint(
+        "/api/benchmarks",
+        "Analogies and synonyms among all words, before and after",
+        SettingsQuestion,
+        list[answers.Score],
+        lambda session, _, asked: session.benchmarks(asked.settings),
+    ),
+    Endpoint(
         "/api/map",
-        "Frequent words and the query's neighbours on a plane, before and after",
-        (
-            *SETTINGS,
-            _words("like", _LIKE.description),
-            _WITHOUT,
-            _text("projection", 20, "A name of /api/about.", "pca"),
-        ),
+        "Common words on a plane, before and after, and the names of their clusters",
+        MapQuestion,
         answers.Points,
-        lambda session, _, values: session.points(
-            settings_of(values), values["like"], values["without"], values["projection"]
+        lambda session, _, asked: session.points(asked.settings, asked.projection, asked.count),
+    ),
+    Endpoint(
+        "/api/places",
+        "A query and its neighbours on the planes of the map",
+        PlacesQuestion,
+        answers.Placed,
+        lambda session, _, asked: session.place(
+            asked.settings, asked.like, asked.without, asked.projection, asked.count
         ),
     ),
     Endpoint(
         "/api/directions",
         "The words at both ends of each leading direction",
-        SETTINGS,
+        SettingsQuestion,
         answers.Directions,
-        lambda session, _, values: session.directions(settings_of(values)),
+        lambda session, _, asked: session.directions(asked.settings),
     ),
     Endpoint(
         "/api/concepts",
         "Word lists as conceptors: similarity, order, and the words of an expression",
-        (
-            *SETTINGS,
-            Parameter(
-                "concept",
-                {
-                    "type": "array",
-                    "items": {"type": "string", "minLength": 3, "maxLength": 4000},
-                    "minItems": 1,
-                    "maxItems": _MOST_CONCEPTS,
-                },
-                "NAME: WORD WORD ...; repeatable.",
-                required=True,
-            ),
-            _text("expression", 500, "Names with and, or, not; by default the first.", ""),
-            Parameter(
-                "concept_aperture",
-                {
-                    "type": "number",
-                    "minimum": 0.01,
-                    "maximum": 1000,
-                    "default": CONCEPT_APERTURE,
-                },
-                "The aperture of the concepts.",
-            ),
+        ConceptsQuestion,
+        answers.CombinedConcepts,
+        lambda session, _, asked: session.concepts(
+            asked.settings, asked.lists, asked.expression, asked.concept_aperture
         ),
-        answers.Concepts,
-        _concepts,
     ),
     Endpoint(
         "/api/figures",
         "How far the comparison on all benchmarks is, and its report",
-        (),
+        Question,
         answers.FiguresState,
         lambda _, figures, __: figures.state,
     ),
     Endpoint(
         "/api/figures",
         "Begin the comparison on all benchmarks",
-        SETTINGS,
+        SettingsQuestion,
         answers.FiguresState,
-        lambda _, figures, values: figures.start(settings_of(values)),
+        lambda _, figures, asked: figures.start(asked.settings),
         method="POST",
     ),
 )
+_EXPORT = Endpoint(
+    "/api/map.safetensors",
+    "The map of a method, as `fit` saves it",
+    SettingsQuestion,
+    bytes,
+    lambda session, _, asked: _save_map(session, asked.settings),
+)
+
+
+def routes(session: Session, figures: Figures) -> Iterator[Route]:
+    """Yield what answers each question, and describes all of them."""
+    for endpoint in (*ENDPOINTS, _EXPORT):
+        handle = partial(_handle, endpoint, session, partial(endpoint.work, session, figures))
+        yield Route(endpoint.path, _explaining(handle), methods=[endpoint.method])
+
+    async def describe(_: Request) -> Response:
+        return _reply(openapi(session.about))
+
+    yield Route("/openapi.json", describe)
+
+
+async def _handle(
+    endpoint: Endpoint, session: Session, work: Callable[[Any], Any], request: Request
+) -> Response:
+    question = endpoint.read(request.url.query)
+    if not endpoint.is_quick(session, question):
+        return await run_in_threadpool(lambda: _reply(work(question)))
+    # Here and now: with threads, most of the time goes into Python's lock changing hands.
+    found = work(question)
+    if isinstance(found, AskedNeighbours):
+        await asyncio.gather(*map(asyncio.wrap_future, found.futures))
+    return _reply(found)
+
+
+def _explaining(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Any]:
+    """Say in one line what is wrong with a question that cannot be answered."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except UnknownWordsError as error:
+            return _reply(answers.Problem(str(error), error.unknown), 404)
+        except (ConceptorError, ValueError) as error:
+            return _reply(answers.Problem(" ".join(str(error).split())), 422)
+
+    return answer
+
+
+def _reply(found: object, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(found, bytes):
+        headers["Content-Disposition"] = 'attachment; filename="map.safetensors"'
+        return Response(found, media_type="application/octet-stream", headers=headers)
+    content = _encode(found.answer() if isinstance(found, AskedNeighbours) else found)
+    return Response(content, status, media_type="application/json", headers=headers)
+
+
+def _save_map(session: Session, settings: answers.Settings) -> bytes:
+    solution = session.solution(settings)
+    if solution is None:
+        raise InvalidInputError("a file is no map; choose a method")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "map.safetensors")
+        solution.map.save(path)
+        return path.read_bytes()
 
 
 def openapi(about: answers.About) -> dict[str, Any]:
     """Return the OpenAPI description of all endpoints, for these vectors."""
     known = {
-        "method": [each.name for each in about.methods],
-        "weights": about.weights,
-        "projection": about.projections,
+        "method": {"enum": [each.name for each in about.methods]},
+        "weights": {"enum": about.weights},
+        "projection": {"enum": about.projections},
     }
-    schemas: dict[str, Any] = {}
-    problem = {
-        "description": "What is wrong with the question",
-        "content": {"application/json": {"schema": _schema(answers.Problem, schemas)}},
-    }
+    types = [*(each.answer for each in ENDPOINTS), answers.Problem]
+    (*answered, problem), components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
     paths: dict[str, Any] = {}
-    for each in ENDPOINTS:
-        answer = {"application/json": {"schema": _schema(each.answer, schemas)}}
-        paths.setdefault(each.path, {})[each.method.lower()] = {
-            "summary": each.summary,
+    for endpoint, answer in zip(ENDPOINTS, answered, strict=True):
+        _, asked = msgspec.json.schema_components([endpoint.question])
+        schema = asked[endpoint.question.__name__]
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = {
+            "summary": endpoint.summary,
             "parameters": [
                 {
-                    "name": parameter.name,
+                    "name": name,
                     "in": "query",
-                    "required": parameter.required,
-                    "description": parameter.description,
-                    "schema": parameter.schema
-                    | ({"enum": known[parameter.name]} if parameter.name in known else {}),
+                    "required": name in schema["required"],
+                    "schema": value | known.get(name, {}),
                 }
-                for parameter in each.parameters
+                for name, value in schema["properties"].items()
             ],
             "responses": {
-                "200": {"description": "The answer", "content": answer},
-                "404": problem,
-                "422": problem,
+                "200": _content("The answer", answer),
+                **{status: _content("What is wrong", problem) for status in ("404", "422")},
             },
         }
     return {
         "openapi": "3.1.0",
         "info": {"title": "conceptor explore", "version": __version__},
         "paths": paths,
-        "components": {"schemas": schemas},
+        "components": {"schemas": components},
     }
 
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-
-
-def _schema(kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
-    """Return the JSON schema of a type; data classes are put into `schemas`."""
-    if kind in _PLAIN:
-        return {"type": _PLAIN[kind]}
-    if is_dataclass(kind) and isinstance(kind, type):
-        if kind.__name__ not in schemas:
-            schemas[kind.__name__] = {}  # reserved, for types within types
-            hints = typing.get_type_hints(kind)
-            names = [each.name for each in fields(kind)]
-            schemas[kind.__name__] = {
-                "type": "object",
-                "properties": {name: _schema(hints[name], schemas) for name in names},
-                "required": names,
-                "additionalProperties": False,
-            }
-        return {"$ref": f"#/components/schemas/{kind.__name__}"}
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is list:
-        return {"type": "array", "items": _schema(inner[0], schemas)}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _schema(inner[1], schemas)}
-    assert origin in (typing.Union, types.UnionType), kind
-    return {"anyOf": [_schema(each, schemas) for each in inner]}
+def _content(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

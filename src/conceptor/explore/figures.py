@@ -6,9 +6,9 @@ from dataclasses import replace
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from conceptor.algebra.methods import ORIGINAL
 from conceptor.base.errors import InvalidInputError
 from conceptor.explore.answers import FiguresState
+from conceptor.methods import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +51,8 @@ class Figures:
 
     def _compare(self, methods: Sequence[str]) -> str:
         # Benchmarks need SciPy, which takes a second to import.
-        from conceptor.comparing.words import compare
         from conceptor.evaluation import evaluate, load_battery
+        from conceptor.evaluation.compare.words import compare
         from conceptor.report.page import comparison_html
 
         session = self._session

@@ -6,33 +6,35 @@ import importlib.util
 import shlex
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.gates import DropLeading, LevelLeading, Negation
-from conceptor.algebra.methods import METHODS, Recipe, Words
+from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.explore.answers import Choice, Slider
 from conceptor.explore.cache import Cache
 from conceptor.explore.views import Reach, View
 from conceptor.fitting import gather, solve
+from conceptor.methods import Method, spectral_methods
 from conceptor.vectors.chunks import read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.algebra.methods import Solution
     from conceptor.algebra.moments import Moments
+    from conceptor.algebra.recipes import Recipe, Solution
     from conceptor.base.progress import Progress
     from conceptor.explore.answers import Settings
-    from conceptor.explore.table import Table
+    from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
     from conceptor.weights import Weights
 
-__all__ = ["APERTURE_SPAN", "FittedMethods"]
+__all__ = ["APERTURE_SPAN", "PageMethods"]
 
 # How far the slider goes from the automatic aperture, and in how many steps gates are sampled.
 APERTURE_SPAN = 30.0
@@ -43,7 +45,7 @@ _MOST_DIRECTIONS = 20
 _KEPT_VIEWS, _KEPT_REACHES = 8, 3
 
 
-class FittedMethods:
+class PageMethods:
     """What methods make of a table: each fitted once, then solved at any setting.
 
     Attributes
@@ -53,7 +55,7 @@ class FittedMethods:
         Told how far a pass over the table is.
     """
 
-    def __init__(self, table: Table, names: Sequence[str], options: FitOptions) -> None:
+    def __init__(self, table: PageTable, names: Sequence[str], options: FitOptions) -> None:
         self._table, self._options = table, options
         self._recipes = {name: _recipe(name) for name in names}
         self.names = list(self._recipes)
@@ -129,15 +131,16 @@ class FittedMethods:
         return ":".join([settings.method, *(f"{name}={value!r}" for name, value in given.items())])
 
     def command(self, settings: Settings) -> str:
-        """Return the command that writes what is shown."""
-        parts = ["conceptor", "postprocess", self._table.command, "better.bin"]
+        """Return the command that writes what is shown, under a name that is not the input's."""
+        target = "better.bin" if Path(self._table.command).name != "better.bin" else "best.bin"
+        parts = ["conceptor", "postprocess", self._table.command, target]
         parts += ["--method", self.text(settings)]
         weights = self._options.weights if settings.weights == "auto" else settings.weights
         if weights is not None and self._recipes[settings.method].words is Words.USAGE:
             parts += ["--weights", str(weights)]
         if self._options.vocabulary is not None:
             parts += ["--vocabulary", str(self._options.vocabulary)]
-        return shlex.join(parts)
+        return shlex.join([*parts, *self._table.flags])
 
     def _base(self, settings: Settings) -> Solution:
         """Return the method's solution with its own parameters."""
@@ -198,13 +201,14 @@ class FittedMethods:
 
 
 def _recipe(name: str) -> Recipe:
-    recipe = METHODS.get(name)
-    if not isinstance(recipe, Recipe) or recipe.swaps:
-        shown = ", ".join(
-            known for known, each in METHODS.items() if isinstance(each, Recipe) and not each.swaps
+    """Return the recipe of a method; raise for one that is not a single map."""
+    method = Method.parse(name)
+    recipe = method.recipe
+    if recipe is None or not method.is_map:
+        shown = ", ".join(known for known in spectral_methods() if Method.parse(known).is_map)
+        raise InvalidInputError(
+            f"the method {name!r} is not one map of all words; the page can show {shown}"
         )
-        reason = "is unknown" if recipe is None else "moves single words"
-        raise InvalidInputError(f"the method {name!r} {reason}; the page can show {shown}")
     return recipe
 
 

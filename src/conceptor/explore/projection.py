@@ -13,15 +13,20 @@ import numpy as np
 from conceptor.base.arrays import unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
 
-__all__ = ["Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
+    Rows: TypeAlias = "NDArray[np.float32] | Float64"
+
+__all__ = ["Clusters", "Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
 
 _CLUSTERS = 8
+# Rows that determine the clusters, and words that name one.
+_CLUSTERED_BY, _NAMED_BY = 5000, 3
 # UMAP needs a few neighbours for each word.
 _LEAST_FOR_UMAP = 16
 # Numba may abort the process when two threads are in its parallel loops at once.
@@ -39,26 +44,31 @@ class Plane:
     """Rows laid out on a plane, and what puts further rows onto it."""
 
     points: Float64
-    place: Callable[[Float64], Float64]
+    place: Callable[[Rows], Float64]
 
 
-def pca(rows: Float64) -> Plane:
+def pca(rows: Rows) -> Plane:
     """Project rows on their two leading directions."""
-    mean = rows.mean(axis=0)
-    centred = rows - mean
-    _, vectors = np.linalg.eigh(centred.T @ centred)
+    mean = rows.mean(axis=0, dtype=np.float64)
+    centred = rows - mean.astype(rows.dtype)
+    centred /= np.abs(centred).max(initial=0.0) or 1.0  # squares may be beyond float32
+    _, vectors = np.linalg.eigh(np.asarray(centred.T @ centred, dtype=np.float64))
     leading = vectors[:, :-3:-1]
     leading = leading * np.where(leading.sum(axis=0) < 0, -1.0, 1.0)
     if leading.shape[1] < 2:
         leading = np.column_stack([leading, np.zeros(len(leading))])
-    return Plane(centred @ leading, lambda more: np.asarray((more - mean) @ leading))
+
+    def place(more: Rows) -> Float64:
+        return np.asarray(more @ leading - mean @ leading, dtype=np.float64)
+
+    return Plane(place(rows), place)
 
 
-def umap(rows: Float64, start: Float64) -> Plane:
+def umap(rows: Rows, start: Float64) -> Plane:
     """Lay rows out by UMAP, from where they are on another plane."""
     from umap import UMAP
 
-    def place(more: Float64) -> Float64:
+    def place(more: Rows) -> Float64:
         if not len(more):
             return np.zeros((0, 2))
         with _umap_lock, warnings.catch_warnings():
@@ -108,11 +118,54 @@ def explained(plane: Float64, values: Float64) -> float:
     return float(np.clip(1 - left @ left / total, 0.0, 1.0))
 
 
-def fit_clusters(rows: Float64) -> Callable[[Float64], NDArray[np.int64]]:
-    """Return what puts rows into clusters, by k-means on the directions of these."""
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Words in groups, by k-means on their directions.
+
+    Attributes
+    ----------
+    centres : array of shape (clusters, n)
+        At length 1.
+    labels : array of int
+        The cluster of each row that was given.
+    """
+
+    centres: Float64
+    labels: NDArray[np.int64]
+
+    def predict(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the cluster of rows: the nearest centre."""
+        return np.asarray((rows @ self.centres.T).argmax(axis=1), dtype=np.int64)
+
+    def names(self, words: Sequence[str], rows: Float64) -> list[str]:
+        """Name each cluster by words that are near its centre and far from the other centres.
+
+        `rows` are those of the words, at length 1, the commonest first.
+        """
+        cosines = rows @ self.centres.T
+        own = cosines.argmax(axis=1)
+        others = cosines.copy()
+        others[np.arange(len(rows)), own] = -1.0
+        clear = cosines.max(axis=1) - 0.5 * np.maximum(others.max(axis=1), 0.0)
+        clear -= 0.05 * np.log1p(np.arange(len(rows)) / 200.0)  # of common words
+        plain = np.array([word.isalpha() and len(word) > 2 for word in words], dtype=np.bool_)
+        clear[~plain] -= 1.0
+        found = []
+        for cluster in range(len(self.centres)):
+            members = np.flatnonzero(own == cluster)
+            best = members[np.argsort(-clear[members], kind="stable")[:_NAMED_BY]]
+            found.append(", ".join(words[i] for i in best.tolist()))
+        return found
+
+
+def fit_clusters(rows: NDArray[np.float32]) -> Clusters:
+    """Put rows into clusters, which some of them, evenly chosen, determine."""
     from sklearn.cluster import KMeans
 
     directions = unit_rows(rows)
-    count = min(_CLUSTERS, len(np.unique(directions.round(6), axis=0)))
-    means = KMeans(count, n_init=2, random_state=0).fit(directions)
-    return lambda more: np.asarray(means.predict(unit_rows(more)), dtype=np.int64)
+    some = directions[:: -(-len(rows) // _CLUSTERED_BY)]
+    count = min(_CLUSTERS, len(np.unique(some.round(6), axis=0)))
+    means = KMeans(count, n_init=2, random_state=0).fit(some)
+    centres = unit_rows(np.asarray(means.cluster_centers_, dtype=np.float64))
+    clusters = Clusters(centres, np.zeros(0, dtype=np.int64))
+    return Clusters(centres, clusters.predict(directions))

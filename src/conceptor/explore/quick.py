@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.algebra.methods import Words
+from conceptor.algebra.recipes import Words
 from conceptor.data import registry as datasets
 from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.similarity import FILES, WordSimilarity
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Float64
-    from conceptor.explore.fitted import FittedMethods
-    from conceptor.explore.table import Table
+    from conceptor.explore.fitted import PageMethods
+    from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
 
 __all__ = ["QuickFigures"]
@@ -37,7 +37,7 @@ class QuickFigures:
     """Spectrum and scores of a table as it is, as a solution leaves it, and of a second file."""
 
     def __init__(
-        self, table: Table, other: Table | None, methods: FittedMethods, options: FitOptions
+        self, table: PageTable, other: PageTable | None, methods: PageMethods, options: FitOptions
     ) -> None:
         self._table, self._other, self._methods, self._options = table, other, methods, options
 
@@ -68,14 +68,15 @@ class QuickFigures:
         for before, pairs, other in self._benchmarks:
             after, change = (other or pairs, None) if solution is None else (pairs, solution.map)
             score = after.score(change)
-            used = int(after.known.sum())
-            found.append(Score(pairs.task.dataset, before, score, used, len(after.known)))
+            used = f"{int(after.known.sum()):,} of {len(after.known):,} pairs"
+            note = f"Spearman × 100, {used}"
+            found.append(Score(pairs.task.dataset, before, score, note))
         return found
 
     @cached_property
     def _benchmarks(self) -> list[tuple[float | None, _Pairs, _Pairs | None]]:
         """The score as it is, and the vectors of a benchmark's pairs in each table."""
-        paths, _ = datasets.gather(
+        paths, _ = datasets.fetch_all(
             [FILES[name] for name in _BENCHMARKS], self._options.data, offline=True
         )
         found = []
@@ -98,7 +99,7 @@ class _Pairs:
     right: NDArray[np.float32]
 
     @classmethod
-    def look_up(cls, task: WordSimilarity, table: Table) -> _Pairs:
+    def look_up(cls, task: WordSimilarity, table: PageTable) -> _Pairs:
         left, right = (table.vectors.rows(words) for words in zip(*task.pairs, strict=True))
         known = (left != MISSING) & (right != MISSING)
         return cls(task, known, table.rows[left[known]], table.rows[right[known]])

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Float64
     from conceptor.concepts.query import Criterion, Region
-    from conceptor.explore.table import Table
+    from conceptor.explore.table import PageTable
     from conceptor.explore.views import View
 
-__all__ = ["Found", "Search", "Searcher"]
+__all__ = ["Found", "RowSearch", "Searcher"]
 
 # Rows whose quick score is this near to the best are scored again, exactly.
 _MARGIN = np.float32(2e-3)
@@ -41,7 +41,7 @@ _LEAST_ROWS, _MOST_ROWS = 4096, 16384
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class RowSearch:
     """The best k rows of a view by a criterion of its space, but for some that are left out."""
 
     view: View
@@ -56,27 +56,28 @@ class Search:
         cosines = rows @ self.criterion.direction
         lost = self.view.table.penalties[places] + self.criterion.penalty(rows)
         order = np.lexsort((places, lost - cosines))[: self.k]
-        return Found(places[order], cosines[order])
+        return Found(places[order], (cosines - lost)[order], cosines[order])
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The nearest rows, nearest first, with their cosines."""
+    """The best rows, best first, with their scores and their cosines."""
 
     rows: NDArray[np.intp]
+    scores: Float64
     cosines: Float64
 
 
 class Searcher:
     """Carries out searches in one table; those that wait together share one pass over it."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: PageTable) -> None:
         self._table = table
-        self._waiting: SimpleQueue[tuple[Search, Future[Found]]] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[RowSearch, Future[Found]]] = SimpleQueue()
         self._pool = ThreadPoolExecutor(processors())
         Thread(target=self._serve, daemon=True).start()
 
-    def ask(self, search: Search) -> Future[Found]:
+    def ask(self, search: RowSearch) -> Future[Found]:
         """Return what will be found."""
         future: Future[Found] = Future()
         # It may be shared, so nobody who stops waiting can cancel it.
@@ -95,7 +96,7 @@ class Searcher:
                         break
                 self._answer(batch)
 
-    def _answer(self, batch: list[tuple[Search, Future[Found]]]) -> None:
+    def _answer(self, batch: list[tuple[RowSearch, Future[Found]]]) -> None:
         batch.sort(key=lambda each: id(each[0].view))  # those of one view stand together
         try:
             run = _Pass(self._table, [search for search, _ in batch])
@@ -116,7 +117,7 @@ class Searcher:
 class _Pass:
     """What some searches have found so far; blocks may come from several threads."""
 
-    def __init__(self, table: Table, searches: Sequence[Search]) -> None:
+    def __init__(self, table: PageTable, searches: Sequence[RowSearch]) -> None:
         self._table = table
         pulled = [each.view.pull_back(each.criterion.direction[:, np.newaxis]) for each in searches]
         self._columns = np.stack([column[:, 0] for column, _ in pulled])

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import importlib.util
 import ipaddress
-import json
 import secrets
 import socket
-import tempfile
 from contextlib import suppress
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from conceptor.base.arrays import jsonable
-from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.explore.answers import Problem
-from conceptor.explore.api import ENDPOINTS, SETTINGS, Endpoint, openapi, settings_of
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.explore.figures import Figures
-from conceptor.explore.session import AskedNeighbours
-from conceptor.explore.table import UnknownWordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,19 +31,14 @@ __all__ = ["create_app", "is_loopback", "open_socket", "require_extra", "serve"]
 _COOKIE = "conceptor-token"
 _PAGE = resources.files("conceptor.explore").joinpath("page")
 _FILES = (
-    "main.js", "api.js", "state.js", "panels.js", "words.js", "concepts.js", "plane.js",
-    "snapshot.js", "frame.js", "page.css", "icon.svg",
+    "main.js", "api.js", "state.js", "panels.js", "words.js", "concepts.js", "terms.js",
+    "slider.js", "map.js", "camera.js", "dots.js", "labels.js", "snapshot.js", "page.css",
+    "icon.svg",
 )  # fmt: skip
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
-)
-# Plotly's WebGL compiles its drawing commands with `Function`, which the page must not. So the
-# map lives in a frame of its own, which has no origin, no network and no access to the page.
-_FRAME_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'self' 'unsafe-eval'; "
-    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; frame-ancestors 'self'"
 )
 _TYPES = {
     ".js": "text/javascript",
@@ -64,7 +50,7 @@ _TYPES = {
 
 def require_extra() -> None:
     """Raise unless all packages of the `explore` extra are installed."""
-    if not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "plotly"))):
+    if not all(map(importlib.util.find_spec, ("msgspec", "starlette", "uvicorn"))):
         raise MissingExtraError("The page (explore)", "explore")
 
 
@@ -78,89 +64,24 @@ def is_loopback(host: str) -> bool:
 def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None = None) -> Starlette:
     """Return the application: the page, its files, and the questions it asks."""
     from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import Response
     from starlette.routing import Route
 
-    figures = Figures(session)
+    from conceptor.explore import api
 
-    def answer(endpoint: Endpoint) -> Callable[[Request], Any]:
-        async def handle(request: Request) -> Response:
-            return await _respond(work(request))
-
-        async def work(request: Request) -> str:
-            query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
-            values = endpoint.read(query)
-            if not endpoint.is_quick(session, values):
-                return await run_in_threadpool(lambda: write(call(values)))
-            # Here and now: with threads, most of the time goes into Python's lock changing hands.
-            found = call(values)
-            if isinstance(found, AskedNeighbours):
-                await asyncio.gather(*map(asyncio.wrap_future, found.futures))
-            return write(found)
-
-        def write(found: object) -> str:
-            return _json(found.answer() if isinstance(found, AskedNeighbours) else found)
-
-        call = partial(endpoint.call, session, figures)
-        return handle
-
-    async def export(request: Request) -> Response:
-        """Return the map of a method, as `fit` saves it."""
-
-        def work() -> bytes:
-            query = parse_qs(request.url.query, keep_blank_values=True, max_num_fields=100)
-            values = {each.name: each.read(query) for each in SETTINGS}
-            solution = session.solution(settings_of(values))
-            if solution is None:
-                raise InvalidInputError("a file is no map; choose a method")
-            with tempfile.TemporaryDirectory() as directory:
-                path = Path(directory, "map.safetensors")
-                solution.map.save(path)
-                return path.read_bytes()
-
-        return await _respond(
-            run_in_threadpool(work), "application/octet-stream", "map.safetensors"
-        )
-
-    async def page(request: Request) -> Response:
-        return Response(_PAGE.joinpath("index.html").read_bytes(), media_type="text/html")
-
-    async def frame(request: Request) -> Response:
-        content = _PAGE.joinpath("frame.html").read_bytes()
-        return Response(
-            content, media_type="text/html", headers={"Content-Security-Policy": _FRAME_POLICY}
-        )
-
-    async def description(request: Request) -> Response:
-        return Response(json.dumps(openapi(session.about)), media_type="application/json")
-
-    by_path: dict[str, list[Endpoint]] = {}
-    for each in ENDPOINTS:
-        by_path.setdefault(each.path, []).append(each)
-    routes = [
-        Route("/", page),
-        Route("/frame", frame),
-        Route("/openapi.json", description),
-        Route("/api/map.safetensors", export),
-        *(
-            Route(path, answer(each), methods=[each.method])
-            for path, several in by_path.items()
-            for each in several
-        ),
-        *(Route(f"/static/{name}", _file(path)) for name, path in _static_files().items()),
-    ]
-    app = Starlette(routes=routes)
+    app = Starlette(
+        routes=[
+            Route("/", _file(_PAGE.joinpath("index.html"))),
+            *(Route(f"/static/{name}", _file(path)) for name, path in _static_files().items()),
+            *api.routes(session, Figures(session)),
+        ]
+    )
     app.add_middleware(_Guard, host=host, token=token)
     return app
 
 
 def _static_files() -> dict[str, Any]:
-    import plotly
-
     files: dict[str, Any] = {name: _PAGE.joinpath(name) for name in _FILES}
     files["style.css"] = resources.files("conceptor.report").joinpath("style.css")
-    files["plotly.min.js"] = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
     return files
 
 
@@ -174,31 +95,6 @@ def _file(path: Any) -> Callable[[Request], Any]:  # noqa: ANN401
         return FileResponse(str(path), media_type=kind, headers={"Cache-Control": "no-cache"})
 
     return handle
-
-
-def _json(found: object) -> str:
-    """Return an answer as JSON, with null for numbers that are not finite."""
-    dumps = partial(json.dumps, default=vars, ensure_ascii=False, allow_nan=False)
-    try:
-        return dumps(found)
-    except ValueError:  # rare, and looking for them in every answer takes longer than writing it
-        return dumps(jsonable(json.loads(json.dumps(found, default=vars))))
-
-
-async def _respond(work: Any, kind: str = "application/json", name: str = "") -> Response:  # noqa: ANN401
-    """Wait for an answer; errors of the question become problems in JSON."""
-    from starlette.responses import Response
-
-    headers = {"Cache-Control": "no-store"}
-    if name:
-        headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    try:
-        return Response(await work, media_type=kind, headers=headers)
-    except UnknownWordError as error:
-        status, problem = 404, Problem(str(error), error.word, error.suggestions)
-    except (ConceptorError, ValueError) as error:
-        status, problem = 422, Problem(" ".join(str(error).split()))
-    return Response(_json(problem), status, media_type="application/json")
 
 
 class _Guard:
@@ -249,7 +145,7 @@ class _Guard:
         from starlette.responses import PlainTextResponse, RedirectResponse
 
         path = scope["path"]
-        if self._token is None or path.startswith("/static/") or path == "/frame":
+        if self._token is None or path.startswith("/static/"):
             return None  # none of the vectors is in there
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if path == "/" and self._is_token(query.pop("token", [""])[0]):
@@ -269,9 +165,12 @@ class _Guard:
 
     def _is_ours(self, host: str) -> bool:
         try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
+            parts = urlsplit(f"//{host}")
+            name = (parts.hostname or "").lower()
         except ValueError:
             return False
+        if "@" in host or parts.path or parts.query or parts.fragment:
+            return False  # a Host is a name and a port
         with suppress(ValueError):
             # An address, unlike a name, cannot be pointed elsewhere.
             return ipaddress.ip_address(name).is_loopback or self._others
@@ -315,6 +214,8 @@ def serve(app: Starlette, opened: socket.socket, ready: Callable[[], None]) -> N
     """Serve until interrupted; `ready` is called once the server answers."""
     import uvicorn
 
+    from conceptor.explore.limits import LimitedProtocol
+
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -322,6 +223,8 @@ def serve(app: Starlette, opened: socket.socket, ready: Callable[[], None]) -> N
 
     config = uvicorn.Config(
         app,
+        http=LimitedProtocol,
+        ws="none",
         log_level="warning",
         server_header=False,
         timeout_keep_alive=30,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,50 +11,54 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.conceptors import Conceptor
-from conceptor.algebra.methods import ORIGINAL
-from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.concepts.query import Query
+from conceptor.concepts.spelling import UnknownWordsError, split_known
 from conceptor.explore import answers, projection
 from conceptor.explore.cache import Cache
-from conceptor.explore.fitted import FittedMethods
+from conceptor.explore.details import combine_concepts, find_directions
+from conceptor.explore.fitted import PageMethods
 from conceptor.explore.quick import QuickFigures
-from conceptor.explore.search import Search, Searcher
+from conceptor.explore.search import RowSearch, Searcher
+from conceptor.explore.searched import SearchedFigures
 from conceptor.explore.views import View
-from conceptor.explore.wordmap import WordMap
+from conceptor.explore.wordmap import Shown, WordMap
 from conceptor.fitting import FitOptions
+from conceptor.methods import ORIGINAL, Method
 from conceptor.report.charts import gate_chart, spectrum_chart
 from conceptor.vectors.table import MISSING, WordVectors
-from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from conceptor.algebra.methods import Solution
-    from conceptor.base.arrays import Float64
+    from conceptor.algebra.recipes import Solution
     from conceptor.base.progress import Progress
+    from conceptor.concepts.spelling import Unknown
     from conceptor.explore.answers import Settings
     from conceptor.explore.search import Found
-    from conceptor.explore.table import Table
+    from conceptor.explore.table import PageTable
 
-__all__ = ["DEFAULT_METHODS", "AskedNeighbours", "Session"]
+__all__ = ["AskedNeighbours", "Session"]
 
-DEFAULT_METHODS = ("cn", "cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
+# What can be chosen besides the method that a kind of vectors asks for.
+_MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
 # The choice that stands for the second file.
 OTHER = "file"
-# First words among which the ends of directions, and the words of concepts, are looked for.
-_ENDS_AMONG = 20_000
-_EVIDENCE_AMONG = 50_000
-_LEADING = 10
-_END_WORDS = 8
-_EVIDENCE_WORDS = 40
-# The aperture of conceptors made of a few words at length 1.
-CONCEPT_APERTURE = 3.0
 _EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _KEPT_SEARCHES = 1000
+# Neighbours that a map shows, of each side.
+_PLACED = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The words of a question that are known, as the vectors spell them, and the others."""
+
+    like: list[str]
+    without: list[str]
+    unknown: list[Unknown]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +67,27 @@ class AskedNeighbours:
 
     views: tuple[View, View]
     futures: Sequence[Future[Found]]
+    asked: Asked
     prior: bool
 
     def answer(self) -> answers.Neighbours:
         """Wait for what is found, and compare the two sides."""
-        sides = []
-        for view, future in zip(self.views, self.futures, strict=True):
-            near = future.result()
-            words = [view.table.words[row] for row in near.rows]
-            sides.append(list(zip(words, near.cosines.tolist(), near.rows.tolist(), strict=True)))
-        before, after = ({word for word, _, _ in side} for side in sides)
+        sides = [
+            [
+                answers.Near(view.table.words[row], score, cosine, row + 1, "both")
+                for row, score, cosine in zip(
+                    near.rows.tolist(), near.scores.tolist(), near.cosines.tolist(), strict=True
+                )
+            ]
+            for view, near in zip(self.views, (each.result() for each in self.futures), strict=True)
+        ]
+        before, after = ({near.word for near in side} for side in sides)
         return answers.Neighbours(
-            [answers.Near(w, c, r, "both" if w in after else "gone") for w, c, r in sides[0]],
-            [answers.Near(w, c, r, "both" if w in before else "new") for w, c, r in sides[1]],
+            [near if near.word in after else replace(near, moved="gone") for near in sides[0]],
+            [near if near.word in before else replace(near, moved="new") for near in sides[1]],
+            self.asked.like,
+            self.asked.without,
+            self.asked.unknown,
             prior=self.prior,
         )
 
@@ -85,11 +97,12 @@ class Session:
 
     Parameters
     ----------
-    table : Table
-    other : Table, optional
+    table : PageTable
+    other : PageTable, optional
         A second file, to be seen as what the first one has become.
     methods : sequence of str
-        Spectral methods by name; those that move single words are no map and cannot be shown.
+        Spectral methods by name; by default the one that `postprocess` would choose, and others.
+        Those that move single words are no map and cannot be shown.
     options : FitOptions, optional
         What methods are fitted with, where the page leaves it open.
     progress
@@ -98,15 +111,17 @@ class Session:
 
     def __init__(
         self,
-        table: Table,
-        other: Table | None = None,
-        methods: Sequence[str] = DEFAULT_METHODS,
+        table: PageTable,
+        other: PageTable | None = None,
+        methods: Sequence[str] | None = None,
         options: FitOptions | None = None,
         progress: Progress = silent,
     ) -> None:
         self.table, self.other = table, other
         self.options = options or FitOptions()
-        self.methods = FittedMethods(table, methods, self.options)
+        if methods is None:
+            methods = [str(Method.default_for(table.vectors)), *_MORE_METHODS]
+        self.methods = PageMethods(table, methods, self.options)
         if not self.methods.names and other is None:
             raise InvalidInputError("no method was named")
         self._plain = View.plain(table)
@@ -114,6 +129,7 @@ class Session:
         self._searchers = {each: Searcher(each) for each in (table, other) if each is not None}
         self._searches: Cache[Future[Found]] = Cache(_KEPT_SEARCHES)
         self._quick = QuickFigures(table, other, self.methods, self.options)
+        self._searched = SearchedFigures(table, other, self.options)
         self._map = WordMap(self._plain)
         self._prepare(progress)
 
@@ -183,7 +199,7 @@ class Session:
             return self._plain_other
         return self.methods.view(settings)
 
-    def solve(self, settings: Settings) -> answers.Solved:
+    def solve(self, settings: Settings) -> answers.SolvedMethod:
         """Return gate, spectrum, isotropy and quick figures at these settings."""
         solution = self.solution(settings)
         spectra = {"before": self._quick.spectrum_before, "after": self._quick.spectrum(solution)}
@@ -195,7 +211,7 @@ class Session:
             charts["gate"] = gate_chart({settings.method: gate})
             weights = self.methods.weights(settings)
             notes = [f"fitted on {weights.description}", weights.caution]
-        return answers.Solved(
+        return answers.SolvedMethod(
             slider=None if solution is None else self.methods.slider(settings),
             gate=gate.tolist(),
             spectrum_before=shares["before"].tolist(),
@@ -219,11 +235,28 @@ class Session:
     ) -> AskedNeighbours:
         """Ask for neighbours without waiting for the search."""
         views = self._plain, self._view(settings)
+        asked = self.look_up(settings, like, without)
+        if not asked.like:
+            raise UnknownWordsError(asked.unknown)
         futures = [
-            self._ask(view, key, tuple(like), tuple(without), n)
+            self._ask(view, key, tuple(asked.like), tuple(asked.without), n)
             for view, key in zip(views, (None, settings), strict=True)
         ]
-        return AskedNeighbours(views, futures, prior=self.about.sorted)
+        return AskedNeighbours(views, futures, asked, prior=self.about.sorted)
+
+    def look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
+        """Return which words all tables in question have, and what is said about the others."""
+        tables = dict.fromkeys([self.table, self._view(settings).table])
+        unknown: list[Unknown] = []
+
+        def known(words: Sequence[str]) -> list[str]:
+            found = list(words)
+            for table in tables:
+                found, missing = split_known(found, table.vectors)
+                unknown.extend(map(table.unknown, missing))
+            return found
+
+        return Asked(known(like), known(without), unknown)
 
     def _ask(
         self,
@@ -242,17 +275,16 @@ class Session:
         question = key, like, without, n
 
         def ask() -> Future[Found]:
-            places = view.table.find([*like, *without])
-            words = [view.table.words[row] for row in places]
+            words = [*like, *without]
+            places = view.table.vectors.rows(words)
             rows = view.rows(places)
             for word in (word for word, row in zip(words, rows, strict=True) if not row.any()):
                 when = "as it is" if view.map is None else "as the method leaves it"
                 raise InvalidInputError(
                     f"the vector of {word!r} {when} is zero; no word is near it"
                 )
-            query = Query(words[: len(like)], words[len(like) :])
-            criterion = query.criterion(WordVectors(words, rows))
-            search = Search(view, criterion, n, np.unique(places).tolist())
+            criterion = Query(like, without).criterion(WordVectors(words, rows))
+            search = RowSearch(view, criterion, n, np.unique(places).tolist())
             return self._searchers[view.table].ask(search)
 
         found = self._searches.get(question, ask)
@@ -261,94 +293,43 @@ class Session:
             found = self._searches.get(question, ask)
         return found
 
-    def points(
-        self, settings: Settings, like: Sequence[str], without: Sequence[str], how: str
-    ) -> answers.Points:
-        """Return frequent words, the query and its neighbours on a plane, before and after."""
+    def points(self, settings: Settings, how: str, count: int) -> answers.Points:
+        """Return common words on a plane, before and after."""
+        return self._map.points(self._shown(settings, how, count))
+
+    def place(
+        self,
+        settings: Settings,
+        like: Sequence[str],
+        without: Sequence[str],
+        how: str,
+        count: int,
+    ) -> answers.Placed:
+        """Return a query and its neighbours, before and after, on the planes of `points`."""
+        found = self.neighbours(settings, like, without, _PLACED)
+        near = [each.word for each in (*found.before, *found.after)]
+        query = [*found.like, *found.without]
+        return self._map.place(self._shown(settings, how, count), query, near)
+
+    def _shown(self, settings: Settings, how: str, count: int) -> Shown:
         if how not in self.about.projections:
             raise InvalidInputError(f"the projection {how!r} is not installed; use pca")
-        near: list[str] = []
-        if like:
-            found = self.neighbours(settings, like, without, 10)
-            near = [each.word for each in (*found.before, *found.after)]
-        query = [self.table.words[row] for row in self.table.find([*like, *without])]
-        return self._map.points(self._view(settings), settings, query, near, how)
+        own = replace(settings, aperture=None, directions=None)
+        return Shown(self._view(settings), self._view(own), settings, how, count)
+
+    def benchmarks(self, settings: Settings) -> list[answers.Score]:
+        """Return benchmarks that search all words, before and after: seconds of work."""
+        return self._searched.scores(settings, self.solution(settings))
 
     def directions(self, settings: Settings) -> answers.Directions:
         """Return the words at both ends of the leading directions, by the method's own moment."""
         solution = self.solution(settings)
         if solution is None:
             raise InvalidInputError("directions are those of a method; choose one")
-        among = min(_ENDS_AMONG, len(self.table))
-        rows = np.asarray(self.table.rows[:among], dtype=np.float64)
-        if solution.map.unit:
-            rows = rows / self.table.lengths[:among, np.newaxis]
-        count = min(_LEADING, self.table.dimension)
-        coordinates = (rows - solution.map.offset) @ solution.spectrum.vectors[:, :count]
-        logs = np.log(rank_weights(0, among))
-        values = solution.spectrum.values
-        total = float(values.sum()) or 1.0
-        words = self.table.words
-        found = []
-        for k in range(count):
-            order = np.argsort(coordinates[:, k], kind="stable").tolist()
-            found.append(
-                answers.Direction(
-                    number=k + 1,
-                    share=float(values[k]) / total,
-                    frequency=_correlation(coordinates[:, k], logs) if self.about.sorted else None,
-                    kept=float(solution.gate[k]),
-                    low=[words[i] for i in order[:_END_WORDS]],
-                    high=[words[i] for i in order[: -_END_WORDS - 1 : -1]],
-                )
-            )
-        return answers.Directions(found, among)
+        return find_directions(self.table, solution, by_rank=self.about.sorted)
 
     def concepts(
         self, settings: Settings, lists: dict[str, list[str]], expression: str, aperture: float
-    ) -> answers.Concepts:
-        """Return how concepts relate, and the words with most evidence for an expression.
-
-        Concepts are conceptors of words' directions as the method leaves them.
-        """
-        from conceptor.concepts.expressions import Expression, check_name
-
-        view = self._view(settings)
-        vectors = view.table.vectors
-        conceptors = {}
-        missing = [word for words in lists.values() for word in words if word not in vectors]
-        for name, words in lists.items():
-            known = [word for word in words if word in vectors]
-            if not known:
-                raise InvalidInputError(f"the concept {name} has no word with a vector")
-            rows = unit_rows(view.rows(vectors.rows(known)))
-            conceptors[check_name(name)] = Conceptor.from_vectors(rows, aperture)
-        wanted = Expression(expression or next(iter(lists)))
-        combined = wanted(conceptors)
-        among = min(_EVIDENCE_AMONG, len(view.table))
-        evidence = combined.evidence(view.rows(slice(0, among)))
-        order = np.argsort(-evidence, kind="stable")[:_EVIDENCE_WORDS].tolist()
-        given = {word for words in lists.values() for word in words}
-        names = list(conceptors)
-        return answers.Concepts(
-            names=names,
-            quotas=[conceptors[name].quota for name in names],
-            similarity=[[conceptors[a].similarity(conceptors[b]) for b in names] for a in names],
-            order=[
-                [a, b] for a in names for b in names if a != b and conceptors[a] <= conceptors[b]
-            ],
-            expression=wanted.text,
-            words=[
-                answers.Evidence(
-                    view.table.words[row], float(evidence[row]), row, view.table.words[row] in given
-                )
-                for row in order
-            ],
-            missing=missing,
-        )
-
-
-def _correlation(a: Float64, b: Float64) -> float | None:
-    a, b = a - a.mean(), b - b.mean()
-    spread = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / spread if spread > 0 else None
+    ) -> answers.CombinedConcepts:
+        """Return how concepts relate, and the words with most evidence for an expression."""
+        return combine_concepts(self._view(settings), lists, expression, aperture)

@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left, bisect_right
-from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conceptor.base.arrays import row_lengths
-from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
-from conceptor.fitting import first_words
-from conceptor.neighbours import PRIOR, close_words
+from conceptor.concepts.neighbours import choose_prior
+from conceptor.concepts.spelling import Unknown, suggest
+from conceptor.explore.cache import Cache
 from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.npy import ArraySource
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.table import MISSING, WordVectors, as_word_vectors
-from conceptor.weights import why_unsorted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
 
-# Spelling is compared with the commonest words only; with all of them it takes a second.
-_SUGGESTED_AMONG = 100_000
 _BLOCK = 1 << 16
+_KEPT_SUGGESTIONS = 1000
 
 
-class UnknownWordError(ConceptorError):
-    """A word without a vector, and words that are spelt like it."""
-
-    def __init__(self, word: str, where: str, suggestions: Sequence[str]) -> None:
-        super().__init__(f"{where} has no word {word!r}")
-        self.word, self.suggestions = word, list(suggestions)
-
-
-class Table:
+class PageTable:
     """Every vector of a file, at hand for any number of questions.
 
     Attributes
@@ -54,12 +42,17 @@ class Table:
         How the command line names it.
     vectors : WordVectors
         Words and rows; the rows may be a memory map.
+    flags : sequence of str
+        The options of the command line with which the vectors were opened.
     lengths : array of float32
         The length of each row, and 1 for a row of zeros.
     """
 
-    def __init__(self, name: str, vectors: WordVectors, command: str = "") -> None:
-        self.name, self.command, self.vectors = name, command or name, vectors
+    def __init__(
+        self, name: str, vectors: WordVectors, command: str = "", flags: Sequence[str] = ()
+    ) -> None:
+        self.name, self.command, self.vectors, self.flags = name, command or name, vectors, flags
+        self._suggestions: Cache[list[str]] = Cache(_KEPT_SUGGESTIONS)
         self.lengths = np.empty(len(vectors), dtype=np.float32)
         self.empty = np.empty(len(vectors), dtype=np.bool_)
         for start in range(0, len(vectors), _BLOCK):
@@ -72,20 +65,16 @@ class Table:
     @classmethod
     def open(
         cls, source: object, name: str, command: str = "", progress: Progress = silent
-    ) -> Table:
-        """Take vectors as they are, map them from disk, or decode them into memory.
+    ) -> PageTable:
+        """Take vectors as they are, or decode them into memory.
 
-        What is larger than a quarter of the memory when decoded goes to a temporary file.
+        What is larger than a quarter of the memory when decoded goes to a temporary file. The
+        file itself is never mapped: whoever cuts it short would end this process.
         """
-        if isinstance(source, ArraySource) and (found := source.mapped()) is not None:
-            # What has two vectors for a word, or NaN, is read row by row, which deals with it.
-            with suppress(InvalidInputError):
-                vectors = WordVectors(*found)
-                if vectors.all_distinct:
-                    return cls(name, vectors, command)
-        if isinstance(source, VectorSource):
-            return cls(name, _decode(source, progress), command)
-        return cls(name, as_word_vectors(source), command)
+        if not isinstance(source, VectorSource):
+            return cls(name, as_word_vectors(source), command)
+        flags = ("--on-error", "skip") if source.on_error == "skip" else ()
+        return cls(name, _decode(source, progress), command, flags)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -113,7 +102,7 @@ class Table:
     @cached_property
     def penalties(self) -> NDArray[np.float32]:
         """What is taken off each row's cosine to prefer common words; ∞ for rows of zeros."""
-        prior = PRIOR if why_unsorted(first_words(self.vectors)) is None else 0.0
+        prior = choose_prior(None, self.vectors)
         found = prior * np.log1p(np.arange(len(self)) / 1000.0)
         found[self.empty] = np.inf
         return found.astype(np.float32)
@@ -144,15 +133,10 @@ class Table:
         found += [row for row in rows.tolist() if row != exact]
         return [(self.words[row], row) for row in found[:n]]
 
-    def find(self, words: Iterable[str]) -> NDArray[np.intp]:
-        """Return the rows of words, in lower case if need be; raise for one that is not there."""
-        asked = list(words)
-        rows = self.vectors.rows(asked, lowercase=True)
-        for word, row in zip(asked, rows, strict=True):
-            if row == MISSING:
-                among = islice(self.words, _SUGGESTED_AMONG)
-                raise UnknownWordError(word, self.name, close_words(word, among))
-        return rows
+    def unknown(self, word: str) -> Unknown:
+        """Return what is said about a word that is not there."""
+        found = self._suggestions.get(word, lambda: suggest(word, self.words))
+        return Unknown(word, self.name, found)
 
 
 def _decode(source: VectorSource, progress: Progress) -> WordVectors:
@@ -163,11 +147,11 @@ def _decode(source: VectorSource, progress: Progress) -> WordVectors:
         for some, rows in read_chunks(source, progress):
             words.extend(some)
             parts.append(rows)
-        return WordVectors(words, np.concatenate(parts))
+        return WordVectors(words, np.concatenate(parts), origin=source)
     with tempfile.TemporaryFile(prefix="conceptor-") as file:
         for some, rows in read_chunks(source, progress):
             words.extend(some)
             rows.tofile(file)
         file.flush()
         mapped = np.memmap(file, np.float32, "r", shape=(len(words), source.dimension))
-        return WordVectors(words, mapped)
+        return WordVectors(words, mapped, origin=source)

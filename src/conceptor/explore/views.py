@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
-    from conceptor.explore.table import Table
+    from conceptor.explore.table import PageTable
 
 __all__ = ["Reach", "View", "row_blocks"]
 
@@ -42,7 +42,7 @@ class Reach:
 
     Parameters
     ----------
-    table : Table
+    table : PageTable
     solution : Solution
         Of any setting; its spectrum and map tell the directions, the offset and `unit`.
     gates : array of shape (settings, n)
@@ -50,7 +50,7 @@ class Reach:
     """
 
     def __init__(
-        self, table: Table, solution: Solution, gates: Float64, progress: Progress = silent
+        self, table: PageTable, solution: Solution, gates: Float64, progress: Progress = silent
     ) -> None:
         self._table = table
         squares = np.atleast_2d(gates) ** 2
@@ -100,7 +100,7 @@ class View:
 
     Attributes
     ----------
-    table : Table
+    table : PageTable
     map : AffineMap, optional
     inverse : array of float32
         ``1 / |y|`` of every row; some large number where y is 0.
@@ -112,16 +112,21 @@ class View:
         by block on all processors, and puts None here when it is through.
     """
 
-    table: Table
+    table: PageTable
     map: AffineMap | None
     inverse: NDArray[np.float32]
     scale: NDArray[np.float32]
     measure: Callable[[slice], None] | None = None
 
     @classmethod
-    def plain(cls, table: Table) -> View:
+    def plain(cls, table: PageTable) -> View:
         """Return the table as it is."""
         return cls(table, None, table.inverse, table.inverse)
+
+    @property
+    def n_out(self) -> int:
+        """The length of its rows."""
+        return self.table.dimension if self.map is None else self.map.n_out
 
     def rows(self, places: NDArray[np.intp] | slice) -> Float64:
         """Return some rows as the map leaves them, in double precision."""

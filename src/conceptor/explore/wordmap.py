@@ -1,30 +1,62 @@
-"""Frequent words, a query and its neighbours on a plane, before and after."""
+"""Common words on a plane, before and after, in clusters with names, and a query among them."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.explore import projection
-from conceptor.explore.answers import Points
+from conceptor.explore.answers import Placed, Points
 from conceptor.explore.cache import Cache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
-    from conceptor.explore.projection import Plane
+    from conceptor.explore.answers import Settings
+    from conceptor.explore.projection import Clusters, Plane
     from conceptor.explore.views import View
 
-__all__ = ["WordMap"]
+__all__ = ["MOST_WORDS", "Shown", "WordMap"]
 
 # Words are spread evenly over log rank, so that common and rare ones can be told apart.
-_WORDS, _REACH = 1800, 100_000
+MOST_WORDS = 100_000
+# UMAP takes seconds for as many words, and longer than people wait for more.
+_MOST_BY_UMAP = 5000
 _KEPT = 6
+_PRECISION = 10_000
+_NAMED_AMONG = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a map shows: a view at some settings, PCA or UMAP, and how many words.
+
+    Clusters are those of `own`, the view at the method's own setting: so they stay while a slider
+    is dragged.
+    """
+
+    view: View
+    own: View
+    settings: Settings
+    how: str
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Planes:
+    """The words of a map, the planes on which they lie, and their clusters."""
+
+    words: list[str]
+    rows: NDArray[np.intp]
+    before: Plane
+    after: Plane
+    clusters: Clusters
 
 
 class WordMap:
@@ -33,54 +65,99 @@ class WordMap:
     def __init__(self, plain: View) -> None:
         self._plain, self._vectors = plain, plain.table.vectors
         self._planes: Cache[Plane] = Cache(_KEPT)
-        self._clusters: Cache[Callable[[Float64], NDArray[np.int64]]] = Cache(_KEPT)
+        self._clusters: Cache[Clusters] = Cache(_KEPT)
 
-    def points(
-        self, view: View, key: Hashable, query: Sequence[str], near: Sequence[str], how: str
-    ) -> Points:
-        """Lay out words as they are and in a view, which `key` stands for.
-
-        The planes are those of the frequent words; the query and what is near it are put onto
-        them. So a plane stays while words are looked up.
-        """
-        known = view.table.vectors
-        first = [word for word in self._frequent if word in known]
-        more = dict.fromkeys([*near, *query]).keys() - set(first)
-        shown = first + sorted(word for word in more if word in known and word in self._vectors)
-        ranks, count = self._vectors.rows(shown), len(first)
-        rows = self._plain.rows(ranks), view.rows(known.rows(shown))
-        other = view.table is not self._plain.table  # with other words than methods have
-
-        def lay_out(rows: Float64, reference: Plane | None) -> Plane:
-            plane = projection.pca(rows)
-            if how == "umap":
-                plane = projection.umap(rows, (reference or plane).points)
-            return projection.align(plane, (reference or plane).points)
-
-        before = self._planes.get((how, other), lambda: lay_out(rows[0][:count], None))
-        after = self._planes.get((how, key), lambda: lay_out(rows[1][:count], before))
-        sides = [
-            np.concatenate([plane.points, plane.place(each[count:])])
-            for plane, each in zip((before, after), rows, strict=True)
-        ]
-        cluster = self._clusters.get(other, lambda: projection.fit_clusters(rows[0][:count]))
-        place = {word: i for i, word in enumerate(shown)}
-        logs = np.log(ranks[:count] + 1.0)
+    def points(self, shown: Shown) -> Points:
+        """Lay out words as they are and in a view."""
+        planes = self._lay_out(shown)
+        before, after = planes.before.points, planes.after.points
+        logs = np.log(planes.rows + 1.0)
+        common, own = planes.words[:_NAMED_AMONG], shown.own
+        rows = unit_rows(own.rows(own.table.vectors.rows(common)))
         return Points(
-            words=shown,
-            ranks=ranks.tolist(),
-            clusters=cluster(rows[0]).tolist(),
-            before=np.round(sides[0], 4).tolist(),
-            after=np.round(sides[1], 4).tolist(),
-            query=[place[word] for word in query if word in place],
-            neighbours=[place[word] for word in dict.fromkeys(near) if word in place],
-            frequency_before=projection.explained(before.points, logs),
-            frequency_after=projection.explained(after.points, logs),
+            words=planes.words,
+            ranks=(planes.rows + 1).tolist(),
+            clusters=planes.clusters.labels.tolist(),
+            before=_integers(before),
+            after=_integers(after),
+            names=planes.clusters.names(common, rows),
+            frequency_before=projection.explained(before, logs),
+            frequency_after=projection.explained(after, logs),
         )
 
-    @cached_property
-    def _frequent(self) -> list[str]:
-        words = self._plain.table.words
-        rows = np.unique(np.geomspace(1, min(_REACH, len(words)), 3 * _WORDS).astype(np.intp)) - 1
-        most = np.linspace(0, len(rows) - 1, min(_WORDS, len(rows))).astype(np.intp)
-        return [words[row] for row in rows[most]]
+    def place(self, shown: Shown, query: Sequence[str], near: Sequence[str]) -> Placed:
+        """Put a query and its neighbours onto the planes of the common words."""
+        planes = self._lay_out(shown)
+        known = shown.view.table.vectors
+        words = [
+            word
+            for word in dict.fromkeys([*query, *near])
+            if word in known and word in self._vectors
+        ]
+        rows = self._vectors.rows(words)
+        own = shown.own.rows(shown.own.table.vectors.rows(words))
+        return Placed(
+            words=words,
+            ranks=(rows + 1).tolist(),
+            clusters=planes.clusters.predict(own).tolist(),
+            before=_integers(planes.before.place(self._plain.rows(rows))),
+            after=_integers(planes.after.place(shown.view.rows(known.rows(words)))),
+            query=sum(word in words for word in dict.fromkeys(query)),
+        )
+
+    def _lay_out(self, shown: Shown) -> _Planes:
+        known, settings = shown.view.table.vectors, shown.settings
+        count = min(shown.count, _MOST_BY_UMAP) if shown.how == "umap" else shown.count
+        rows = _spread(len(self._vectors), count)
+        words = [self._vectors.words[row] for row in rows.tolist()]
+        other = shown.view.table is not self._plain.table  # with other words than methods have
+        if other:
+            kept = [i for i, word in enumerate(words) if word in known]
+            rows, words = rows[kept], [words[i] for i in kept]
+
+        def lay_out(side: View, places: NDArray[np.intp], reference: Plane | None) -> Plane:
+            vectors = _single(side, places)
+            plane = projection.pca(vectors)
+            if shown.how == "umap":
+                plane = projection.umap(vectors, (reference or plane).points)
+            return projection.align(plane, (reference or plane).points)
+
+        def cluster() -> Clusters:
+            own = shown.own
+            return projection.fit_clusters(_single(own, own.table.vectors.rows(words)))
+
+        before = self._planes.get(
+            (shown.how, count, other), lambda: lay_out(self._plain, rows, None)
+        )
+        after = self._planes.get(
+            (shown.how, count, settings), lambda: lay_out(shown.view, known.rows(words), before)
+        )
+        clusters = self._clusters.get((settings.method, settings.weights, count), cluster)
+        return _Planes(words, rows, before, after, clusters)
+
+
+def _spread(total: int, count: int) -> NDArray[np.intp]:
+    """Return the rows of at most `count` words, evenly over log rank."""
+    reach = min(MOST_WORDS, total)
+    if count >= reach:
+        return np.arange(reach)
+    rows = np.unique(np.geomspace(1, reach, 3 * count).astype(np.intp)) - 1
+    chosen = np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.intp)
+    found: NDArray[np.intp] = rows[chosen]
+    return found
+
+
+def _single(view: View, places: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return rows of a view in single precision, made in blocks."""
+    found = np.empty((len(places), view.n_out), dtype=np.float32)
+    for start in range(0, len(places), 8192):
+        part = slice(start, start + 8192)
+        found[part] = view.rows(places[part])
+    return found
+
+
+def _integers(points: Float64) -> list[int]:
+    """Return coordinates as whole numbers, which are shorter to send."""
+    whole = np.rint(np.clip(points, -1e4, 1e4) * _PRECISION).astype(np.int64)
+    found: list[int] = whole.ravel().tolist()
+    return found

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.integrations.opened import Opened, check_vectors, open_table
-from conceptor.vectors.arrow import check_no_nulls, choose_columns, import_pyarrow, to_matrix
+from conceptor.vectors.formats.arrow import (
+    check_no_nulls,
+    choose_columns,
+    import_pyarrow,
+    to_matrix,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
 
 
 def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
-    """Return a `LinearTransform`, or `index` behind the map: see `AffineMap.to_faiss`."""
+    """Return `index` behind this map, as a `faiss.IndexPreTransform`.
+
+    Vectors that are added or searched for go through the map first.
+
+    Parameters
+    ----------
+    map_ : AffineMap
+    index : faiss.Index, optional
+        For `n_out` dimensions. Without it a `faiss.LinearTransform` is returned, for maps that do
+        not bring vectors to length 1, which FAISS does in a transform of its own.
+    normalize : bool
+        Bring results to length 1, so that inner products are cosines.
+    """
     faiss = _import_faiss()
     linear = faiss.LinearTransform(map_.n_in, map_.n_out, True)
     weight, bias = map_.as_linear()
@@ -24,7 +36,7 @@ def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> 
         if map_.unit or normalize:
             raise InvalidInputError(
                 "bringing vectors to length 1 is a transform of its own in FAISS; pass the index, "
-                "as in map.to_faiss(index)"
+                "as in to_faiss(map, index)"
             )
         return linear
     if index.d != map_.n_out:

@@ -7,20 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conceptor import __version__
-from conceptor.algebra.methods import LexiconRecipe, Recipe, parse_method
-from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.base.files import replace_folder_atomically
+from conceptor.base.errors import (
+    ConceptorError,
+    InvalidInputError,
+    MissingExtraError,
+    Setting,
+    plain_markdown,
+)
+from conceptor.base.files import name_in_errors, replace_folder_atomically
+from conceptor.base.folders import check_folder, is_for_readers
 from conceptor.base.progress import silent
-from conceptor.pipeline import postprocess
+from conceptor.methods import Method
+from conceptor.postprocessing import postprocess
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from conceptor.base.progress import Progress
     from conceptor.fitting import FitOptions
+    from conceptor.methods import MethodLike
     from conceptor.vectors.conversion import Report
 
 VECTORS, MAP, CARD = "vectors.safetensors", "map.safetensors", "README.md"
@@ -30,7 +38,7 @@ _TAGS = ("word-embeddings", "static-embeddings", "conceptor")
 def save_folder(
     source: VectorSource | str | os.PathLike[str],
     folder: str | os.PathLike[str],
-    method: str | Recipe | LexiconRecipe = "cn",
+    method: MethodLike | None = None,
     options: FitOptions | None = None,
     *,
     name: str | None = None,
@@ -61,16 +69,18 @@ def save_folder(
     is_ours = (target / CARD).is_file() and (target / VECTORS).is_file()
     if target.exists() and not (force and is_ours):
         raise InvalidInputError(
-            f"{folder}: exists; name a new folder, or replace one that was written so with "
-            "force=True"
+            f"{folder}: exists; name a new folder, or replace one that was written so with ",
+            Setting("force", True),
         )
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
-    has_map = _is_one_map(parse_method(method) if isinstance(method, str) else (method,))
-    with replace_folder_atomically(folder) as beside:
+    check_folder(target, "hub folder", lambda _: _belongs, inputs=opened.files(), force=force)
+    chosen = Method.default_for(opened) if method is None else Method.of(method)
+    has_map = chosen.is_map
+    with replace_folder_atomically(folder) as beside, name_in_errors(folder, inside=beside):
         report = postprocess(
             opened,
             beside / VECTORS,
-            method,
+            chosen,
             options,
             save_map=beside / MAP if has_map else None,
             dtype=dtype,
@@ -80,16 +90,13 @@ def save_folder(
         title = name or target.resolve().name
         header = {"license": license, "language": language}
         card = model_card(report, title, opened.path.name, dtype, header, has_map=has_map)
-        (beside / CARD).write_text(card, encoding="utf-8")
+        with name_in_errors(folder):
+            (beside / CARD).write_text(card, encoding="utf-8")
     return report
 
 
-def _is_one_map(chain: Sequence[Recipe | LexiconRecipe]) -> bool:
-    """Return whether a chain is one map for all words; lengths can only be the first step's."""
-    return all(
-        isinstance(step, Recipe) and not step.swaps and not (number and step.unit)
-        for number, step in enumerate(chain)
-    )
+def _belongs(path: Path) -> bool:
+    return path.name in (VECTORS, MAP) or is_for_readers(path.name)
 
 
 def model_card(
@@ -108,7 +115,7 @@ def model_card(
         "words": f"{report.words:,}",
         "dimensions": str(report.dimension),
         "numbers": dtype,
-        "made from": f"`{source}`",
+        "made from": f"`{plain_markdown(source)}`",
         "method": f"`{report.method}`",
         "fitted on": report.fitted_on,
         "aperture": None if report.aperture is None else f"{report.aperture:.4g}",
@@ -119,7 +126,7 @@ def model_card(
     }
     return _CARD.format(
         header="\n".join([*lines, "library_name: conceptor", f"tags: {json.dumps(_TAGS)}"]),
-        name=name,
+        name=plain_markdown(name),
         facts="\n".join(f"| {key} | {value} |" for key, value in facts.items() if value),
         map=_MAP if has_map else "",
         vectors=VECTORS,

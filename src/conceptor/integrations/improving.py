@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from conceptor.algebra.methods import Recipe, Words, with_dimensions
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.fitting import FitOptions
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.integrations.registry import find_adapter, kinds
-from conceptor.pipeline import describe_method, fit_doubting, method_chain, moves_single_words
+from conceptor.methods import Method
+from conceptor.postprocessing import describe_doubts, describe_method
 from conceptor.vectors.conversion import Report
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from conceptor.algebra.methods import LexiconRecipe
     from conceptor.base.progress import Progress
     from conceptor.integrations.opened import Opened
-    from conceptor.weights import Weights
+    from conceptor.methods import MethodLike
+    from conceptor.weights import Weights, WeightsLike
 
 Kind = TypeVar("Kind")
 
@@ -30,9 +28,9 @@ Kind = TypeVar("Kind")
 @overload
 def improve(
     x: Kind,
-    method: str | Recipe | LexiconRecipe | None = ...,
+    method: MethodLike | None = ...,
     *,
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = ...,
+    weights: Weights | WeightsLike | None = ...,
     n_components: int | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[False] = ...,
@@ -40,18 +38,18 @@ def improve(
 @overload
 def improve(
     x: Kind,
-    method: str | Recipe | LexiconRecipe | None = ...,
+    method: MethodLike | None = ...,
     *,
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = ...,
+    weights: Weights | WeightsLike | None = ...,
     n_components: int | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[True],
 ) -> tuple[Kind, Report]: ...
 def improve(
     x: Any,
-    method: str | Recipe | LexiconRecipe | None = None,
+    method: MethodLike | None = None,
     *,
-    weights: Weights | str | os.PathLike[str] | Mapping[str, float] | None = None,
+    weights: Weights | WeightsLike | None = None,
     n_components: int | None = None,
     texts: Sequence[str] | None = None,
     return_report: bool = False,
@@ -75,7 +73,7 @@ def improve(
         How often words are used, as for `FitOptions`. By default by counts that `x` holds, else by
         rank if the words are sorted by frequency.
     n_components
-        Keep so many dimensions: the leading ones of what the method leaves.
+        Keep this many dimensions: the leading ones of what the method leaves.
     texts
         Sentences to fit a `SentenceTransformer` to, unless it averages static vectors.
     return_report
@@ -91,9 +89,9 @@ def improve(
     """
     adapter = find_adapter(x)
     opened = adapter(x) if texts is None else _open_with_texts(adapter, x, texts)
-    chosen = method or opened.method
+    chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
     if n_components is not None:
-        chosen = _with_components(chosen, n_components)
+        chosen = chosen.with_dimensions(n_components)
     better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report
@@ -104,35 +102,27 @@ def improve(
 
 def improve_opened(
     opened: Opened,
-    method: str | Recipe | LexiconRecipe,
+    method: MethodLike | None = None,
     options: FitOptions | None = None,
     kind: str = "object",
     progress: Progress = silent,
 ) -> tuple[object, Report]:
     """Improve what an adapter has opened; errors call it a `kind`."""
     started = time.perf_counter()
-    name, chain = method_chain(method)
-    options = options or FitOptions()
-    usage = [step for step in chain if isinstance(step, Recipe) and step.words is Words.USAGE]
-    if options.weights is None and usage:
-        options = replace(options, weights=opened.weights)
-    elif options.weights is not None and not usage:
-        raise InvalidInputError(
-            f"weights do not apply to {name}, which counts each word once; leave them out, or use "
-            "cn or zipf-whitening"
-        )
-    if opened.needs_map and moves_single_words(chain):
-        raise InvalidInputError(
-            f"{name} moves single words, and several share the vectors of this {kind}; use a "
-            "method that is a map of all vectors, such as cn"
-        )
-    found, doubts = fit_doubting(opened.vectors, name, chain, options, progress)
-    fitted = found.methods[name]
+    chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
+    chosen.check_changes()
+    if options is not None and options.weights is not None:
+        chosen.check_weighs()
+    if opened.needs_map:
+        chosen.require_map(f"several words share the vectors of this {kind}")
+    found = fit_methods(opened.vectors, [chosen], options, progress=progress)
+    fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
     report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
     report.seconds = time.perf_counter() - started
+    doubts = describe_doubts(found, opened.vectors.name)
     report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    return better, describe_method(report, found, name)
+    return better, describe_method(report, found, chosen.name)
 
 
 def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # noqa: ANN401
@@ -141,10 +131,3 @@ def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # n
             f"texts are for a SentenceTransformer, not for a {type(x).__name__}; leave them out"
         )
     return adapter(x, texts)
-
-
-def _with_components(method: Any, n_components: int) -> Any:  # noqa: ANN401
-    """Give a method so many dimensions."""
-    if isinstance(method, str):
-        return with_dimensions(method, n_components)
-    return method.with_parameters(n_components=n_components)

@@ -21,7 +21,7 @@ _OPSET, _IR = 17, 8
 
 
 def to_onnx(map_: AffineMap, path: str | os.PathLike[str]) -> None:
-    """Write the model; it appears whole or not at all."""
+    """Write the map as an ONNX model; it appears whole or not at all."""
     model = make_model(map_)
     with replace_atomically(path) as beside:
         beside.write_bytes(model.SerializeToString())
@@ -48,6 +48,12 @@ def make_model(map_: AffineMap) -> Any:  # noqa: ANN401
         nodes.append(helper.make_node(operation, given, [last], **attributes))
 
     if map_.unit:
+        # By the largest number first: squares of very small or large ones leave single precision.
+        add("Abs")
+        add("ReduceMax", axes=[-1], keepdims=1)
+        add("Max", ("smallest", np.array(np.finfo(np.float32).tiny)))
+        nodes.append(helper.make_node("Div", ["vectors", last], ["scaled"]))
+        last = "scaled"
         add("LpNormalization", axis=-1, p=2)
     if map_.offset.any():
         add("Sub", ("offset", map_.offset))

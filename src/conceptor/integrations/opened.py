@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.pipeline import STATIC_METHOD
 from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.static_model import count_tokens
+from conceptor.vectors.formats.static_model import count_tokens
 from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
     from conceptor.fitting import Fitted
+    from conceptor.vectors.vectors import Vectors
 
-__all__ = ["Opened", "OpenedVectors", "improve_rows", "open_table"]
-
-
-class OpenedVectors(Protocol):
-    """Words and rows, and how long a row is."""
-
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-
-    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield words and rows in order, any number of times."""
+__all__ = ["Opened", "improve_rows", "open_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +32,20 @@ class Opened:
 
     Attributes
     ----------
-    vectors : OpenedVectors
-        What methods are fitted to: `chunks()` yields words and rows, and `counts`, if there is
-        such an attribute, maps words to how often they occur.
+    vectors : Vectors
+        What methods are fitted to.
     rebuild : function
         From the fitted method to an improved object of the same kind.
     needs_map : bool
         Whether vectors are made of rows that belong to no single word, such as n-grams. Then only
         methods that are one map for all vectors will do.
-    method : str
-        What improves such vectors if nobody says, as `conceptor.pipeline.default_method` does.
-    weights : str, optional
-        What vectors weigh if nobody says, instead of `conceptor.weights.choose_weights`.
     remarks : sequence of str
         What users should know before they use the result.
     """
 
-    vectors: OpenedVectors
+    vectors: Vectors
     rebuild: Callable[[Fitted], object]
     needs_map: bool = False
-    method: str = "cn"
-    weights: str | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -74,6 +57,11 @@ class TokenVectors(WordVectors):
         super().__init__([by_row.get(row, "") for row in range(len(vectors))], vectors)
         self._tokenizer = tokenizer
 
+    @property
+    def kind(self) -> RowKind:
+        """Tokens."""
+        return RowKind.TOKENS
+
     def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
         """Return how often tokens are used, from how often words are."""
         return count_tokens(self._tokenizer, counts)
@@ -84,7 +72,7 @@ def open_tokens(
 ) -> Opened:
     """Open the table of a static model, whose rows keep their lengths: these weigh tokens."""
     table = TokenVectors(tokenizer, np.ascontiguousarray(vectors))
-    return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)), method=STATIC_METHOD)
+    return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
 
 def open_table(
@@ -100,7 +88,7 @@ def open_table(
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
 
-def improve_rows(fitted: Fitted, vectors: OpenedVectors) -> NDArray[Any]:
+def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:
     """Return all rows through a fitted method, chunk by chunk, as they would be written."""
     parts = []
     with one_blas_thread():

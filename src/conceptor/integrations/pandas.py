@@ -8,7 +8,7 @@ import pandas as pd
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.integrations.opened import Opened, check_vectors, open_table
-from conceptor.vectors.arrow import WORD_COLUMNS
+from conceptor.vectors.formats.arrow import WORD_COLUMNS
 
 
 def open_frame(frame: pd.DataFrame) -> Opened:

@@ -14,7 +14,6 @@ from sentence_transformers.sentence_transformer.modules import Dense, Normalize,
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.integrations.opened import Opened, open_tokens
-from conceptor.pipeline import WORDLESS_METHOD
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened
 
     rows = vectors.astype("float32", copy=False)
     table = WordVectors([""] * len(rows), rows, has_words=False)
-    return Opened(table, rebuild, needs_map=True, method=WORDLESS_METHOD)
+    return Opened(table, rebuild, needs_map=True)
 
 
 def as_dense(map_: AffineMap) -> Dense:

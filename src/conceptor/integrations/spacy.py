@@ -7,9 +7,8 @@ predict, and a remark says so; the component `conceptor` changes only what users
 from __future__ import annotations
 
 import json
-import shutil
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,15 @@ import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.base.files import replace_folder_atomically
+from conceptor.base.files import name_in_errors, read_object, replace_folder_atomically
+from conceptor.base.folders import check_folder, copy_folder, is_for_readers
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions
 from conceptor.integrations.improving import improve_opened
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
 from conceptor.vectors.source import BLOCK_BYTES
 from conceptor.vectors.table import WordVectors
-from conceptor.weights import SAMPLE, why_unsorted
+from conceptor.vectors.vectors import Vectors
 
 try:
     import spacy
@@ -43,35 +43,53 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
     from spacy.vocab import Vocab
 
-    from conceptor.algebra.methods import LexiconRecipe, Recipe
     from conceptor.base.progress import Progress
     from conceptor.fitting import Fitted
+    from conceptor.methods import MethodLike
     from conceptor.vectors.conversion import Report
 
 # How many words of a language a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000
+_LONGEST_NGRAM = 100
 _MAP = "map.safetensors"
+# What a saved pipeline holds besides its components.
+_FILES = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json")
 
 
-@dataclass(frozen=True, eq=False)
-class TableVectors:
+class TableVectors(Vectors):
     """The words of a table and their vectors; of a pruned table, many words share a row."""
 
-    words: list[str]
-    rows_of: Callable[[slice], NDArray[Any]]
-    dimension: int
+    name = "the table of vectors"
+    dimension = 0
+    language = ""
+
+    def __init__(
+        self, words: list[str], data: NDArray[Any], places: NDArray[np.intp], language: str
+    ) -> None:
+        self.words, self._data, self._places = words, data, places
+        self.dimension, self.language = data.shape[1], language
+
+    @property
+    def count(self) -> int:
+        """How many words there are."""
+        return len(self.words)
 
     def chunks(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Yield words and rows, most frequent words first if the table is sorted so."""
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         for start in range(0, len(self.words), step):
             part = slice(start, start + step)
-            yield self.words[part], self.rows_of(part)
+            yield self.words[part], self._data[self._places[part]]
 
 
 def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     """Open a vocabulary, whose table is changed in place."""
     table = vocab.vectors
+    if table.data.ndim != 2 or table.data.dtype.kind not in "fiu":
+        raise InvalidInputError(
+            f"the vectors of this spaCy vocabulary are an array of {table.data.dtype} of shape "
+            f"{table.data.shape}; expected a matrix of numbers"
+        )
     rows, columns = table.shape if table.size else (0, 0)
     remedy = "load a pipeline that has some, such as one whose name ends in md or lg"
     check_vectors(rows, columns, "spaCy vocabulary", remedy)
@@ -80,13 +98,23 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     if not np.isfinite(data).all():
         raise InvalidInputError("the vectors of this vocabulary contain NaN or infinity")
     if table.mode == Mode.floret:
+        _check_ngrams(table)
         words = _words_of_language(vocab, language)
         composed = WordVectors(words, _to_numpy(table.get_batch(words)))
         return Opened(composed, lambda fitted: _put(vocab, map_rows(fitted, data)), needs_map=True)
-    words = [vocab.strings[key] for key in table.key2row]
+    try:
+        words = [vocab.strings[key] for key in table.key2row]
+    except KeyError as error:
+        raise InvalidInputError(
+            f"a row of this spaCy vocabulary belongs to no word ({error}); fetch it again"
+        ) from None
     check_vectors(len(words), columns, "spaCy vocabulary", remedy)
     places = np.array(list(table.key2row.values()))
-    vectors = TableVectors(words, lambda part: data[places[part]], columns)
+    if places.min() < 0 or places.max() >= rows:
+        raise InvalidInputError(
+            f"a word of this spaCy vocabulary has row {places.max()} of {rows}; fetch it again"
+        )
+    vectors = TableVectors(words, data, places, language)
     is_shared = len(np.unique(places)) < len(places)
 
     def rebuild(fitted: Fitted) -> Vocab:
@@ -97,8 +125,7 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
         new[places] = moved
         return _put(vocab, new)
 
-    weights = _usual_weights(words, language)
-    return Opened(vectors, rebuild, needs_map=is_shared, weights=weights)
+    return Opened(vectors, rebuild, needs_map=is_shared)
 
 
 def open_pipeline(nlp: Language) -> Opened:
@@ -133,7 +160,7 @@ def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Ope
 def postprocess_folder(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    method: str | Recipe | LexiconRecipe = "cn",
+    method: MethodLike | None = None,
     options: FitOptions | None = None,
     *,
     force: bool = False,
@@ -144,22 +171,53 @@ def postprocess_folder(
     Only the vocabulary is loaded, not the components.
     """
     source, target = Path(source), Path(target)
-    if target.exists() and not force:
-        raise InvalidInputError(f"{target}: exists; use force=True to replace it")
-    if source.resolve() in (target.resolve(), *target.resolve().parents):
-        raise InvalidInputError(f"{target}: is the input, or inside it; write to another folder")
+    given = options or FitOptions()
+    read = [each for each in (given.weights, given.vocabulary) if isinstance(each, str | Path)]
+    check_folder(target, "spaCy pipeline", parts_of, inputs=[source, *read], force=force)
     try:
         vocab = spacy.vocab.Vocab().from_disk(source / "vocab")
         config = load_config(source / "config.cfg", interpolate=False)
+        language = str(config.get("nlp", {}).get("lang", ""))
+        belongs = _belongs(config)
     except Exception as error:  # whatever spaCy says about damaged files
-        raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({error})") from None
-    opened = _open_trained(vocab, str(config.get("nlp", {}).get("lang", "")), config)
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({said})") from None
+    meta = _read_meta(source / "meta.json")
+    opened = _open_trained(vocab, language, config)
     _, report = improve_opened(opened, method, options, "pipeline", progress)
     with replace_folder_atomically(target) as beside:
-        shutil.copytree(source, beside, dirs_exist_ok=True)
-        vocab.vectors.to_disk(beside / "vocab")
-        _update_meta(beside / "meta.json", vocab.vectors.shape[1])
+        copy_folder(source, beside, belongs, target)
+        with name_in_errors(target):
+            vocab.vectors.to_disk(beside / "vocab")
+            if meta is not None:
+                meta.setdefault("vectors", {})["width"] = vocab.vectors.shape[1]
+                said = json.dumps(meta, indent=2, ensure_ascii=False)
+                (beside / "meta.json").write_text(said, encoding="utf-8")
     return report
+
+
+def parts_of(folder: Path) -> Callable[[Path], bool] | None:
+    """Return what belongs to a saved pipeline in its folder; None if the folder is none."""
+    if not ((folder / "config.cfg").is_file() and (folder / "vocab").is_dir()):
+        return None
+    try:
+        return _belongs(load_config(folder / "config.cfg", interpolate=False))
+    except Exception:  # whatever spaCy says about damaged files
+        return None
+
+
+def _belongs(config: Mapping[str, Any]) -> Callable[[Path], bool]:
+    known = {*_FILES, *config.get("components", {})}
+    return lambda path: path.parts[0] in known or is_for_readers(path.name)
+
+
+def _read_meta(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    meta = read_object(path)
+    if not isinstance(meta.get("vectors", {}), dict):
+        raise InvalidInputError(f"{path}: its vectors are not an object; fetch it again")
+    return meta
 
 
 def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
@@ -210,13 +268,13 @@ def _words_of_language(vocab: Vocab, language: str) -> list[str]:
     return words
 
 
-def _usual_weights(words: list[str], language: str) -> str | None:
-    """Return the frequencies of the pipeline's language for words that are not sorted."""
-    if why_unsorted(words[:SAMPLE]) is None or find_spec("wordfreq") is None:
-        return None
-    import wordfreq
-
-    return f"wordfreq:{language}" if language in wordfreq.available_languages() else None
+def _check_ngrams(table: Any) -> None:  # noqa: ANN401
+    """Raise for settings that spaCy itself does not make, and would take hours to follow."""
+    if not (0 < table.minn <= table.maxn <= _LONGEST_NGRAM and 1 <= table.hash_count <= 4):
+        raise InvalidInputError(
+            f"a table of n-grams (floret) of {table.minn} to {table.maxn} letters with "
+            f"{table.hash_count} hashes; it is damaged, so fetch it again"
+        )
 
 
 def _keys(doc: Doc) -> NDArray[Any]:
@@ -235,13 +293,6 @@ def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
 
     vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
     return vocab
-
-
-def _update_meta(path: Path, width: int) -> None:
-    if path.is_file():
-        meta = json.loads(path.read_bytes())
-        meta.get("vectors", {})["width"] = width
-        path.write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
 
 
 def make_component(nlp: Language, name: str, method: str, weights: str | None) -> VectorComponent:

@@ -10,7 +10,6 @@ import numpy as np
 from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, open_table
-from conceptor.pipeline import WORDLESS_METHOD, default_method
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.table import WordVectors
 
@@ -57,7 +56,6 @@ def open_array(x: NDArray[Any]) -> Opened:
         table,
         lambda fitted: _as_before(improve_rows(fitted, table), matrix),
         needs_map=True,
-        method=WORDLESS_METHOD,
     )
 
 
@@ -71,7 +69,7 @@ def open_path(x: str | os.PathLike[str]) -> Opened:
         has_words = source.has_words
         return WordVectors(source.words, improve_rows(fitted, source), has_words=has_words)
 
-    return Opened(source, read, needs_map=not source.has_words, method=default_method(source))
+    return Opened(source, read, needs_map=not source.has_words)
 
 
 def _as_before(rows: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import MissingExtraError
@@ -16,7 +17,7 @@ _TINY = 1e-30
 
 
 def to_torch(map_: AffineMap) -> nn.Module:
-    """Return an `nn.Linear`, behind an `nn.RMSNorm` where lengths matter: `AffineMap.to_torch`."""
+    """Return the map as an `nn.Linear`, behind a norm where lengths matter."""
     try:
         import torch
         from torch import nn
@@ -34,4 +35,22 @@ def to_torch(map_: AffineMap) -> nn.Module:
     if not map_.unit:
         return linear
     norm = nn.RMSNorm(map_.n_in, eps=_TINY, elementwise_affine=False)
-    return nn.Sequential(norm, linear)
+    return nn.Sequential(nn.Sequential(_largest_to_one(), norm), linear)
+
+
+def _largest_to_one() -> nn.Module:
+    """Return a layer that divides vectors by their largest number, or by 1 if all are zero.
+
+    The squares of very small and very large numbers, which come next, leave single precision. A
+    graph of PyTorch's own operations needs no class of this library.
+    """
+    from torch import fx, nn
+
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    sizes = graph.call_method("abs", (x,))
+    largest = graph.call_method("amax", (sizes,), {"dim": -1, "keepdim": True})
+    is_zero = graph.call_function(operator.eq, (largest, 0))
+    safe = graph.call_function(operator.add, (largest, is_zero))
+    graph.output(graph.call_function(operator.truediv, (x, safe)))
+    return fx.GraphModule(nn.Module(), graph, "LargestToOne")

@@ -1,36 +1,30 @@
 """Loops that Numba compiles once; their machine code is cached on disk and loaded without Numba.
 
 Importing Numba and looking up its own cache takes most of a second, longer than many files take to
-process. Linking object code with llvmlite takes a tenth of that.
-
-Code is linked only if its SHA-256 is the one stored with it, and only from files and directories
-that this user (or root) owns and no one else can write. Whatever else is found, or goes wrong, it
-is compiled again.
+process. On Linux with x86-64 the code is linked when it is compiled and loaded in a millisecond
+(`image`); elsewhere llvmlite links it in every process, which takes a tenth of a second. Where
+neither works, Numba compiles the loops in every process. Where code comes from: `stored`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
-import stat
 import threading
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from conceptor.base.files import replace_atomically
+from conceptor.kernels import stored
+from conceptor.kernels.image import IS_FLAT, MAGIC, NotFlatError, flatten, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 _linking = threading.RLock()
-_DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class Kernel:
@@ -71,22 +65,37 @@ class Kernel:
             return function
 
     def _link_cached(self) -> int:
-        """Link the code on disk; return 0 if there is none to trust."""
+        """Load the code on disk; return 0 if there is none to trust."""
         with suppress(Exception):
-            name = self._file_name()
-            code = _load(name)
+            code = stored.load_shipped(self.shipped_name) or stored.load(self._file_name())
             return _link(code, self._name) if code else 0
         return 0
 
     def _link_compiled(self) -> int:
         with _compiler_switched_on():
-            code = self._compile()
+            code = self._compile(_machine())
+        with suppress(NotFlatError):
+            code = flatten(code, self._name)
         with suppress(Exception):
-            _store(self._file_name(), code)
+            stored.store(self._file_name(), code)
         return _link(code, self._name)
 
     def _file_name(self) -> str:
-        return f"{self._module.rpartition('.')[2]}.{self._name}-{_fingerprint(self._module)}.o"
+        return f"{self._short_name}-{stored.fingerprint(self._module)}.o"
+
+    @property
+    def _short_name(self) -> str:
+        return f"{self._module.rpartition('.')[2]}.{self._name}"
+
+    @property
+    def shipped_name(self) -> str:
+        """The file of a wheel that holds its code."""
+        return f"{self._short_name}-{stored.source_hash(self._module)}.image"
+
+    def make_shipped(self) -> bytes:
+        """Compile for any x86-64 processor of the last ten years."""
+        with _compiler_switched_on():
+            return flatten(self._compile(_machine(stored.SHIPPED_FOR)), self._name)
 
     def _callable(self, address: int) -> Callable[..., Any]:
         returns = None if self._returns == "void" else np.ctypeslib.as_ctypes_type(self._returns)
@@ -106,7 +115,7 @@ class Kernel:
         function: Callable[..., Any] = getattr(import_module(self._module), self._name)
         return function
 
-    def _compile(self) -> bytes:
+    def _compile(self, machine: Any) -> bytes:  # noqa: ANN401
         """Return object code that exports the function under its name and calls no other."""
         import llvmlite.binding as llvm
 
@@ -127,7 +136,6 @@ class Kernel:
         for symbol in (*linked.functions, *linked.global_variables):
             if not symbol.is_declaration and symbol.name != entry.native_name:
                 symbol.linkage = "internal"
-        machine = _machine()
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(3))
         builder.getModulePassManager().run(linked, builder)
         foreign = [
@@ -199,18 +207,19 @@ class _Argument:
 
 
 @cache
-def _machine() -> Any:  # noqa: ANN401
-    """Return LLVM's target for this processor, with all its features."""
+def _machine(processor: str = "") -> Any:  # noqa: ANN401
+    """Return LLVM's target for a kind of processor; by default for this one, with all it has."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=processor or llvm.get_host_cpu_name(),
+        features="" if processor else llvm.get_host_cpu_features().flatten(),
         opt=3,
-        codemodel="jitdefault",
-        jit=True,
+        reloc="pic" if IS_FLAT else "default",
+        codemodel="small" if IS_FLAT else "jitdefault",
+        jit=not IS_FLAT,
     )
 
 
@@ -222,6 +231,9 @@ def _linker() -> Any:  # noqa: ANN401
 
 
 def _link(code: bytes, name: str) -> int:
+    """Return the address of a function in an image, or in an object file."""
+    if code.startswith(MAGIC):
+        return place(code)
     import llvmlite.binding as llvm
 
     linker = _linker()
@@ -229,77 +241,3 @@ def _link(code: bytes, name: str) -> int:
     linker.finalize_object()
     address: int = linker.get_function_address(name)
     return address
-
-
-@cache
-def _fingerprint(module: str) -> str:
-    """Hash the sources, compilers and processor, so that outdated code is never loaded."""
-    import llvmlite.binding as llvm
-
-    loops = find_spec(module)
-    parts: Iterable[bytes] = (
-        Path(str(loops and loops.origin)).read_bytes(),
-        Path(__file__).read_bytes(),
-        Path(__file__).with_name("jit.py").read_bytes(),
-        _version_file("numba"),
-        _version_file("llvmlite"),
-        llvm.get_default_triple().encode(),
-        llvm.get_host_cpu_name().encode(),
-        llvm.get_host_cpu_features().flatten().encode(),
-    )
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
-
-
-def _version_file(package: str) -> bytes:
-    """Return what tells a package's version, without importing it or looking through metadata."""
-    spec = find_spec(package)
-    return Path(str(spec and spec.origin)).with_name("_version.py").read_bytes()
-
-
-def cache_directories() -> list[Path]:
-    """Return where machine code is cached: beside the package, or in the user's cache.
-
-    A relative `XDG_CACHE_HOME` is ignored, as its specification demands: it would take code from
-    wherever the command is run.
-    """
-    places = [Path(__file__).parent / "__pycache__"]
-    with suppress(RuntimeError):  # no HOME, and no entry in the list of users
-        cached = Path(os.environ.get("XDG_CACHE_HOME") or "")
-        home = cached if cached.is_absolute() else Path.home() / ".cache"
-        places.append(home / "conceptor" / "kernels")
-    return [place for place in places if place.is_absolute()]
-
-
-def _is_private(found: os.stat_result) -> bool:
-    """Return whether only this user, or root, can have written a file or directory."""
-    if not hasattr(os, "geteuid"):  # Windows: both places are the user's own
-        return True
-    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _load(name: str) -> bytes | None:
-    """Return cached code that is private and undamaged."""
-    for directory in cache_directories():
-        with suppress(OSError), (directory / name).open("rb") as file:
-            if _is_private(directory.stat()) and _is_private(os.fstat(file.fileno())):
-                digest, code = file.read(_DIGEST_BYTES), file.read()
-                if digest == _digest(name, code):
-                    return code
-    return None
-
-
-def _store(name: str, code: bytes) -> None:
-    """Cache code for the next process, which compiles again if no directory is writable."""
-    for directory in cache_directories():
-        with suppress(OSError):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(directory.stat()):
-                with replace_atomically(directory / name) as beside:
-                    beside.write_bytes(_digest(name, code) + code)
-                    beside.chmod(0o644)  # not writable for the group, whatever the umask
-                return
-
-
-def _digest(name: str, code: bytes) -> bytes:
-    """Hash code and the name under which it is cached, so that no file is taken for another."""
-    return hashlib.sha256(name.encode() + b"\0" + code).digest()

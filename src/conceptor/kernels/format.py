@@ -25,7 +25,7 @@ HALF_ULP = np.array([2.0 ** (max(e, 1) - 127 - 24) for e in range(256)])
 
 
 @jit_inline
-def _write_digits(digits: int, count: int, out: NDArray[np.uint8], at: int) -> None:
+def _write_digits(digits: int | np.uint64, count: int, out: NDArray[np.uint8], at: int) -> None:
     """Write `count` decimal digits, two at a time from the right."""
     rest = np.uint64(digits)
     i = at + count
@@ -75,10 +75,9 @@ def _write_number(value: np.float32, bits: int, out: NDArray[np.uint8], at: int)
         digits, exponent = 0, 0
     if -6 < exponent < 0:
         out[at], out[at + 1] = ZERO, POINT
-        at += 2
-        for _ in range(-exponent - 1):
-            out[at] = ZERO
-            at += 1
+        for i in range(2, 6):  # as many as there may be; digits follow over the rest
+            out[at + i] = ZERO
+        at += 1 - exponent
         _write_digits(digits, count, out, at)
         at += count
     elif 0 <= exponent < 9:
@@ -93,14 +92,19 @@ def _write_above_one(
     digits: int, count: int, exponent: int, out: NDArray[np.uint8], at: int
 ) -> int:
     whole = exponent + 1  # digits before the point; at least one comes after it
+    if count > whole:
+        scale = np.uint64(TENS[ORIGIN + count - whole])
+        before = np.uint64(digits) // scale
+        _write_digits(before, whole, out, at)
+        _write_digits(np.uint64(digits) - before * scale, count - whole, out, at + whole + 1)
+        out[at + whole] = POINT
+        return at + count + 1
     _write_digits(digits, count, out, at)
-    for i in range(count, whole + 1):
-        out[at + i] = ZERO
-    length = max(count, whole + 1)
-    for i in range(length, whole, -1):
-        out[at + i] = out[at + i - 1]
-    out[at + whole] = POINT
-    return at + length + 1
+    for i in range(1, 9):  # of fixed length, so that it does not become a call
+        if count <= i < whole:
+            out[at + i] = ZERO
+    out[at + whole], out[at + whole + 1] = POINT, ZERO
+    return at + whole + 2
 
 
 @jit

@@ -21,4 +21,4 @@ def jit(function: Function) -> Function:
 
 def jit_inline(function: Function) -> Function:
     """Compile into the caller: for small functions that are called for every number."""
-    return cast("Function", numba.njit(inline="always", nogil=True)(function))
+    return cast("Function", numba.njit(forceinline=True, nogil=True)(function))

@@ -12,7 +12,7 @@ from conceptor.base.files import read_lines
 from conceptor.data import registry
 
 if TYPE_CHECKING:
-    from conceptor.algebra.methods import LexiconRecipe
+    from conceptor.algebra.recipes import LexiconRecipe
     from conceptor.lexicon.fitting import LexiconMethod
 
 File = str | os.PathLike[str]

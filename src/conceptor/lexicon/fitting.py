@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.lexicon.files import symmetric_pairs
-from conceptor.lexicon.terms import Hinge, Terms, find_neighbours, unit_rows
-from conceptor.vectors.chunks import collect_rows, read_chunks
+from conceptor.lexicon.terms import Hinge, Terms, find_neighbours
+from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors, read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Array, Float64
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Pairs
+    from conceptor.vectors.vectors import Vectors
 
 
 class IndexedPairs(NamedTuple):
@@ -47,10 +49,11 @@ class LexiconMethod(BaseEstimator, ABC):
 
     def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
         """Fit to vectors (a path, open source, ...), which are read more than once, not changed."""
-        known = self._index_pairs(vectors)
+        opened = keep_vectors(as_vectors(vectors))
+        known = self._index_pairs(opened)
         norms = np.linalg.norm(known.vectors, axis=1)
         before = unit_rows(known.vectors)
-        after = self._fit_rows(known._replace(vectors=before), vectors, progress)
+        after = self._fit_rows(known._replace(vectors=before), opened, progress)
         moved = np.flatnonzero((after != before).any(axis=1))
         self.words_ = [known.words[row] for row in moved]
         self.vectors_ = after[moved] * norms[moved, np.newaxis]
@@ -68,10 +71,10 @@ class LexiconMethod(BaseEstimator, ABC):
         return replaced
 
     @abstractmethod
-    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
+    def _fit_rows(self, known: IndexedPairs, vectors: Vectors, progress: Progress) -> Float64:
         """Return new vectors for the lexicon's words, whose old ones are unit rows."""
 
-    def _index_pairs(self, vectors: object) -> IndexedPairs:
+    def _index_pairs(self, vectors: Vectors) -> IndexedPairs:
         """Look up the lexicon's words, and keep the pairs with both words found."""
         antonyms = symmetric_pairs(getattr(self, "antonyms", None))
         synonyms = symmetric_pairs(self.synonyms) - antonyms
@@ -171,7 +174,7 @@ class CounterFitting(LexiconMethod):
         self.radius = radius
         self.epochs = epochs
 
-    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
+    def _fit_rows(self, known: IndexedPairs, vectors: Vectors, progress: Progress) -> Float64:
         for name in ("repel", "attract", "preserve", "slack", "radius"):
             value = getattr(self, name)
             if not 0 <= value < np.inf:
@@ -194,7 +197,7 @@ class CounterFitting(LexiconMethod):
         self.losses_.append(terms.gradient(units)[0])
         return units
 
-    def _terms(self, known: IndexedPairs, vectors: object, progress: Progress) -> Terms:
+    def _terms(self, known: IndexedPairs, vectors: Vectors, progress: Progress) -> Terms:
         words, units, synonyms, antonyms = known
         hinges = [
             Hinge(antonyms, -self.repel, self.margin),
@@ -232,7 +235,7 @@ class Retrofitting(LexiconMethod):
         self.synonyms = synonyms
         self.iterations = iterations
 
-    def _fit_rows(self, known: IndexedPairs, vectors: object, progress: Progress) -> Float64:
+    def _fit_rows(self, known: IndexedPairs, vectors: Vectors, progress: Progress) -> Float64:
         from scipy import sparse
 
         count = len(known.words)

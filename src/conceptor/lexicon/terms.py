@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _cosines(units: Float64, first: NDArray[np.intp], second: NDArray[np.intp]) 
     return cosines
 
 
-class Neighbours(NamedTuple):
+class NearPairs(NamedTuple):
     """Pairs of a lexicon word and a word near it, and the near words outside the lexicon.
 
     A pair's second number indexes the lexicon's words first, then the anchors.
@@ -106,7 +107,7 @@ def find_neighbours(
     chunks: Iterable[tuple[Sequence[str], Array]],
     radius: float,
     progress: Progress,
-) -> Neighbours:
+) -> NearPairs:
     """Find all vectors within a cosine distance of the given words, in one streaming pass.
 
     Costs one product of the words with all vectors, in single precision; the distances of the
@@ -140,7 +141,7 @@ def find_neighbours(
     found = found[found[:, 0] != found[:, 1]]
     fixed = np.concatenate(anchors)
     distances = 1 - _cosines(np.concatenate([units, fixed]), found[:, 0], found[:, 1])
-    return Neighbours(found, distances, fixed)
+    return NearPairs(found, distances, fixed)
 
 
 def _find_hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits:
@@ -157,10 +158,3 @@ def _find_hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits
             hits.append((some[row] + start, word + number * _WORDS))
     rows_hit, words_hit = zip(*hits, strict=True)
     return np.concatenate(rows_hit), np.concatenate(words_hit)
-
-
-def unit_rows(vectors: Array) -> Float64:
-    """Return rows of length one; rows of zeros stay zero."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0))

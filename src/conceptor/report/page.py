@@ -8,12 +8,9 @@ from importlib import resources
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from conceptor.algebra.methods import METHODS, ORIGINAL
+from conceptor.algebra.recipes import METHODS
+from conceptor.methods import ORIGINAL
 from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
-from conceptor.report.paper import TITLES as PAPER_TITLES
-from conceptor.report.paper import layout_tables
 from conceptor.report.tables import (
     TITLES,
     Table,
@@ -25,11 +22,11 @@ from conceptor.report.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conceptor.comparing.paper import Reproduction
-    from conceptor.comparing.words import Comparison
-    from conceptor.neighbours import Neighbour
+    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.evaluation.compare.words import Comparison
+    from conceptor.evaluation.statistics import Interval
 
-__all__ = ["comparison_html", "main_method", "page", "reproduction_page", "verdict"]
+__all__ = ["comparison_html", "main_method", "page", "verdict"]
 
 # What a family is called in a sentence.
 _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
@@ -41,50 +38,30 @@ def page(
 ) -> str:
     """Return a complete HTML document, including sentence encoders if they were compared."""
     body = comparison_html(comparison, sentences, by_task=by_task)
-    return _document(f"conceptor compare: {comparison.vectors}", body)
+    return document(f"conceptor compare: {comparison.vectors}", body)
 
 
 def comparison_html(
     comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
 ) -> str:
     """Return what stands below the title: also shown by `explore`."""
-    parts = [_paragraph(line, "verdict") for line in verdict(comparison)]
+    parts = [
+        paragraph(line, kind)
+        for line, kind in zip(verdict(comparison), ("verdict", "note"), strict=False)
+    ]
     parts += _sections(comparison, comparison_tables(comparison, by_task=by_task))
     if sentences is not None:
         parts += _sections(sentences, sentence_tables(sentences, by_task=by_task))
     parts += _directions(comparison)
     if len(comparison.examples) == 2:
         parts.append(_neighbours(comparison.examples))
-    parts.append(_glossary(comparison.methods))
+    parts.append(glossary(comparison.methods))
     notes = [*comparison.notes, *coverage_note(comparison.evaluations.values())]
     notes += sentences.notes if sentences is not None else ()
-    parts.append(_list_of("How it was fitted", notes))
+    parts.append(listing("How it was fitted", notes))
     missing = (f"{name}: {why}" for name, why in comparison.missing.items())
-    parts.append(_list_of("Not found", missing))
+    parts.append(listing("Not found", missing))
     return "\n".join(part for part in parts if part)
-
-
-def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
-    """Return the paper's tables in the paper's layout, next to what was measured."""
-    parts = [_paragraph(line, "verdict") for line in found.summary]
-    for title, tables in layout_tables(found).items():
-        parts.append(f"<section><h2>{escape(PAPER_TITLES[title])}</h2>")
-        parts += [f"<h3>{escape(table.title)}</h3>{_table(table)}" for table in tables]
-        parts.append("</section>")
-    for name, gates in found.gates().items():
-        if gates:
-            chart = gate_chart({method: np.array(gate) for method, gate in gates.items()})
-            parts.append(
-                f"<section><h2>Variance gating coefficients, {escape(name)}</h2>"
-                f'<div class="pair"><div>{chart}</div></div></section>'
-            )
-    methods = dict.fromkeys(cell.method for cell in found.cells)
-    parts.append(_glossary(methods))
-    parts.append(_list_of("How it was measured", [*found.notes, *remarks]))
-    missing = (f"{name}: {why}" for name, why in found.missing.items())
-    parts.append(_list_of("Not found", missing))
-    title = "conceptor reproduce: Conceptor Negation (Liu, Ungar & Sedoc 2019)"
-    return _document(title, "\n".join(part for part in parts if part))
 
 
 def main_method(methods: Iterable[str]) -> str | None:
@@ -96,19 +73,43 @@ def main_method(methods: Iterable[str]) -> str | None:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Return in a sentence what the main method gained and lost; nothing without a baseline."""
+    """Answer whether the main method helps, with its gains; nothing without a baseline.
+
+    A gain or a loss is clear if its interval excludes zero. It helps if something is clearly
+    gained; if something is clearly lost as well, that is named.
+    """
     method = main_method(comparison.methods)
-    parts = []
-    for family in comparison.families:
-        gain = comparison.gains(family).get(method or "")
-        if gain is not None and not math.isnan(gain.difference):
-            ends = f"[{_one(gain.low)}, {_one(gain.high)}]"
-            parts.append(
-                f"{_SUBJECTS.get(family, family)} {_one(gain.difference, sign=True)} {ends}"
-            )
-    if not parts:
+    found = {
+        _SUBJECTS.get(family, family): gain
+        for family in comparison.families
+        if (gain := comparison.gains(family).get(method or "")) is not None
+        and not math.isnan(gain.difference)
+    }
+    if not found:
         return []
-    return [f"{method} against {comparison.baseline}: {', '.join(parts)}."]
+    gained = {name: gain for name, gain in found.items() if gain.low > 0}
+    lost = {name: gain for name, gain in found.items() if gain.high < 0}
+    open_ = {name: gain for name, gain in found.items() if name not in gained | lost}
+    if gained and lost:
+        answer = f"It helps and it costs: better {_list(gained)}; worse {_list(lost)}"
+    elif gained:
+        answer = f"Yes, it helps: {_list(gained)}"
+    elif lost:
+        answer = f"Not on these vectors: {_list(lost)}"
+    else:
+        answer = f"Not on these vectors: no difference is clear ({_list(open_)})"
+    doubt = f"; not clear: {_list(open_)}" if open_ and (gained or lost) else ""
+    return [
+        f"{answer}{doubt}.",
+        f"{method} against {comparison.baseline}: {_UNITS}, 95% intervals.",
+    ]
+
+
+def _list(gains: Mapping[str, Interval]) -> str:
+    return ", ".join(
+        f"{name} {_one(gain.difference, sign=True)} [{_one(gain.low)}, {_one(gain.high)}]"
+        for name, gain in gains.items()
+    )
 
 
 def _one(number: float, *, sign: bool = False) -> str:
@@ -116,7 +117,7 @@ def _one(number: float, *, sign: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def _document(title: str, body: str) -> str:
+def document(title: str, body: str) -> str:
     style = resources.files("conceptor.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -128,11 +129,11 @@ def _document(title: str, body: str) -> str:
     )
 
 
-def _paragraph(text: str, kind: str = "note") -> str:
+def paragraph(text: str, kind: str = "note") -> str:
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
-def _list_of(title: str, lines: Iterable[str]) -> str:
+def listing(title: str, lines: Iterable[str]) -> str:
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f"<section><h2>{title}</h2><ul>{items}</ul></section>" if items else ""
 
@@ -145,11 +146,13 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
         if gains := comparison.gains(family):
             title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
             chart = f'<div class="forest">{gain_chart(gains, title, _UNITS)}</div>'
-        parts.append(f"<section><h2>{escape(table.title)}</h2>\n{_table(table)}{chart}</section>")
+        parts.append(
+            f"<section><h2>{escape(table.title)}</h2>\n{page_table(table)}{chart}</section>"
+        )
     return parts
 
 
-def _table(table: Table) -> str:
+def page_table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     rows = []
     for line in table.lines:
@@ -213,7 +216,7 @@ def _near(one: Neighbour | None, other_side: set[str], kind: str) -> str:
     return f'<td class="word">{escape(one.word)}{mark}</td>'
 
 
-def _glossary(methods: Iterable[str]) -> str:
+def glossary(methods: Iterable[str]) -> str:
     """Explain the methods that occur."""
     steps = dict.fromkeys(step.split(":")[0] for method in methods for step in method.split("+"))
     known = {name: METHODS[name].description for name in steps if name in METHODS}

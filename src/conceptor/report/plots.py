@@ -1,4 +1,4 @@
-"""Figures: gating coefficients, spectra and learning curves (needs the `plots` extra)."""
+"""Figures: gating coefficients and spectra (needs the `plots` extra)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
-from conceptor.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from conceptor.algebra.methods import Solution
+    from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Float64
-    from conceptor.dialogue.study import Study
 
 
 def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
@@ -39,7 +37,7 @@ def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
 
 def plot_coefficients(gates: Mapping[str, Float64], ax: Axes | None = None) -> Axes:
     """Draw gating coefficients, by label."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     _draw(ax, gates)
     ax.set(xlabel="direction, strongest first", ylabel="gating coefficient")
     ax.set_ylim(bottom=-0.03)
@@ -52,7 +50,7 @@ def plot_spectrum(fitted: object, ax: Axes | None = None) -> Axes:
     Each method uses its own moment (covariance, second moment, ...), so two methods on the same
     vectors need not agree. Zero eigenvalues are left out.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     spectra = {label: solution.spectrum.values for label, solution in _solutions(fitted).items()}
     _draw(ax, {label: np.where(values > 0, values, np.nan) for label, values in spectra.items()})
     ax.set(xlabel="direction, strongest first", ylabel="eigenvalue", yscale="log")
@@ -71,20 +69,6 @@ def _solution(fitted: Any) -> Solution:  # noqa: ANN401
     return solution
 
 
-def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
-    """Draw the held-out accuracy over epochs: the mean over seeds, and every run."""
-    ax = _axes(ax)
-    for number, (method, runs) in enumerate(study.runs.items()):
-        curves = [[100 * epoch["accuracy"] for epoch in run.curves[slot]] for run in runs.values()]
-        for curve in curves:
-            ax.plot(range(1, len(curve) + 1), curve, color=f"C{number}", alpha=0.25, linewidth=0.8)
-        shortest = min(map(len, curves))
-        mean = np.mean([curve[:shortest] for curve in curves], axis=0)
-        ax.plot(range(1, shortest + 1), mean, color=f"C{number}", label=method)
-    ax.set(title=slot, xlabel="epoch", ylabel="turns right, held out (%)")
-    return _finish(ax)
-
-
 def figure_format(path: Path) -> str:
     """Return the format given by a file's extension; raise if it cannot be drawn."""
     try:
@@ -95,12 +79,6 @@ def figure_format(path: Path) -> str:
     if form not in Figure().canvas.get_supported_filetypes():
         raise InvalidInputError(f"{path}: unrecognised figure format; use svg, pdf or png")
     return form
-
-
-def draw_learning(study: Study, path: Path) -> None:
-    """Write the learning curves of every slot as an svg, pdf or png file."""
-    slots = [goal for goal in study.goals if goal in SLOTS]
-    draw_panels(path, slots, lambda slot, ax: plot_learning(study, slot, ax), width=5)
 
 
 def draw_panels(
@@ -123,7 +101,8 @@ def save_figure(figure: Figure, path: Path) -> None:
         figure.savefig(beside, format=form)
 
 
-def _axes(ax: Axes | None) -> Axes:
+def axes_or_new(ax: Axes | None) -> Axes:
+    """Return the axes to draw on: those given, or a new figure."""
     if ax is not None:
         return ax
     try:
@@ -138,10 +117,11 @@ def _draw(ax: Axes, lines: Mapping[str, Float64]) -> None:
         raise InvalidInputError("nothing to draw; pass at least one fitted method")
     for label, values in lines.items():
         ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
-    _finish(ax)
+    finish_axes(ax)
 
 
-def _finish(ax: Axes) -> Axes:
+def finish_axes(ax: Axes) -> Axes:
+    """Add the legend and drop the frame."""
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

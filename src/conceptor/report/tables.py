@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-    from conceptor.comparing.words import Comparison
     from conceptor.evaluation import Evaluation, Row
+    from conceptor.evaluation.compare.words import Comparison
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",

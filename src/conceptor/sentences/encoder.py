@@ -8,6 +8,7 @@ negation.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from numbers import Integral, Real
@@ -21,15 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.gates import drop_leading, drop_shares, negated_conceptor
-from conceptor.algebra.methods import default_recipe
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.sentences import saved as encoder_file
-from conceptor.sentences.frequencies import Frequencies, sif_weights, usif_a, usif_weights
+from conceptor.sentences.frequencies import Frequencies, usif_a, usif_weights
 from conceptor.sentences.lookup import Lookup
 from conceptor.vectors.table import as_word_vectors
-from conceptor.weights import SIF_A
+from conceptor.weights import SIF_A, sif_weights
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Float64
     from conceptor.vectors.table import WordVectors
+    from conceptor.weights import WeightsLike
 
 _BATCH = 10_000
 _KEPT_OF_THE_FIRST = 0.2
@@ -53,7 +55,7 @@ class _Choices(NamedTuple):
     weights: str
     removal: int | str
     unknown: str
-    aperture: float | Literal["auto"]
+    aperture: float | Literal["leading"]
     a: float
 
 
@@ -81,13 +83,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         hyphens and slashes, and parts that are still unknown are skipped; or these get a vector
         based on their spelling (`conceptor.sentences.spelling`) if they have three letters or
         digits, or are not ASCII.
-    frequencies : str, path or mapping, default="zipf"
+    frequencies : str, path or mapping, optional
         Word frequencies: `zipf` if `vectors` are sorted by frequency, a file of counts,
-        `wordfreq:LANG`, or a mapping; as in `conceptor.weights.parse_weights`. Words without a
+        `wordfreq:LANG`, or a mapping; by default chosen as for `postprocess`. Words without a
         frequency count as being as rare as the rarest one that has one.
-    aperture : float or "auto", default="auto"
-        Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "auto" keeps a fifth
-        of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
+    aperture : float or "leading", default="leading"
+        Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "leading" keeps a
+        fifth of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
     a : float, default=1e-3
         The constant a of SIF.
 
@@ -130,8 +132,8 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         weights: Literal["average", "sif", "usif"] = "sif",
         removal: int | Literal["piecewise", "conceptor"] = "conceptor",
         unknown: Literal["spelling", "split", "skip"] = "spelling",
-        frequencies: str | os.PathLike[str] | Mapping[str, float] = "zipf",
-        aperture: float | Literal["auto"] = "auto",
+        frequencies: WeightsLike | None = None,
+        aperture: float | Literal["leading"] = "leading",
         a: float = SIF_A,
     ) -> None:
         self.vectors = vectors
@@ -211,17 +213,19 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             self._check_choice("weights", "average", "sif", "usif"),
             self._check_removal(),
             self._check_choice("unknown", "spelling", "split", "skip"),
-            self._check_number("aperture") if self.aperture != "auto" else "auto",
+            self._check_number("aperture") if self.aperture != "leading" else "leading",
             self._check_number("a"),
         )
         for name in ("moments_", "map_"):
             self.__dict__.pop(name, None)
         table = as_word_vectors(self.vectors)
-        self._frequencies = Frequencies(table.words, self.frequencies)
+        self._frequencies = Frequencies(table, self.frequencies)
+        if self._frequencies.caution:
+            warnings.warn(self._frequencies.caution, stacklevel=3)
         self._words: WordVectors = table
         if self._choices.words == "cn":
-            moments = Moments.from_vectors(table.vectors, self._frequencies.usage, unit=True)
-            self._words = table.with_vectors(default_recipe().solve(moments).map(table.vectors))
+            fitted = fit_methods(table, ["cn"], FitOptions(self.frequencies)).methods["cn"]
+            self._words = table.with_vectors(fitted(table.words, table.vectors))
         self.probabilities_ = self._frequencies.of_words
         self.a_ = self._choices.a
         if self._choices.weights == "usif":
@@ -292,7 +296,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         elif self._choices.removal == "piecewise":
             gate = drop_shares(spectrum.values, _PIECES)
         else:
-            if self._choices.aperture == "auto":
+            if self._choices.aperture == "leading":
                 aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
             else:
                 aperture = scale_free_aperture(spectrum.values, self._choices.aperture)

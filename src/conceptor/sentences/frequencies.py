@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError
-from conceptor.weights import parse_weights, why_unsorted
+from conceptor.weights import choose_weights
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from conceptor.base.arrays import Float64
+    from conceptor.vectors.table import WordVectors
+    from conceptor.weights import WeightsLike
 
-__all__ = ["Frequencies", "sif_weights", "usif_a", "usif_weights"]
+__all__ = ["Frequencies", "usif_a", "usif_weights"]
 
 _USIF_LENGTH = 11
 
@@ -25,11 +27,11 @@ class Frequencies:
 
     Parameters
     ----------
-    words : sequence of str
+    vectors : WordVectors
         Words with a vector.
-    source : str, path or mapping
-        As in `conceptor.weights.parse_weights`: ranks, a file of counts, `wordfreq:LANG`, or a
-        mapping.
+    source : str, path or mapping, optional
+        Ranks, a file of counts, `wordfreq:LANG`, or a mapping; by default what
+        `conceptor.weights.choose_weights` chooses for the vectors.
 
     Attributes
     ----------
@@ -43,16 +45,10 @@ class Frequencies:
         The counts in the source, including words without a vector; empty for ranks.
     """
 
-    def __init__(
-        self, words: Sequence[str], source: str | os.PathLike[str] | Mapping[str, float]
-    ) -> None:
-        chosen = parse_weights(source)
-        if chosen.kind == "zipf" and (reason := why_unsorted(words)):
-            raise InvalidInputError(
-                f"these vectors are not sorted by frequency: {reason}; "
-                'give frequencies="wordfreq:en", a file of counts, or a mapping'
-            )
-        self.name = chosen.kind
+    def __init__(self, vectors: WordVectors, source: WeightsLike | None = None) -> None:
+        chosen = choose_weights(Words.USAGE, vectors, weights=source)
+        words = vectors.words
+        self.name, self.caution = chosen.kind, chosen.caution
         self.counts = {word: n for word, n in (chosen.counts or {}).items() if n > 0}
         if chosen.counts is None:
             weights = chosen.shares(words, 0).weights
@@ -77,11 +73,6 @@ class Frequencies:
         """Return the shares of any words; a word without a count gets that of the rarest one."""
         counts = [self.counts.get(word, self._rarest) for word in words]
         return np.array(counts, dtype=np.float64) / self._total
-
-
-def sif_weights(probabilities: Float64, a: float) -> Float64:
-    """Return ``a / (a + p)``, smooth inverse frequency (Arora, Liang & Ma 2017)."""
-    return a / (a + probabilities)
 
 
 def usif_weights(probabilities: Float64, a: float) -> Float64:

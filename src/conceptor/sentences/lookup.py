@@ -11,7 +11,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.tokens import RUN_END, split_runs
 from conceptor.sentences.spelling import Spelling
-from conceptor.vectors.memory import Memory, Rows, split_at
+from conceptor.vectors.memory import Memory, RowLists, split_at
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Found", "Lookup", "is_spelt", "split_unknown"]
+__all__ = ["FoundWords", "Lookup", "is_spelt", "split_unknown"]
 
 _SEPARATORS = re.compile("[-/]")
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
@@ -31,7 +31,7 @@ _SHORTEST_SPELT = 3
 _MOST_SPELT = 1 << 15
 
 
-class Found(NamedTuple):
+class FoundWords(NamedTuple):
     """Sentences as lists of rows: sentence i has ``columns[ends[i]:ends[i + 1]]``.
 
     Columns count the `known` words' rows of the vectors, in order, then the unknown words that are
@@ -71,7 +71,7 @@ class Lookup:
         """Copy and pickle what it was made of, and nothing that it remembers."""
         return Lookup, (self._words, self._unknown, self._probabilities)
 
-    def __call__(self, sentences: Iterable[str | Sequence[str]]) -> Found:
+    def __call__(self, sentences: Iterable[str | Sequence[str]]) -> FoundWords:
         """Look up the words of sentences, given as texts or lists of tokens."""
         # The numbers of unknown words are those of one thread at a time.
         with self._lock:
@@ -80,17 +80,17 @@ class Lookup:
             distinct, columns = found.distinct()
             place = int(np.searchsorted(distinct, len(self._words)))
             spelt, vectors = self._vectors(distinct[place:] - len(self._words))
-        return Found(distinct[:place], spelt, vectors, columns, found.ends)
+        return FoundWords(distinct[:place], spelt, vectors, columns, found.ends)
 
-    def _rows(self, sentences: list[str | Sequence[str]]) -> Rows:
+    def _rows(self, sentences: list[str | Sequence[str]]) -> RowLists:
         are_texts = [isinstance(sentence, str) for sentence in sentences]
         if all(are_texts):
             return self._of_runs.of_texts([str(sentence).lower() for sentence in sentences])
         if not any(are_texts):
             return self._of_tokens.of_lists(list(map(_checked, sentences)))
-        return Rows.concatenate([self._rows([sentence]) for sentence in sentences])
+        return RowLists.concatenate([self._rows([sentence]) for sentence in sentences])
 
-    def _read_runs(self, runs: list[str]) -> Rows:
+    def _read_runs(self, runs: list[str]) -> RowLists:
         rows: list[int] = []
         ends = [0]
         for token in split_runs(runs):
@@ -98,10 +98,10 @@ class Lookup:
                 ends.append(len(rows))
             else:
                 rows += self._read_token(token)
-        return Rows(np.array(rows, dtype=np.int64), np.array(ends))
+        return RowLists(np.array(rows, dtype=np.int64), np.array(ends))
 
-    def _read_tokens(self, tokens: list[str]) -> Rows:
-        return Rows.from_lists(list(map(self._read_token, tokens)))
+    def _read_tokens(self, tokens: list[str]) -> RowLists:
+        return RowLists.from_lists(list(map(self._read_token, tokens)))
 
     def _read_token(self, token: str) -> tuple[int, ...]:
         row = self._words.row(token)

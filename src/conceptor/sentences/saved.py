@@ -108,6 +108,8 @@ def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str])
     parameters = json.loads(metadata["parameters"])
     if any(value is None for value in parameters.values()):
         raise InvalidInputError("a parameter is null")
+    if parameters.get("aperture") == "auto":  # its name in files of version 0.2
+        parameters["aperture"] = "leading"
     frequencies: Mapping[str, float] | str = parameters.pop("frequencies", "")
     if len(counts):
         known = _unpack_words(parts["counted_words"], len(counts))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from conceptor import __version__
+from conceptor.base.errors import plain_markdown
 
 if TYPE_CHECKING:
     from conceptor.static_models.model import StaticModel
@@ -12,7 +14,11 @@ if TYPE_CHECKING:
 
 def write_card(name: str, model: StaticModel) -> str:
     """Return the content of README.md, with the metadata that the Hugging Face hub reads."""
-    made = model.provenance
+    name = plain_markdown(name)
+    made = {
+        key: plain_markdown(value) if isinstance(value, str) else value
+        for key, value in model.provenance.items()
+    }
     count, dimension = model.vectors.shape
     header = {
         "library_name": "model2vec",
@@ -21,7 +27,8 @@ def write_card(name: str, model: StaticModel) -> str:
         "language": made.get("language"),
     }
     lines = ["---"]
-    lines += [f"{key}: {value}" for key, value in header.items() if value]
+    # JSON strings are YAML strings, whatever is in them.
+    lines += [f"{key}: {json.dumps(value)}" for key, value in header.items() if value]
     lines += ["tags:", *(f"- {tag}" for tag in ("embeddings", "static-embeddings", "conceptor"))]
     lines += ["---", "", f"# {name}", ""]
     source = f"from {made['model']} " if made.get("model") else ""

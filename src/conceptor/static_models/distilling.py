@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor import __version__
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.table import (
@@ -128,7 +128,7 @@ def distill(
     elif counts is not None:
         usage = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     else:
-        raise InvalidInputError('weights="sentences" needs sentences to count')
+        raise InvalidInputError(Setting("weights", "sentences"), " needs sentences to count")
     made, shares = made.ordered(usage / usage.sum())
     vectors = np.zeros((len(made.tokens), encoder.dimension), dtype=np.float32)
     vectors[2:] = encoder.encode_entries(made.sources, progress, folder)

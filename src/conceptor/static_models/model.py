@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_object
 from conceptor.static_models.card import write_card
-from conceptor.vectors.static_model import StaticModelSource, write_folder
+from conceptor.vectors.formats.static_model import StaticModelSource, write_folder
 from conceptor.vectors.target import check_new_folder
 from conceptor.vectors.tokenizer import TokenReader
 
@@ -106,8 +106,8 @@ class StaticModel:
         source = StaticModelSource(Path(folder))
         tokenizer = source.tokenizer()
         config = Path(folder) / "config.json"
-        said = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-        return cls(source.to_array(), tokenizer, dict(said.get("conceptor", {})))
+        said = read_object(config).get("conceptor", {}) if config.is_file() else {}
+        return cls(source.to_array(), tokenizer, said if isinstance(said, dict) else {})
 
     def __repr__(self) -> str:
         count, dimension = self.vectors.shape

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.algebra import methods
+from conceptor.algebra import recipes as methods
 from conceptor.algebra.moments import Moments
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
@@ -46,7 +46,7 @@ def negate_usage(vectors: NDArray[Any], usage: Float64) -> AffineMap:
         raise InvalidInputError("no token of the vocabulary is ever used; check the frequencies")
     with one_blas_thread():
         moments = Moments.from_vectors(vectors[used], usage[used], unit=True)
-        return methods.default_recipe().solve(moments).map
+        return methods.spectral_recipe("cn").solve(moments).map
 
 
 def fit_sentences(
@@ -121,7 +121,7 @@ def negate_sentences(table: Table, counts: sparse.csr_array) -> AffineMap:
     sums = counts @ table
     with one_blas_thread():
         moments = Moments.from_vectors(sums / row_lengths(sums)[:, np.newaxis])
-        return methods.default_recipe().solve(moments).map
+        return methods.spectral_recipe("cn").solve(moments).map
 
 
 def leading_directions(table: Table, usage: Float64, dimensions: int) -> AffineMap:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.base.files import replace_atomically
+from conceptor.base.files import read_json, read_object, replace_atomically
 from conceptor.base.progress import silent
+from conceptor.vectors.tokenizer import check_tokenizer, tokenizer_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,11 +58,14 @@ class Transformer:
         self.tokenizer: Tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
         if not hasattr(self.tokenizer, "encode_batch_fast"):
             raise InvalidInputError("distill needs a fast tokenizer (tokenizers, use_fast=True)")
-        self._tokenizer = type(self.tokenizer).from_str(self.tokenizer.to_str())
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(_LONGEST_TEXT)
+        self._name = str(getattr(model, "name_or_path", "")) or "the model"
+        check_tokenizer(self.tokenizer, self._name)
         self.pooling = pooling
-        alone = self._tokenizer.encode("", add_special_tokens=True)
+        with tokenizer_errors(self._name):
+            self._tokenizer = type(self.tokenizer).from_str(self.tokenizer.to_str())
+            self._tokenizer.no_padding()
+            self._tokenizer.enable_truncation(_LONGEST_TEXT)
+            alone = self._tokenizer.encode("", add_special_tokens=True)
         middle = len(alone.ids) // 2
         self._before, self._after = alone.ids[:middle], alone.ids[middle:]
 
@@ -78,17 +82,24 @@ class Transformer:
         is_place = folder.is_absolute() or os.fspath(name).endswith(os.sep) or len(folder.parts) > 2
         if is_place and not folder.exists():
             raise InvalidInputError(f"{name}: no such folder")
-        if folder.exists() and not (folder / "config.json").is_file():
-            raise InvalidInputError(f"{name}: not a model folder; it has no config.json")
+        if folder.exists():
+            _check_folder(folder)
+        pooling = read_pooling(folder)
+        # Never code of the folder, never a pickle, and of a folder nothing from the network.
+        safely = {"trust_remote_code": False, "local_files_only": folder.exists()}
         try:
             with _quiet():
-                tokenizer = transformers.AutoTokenizer.from_pretrained(name, use_fast=True)
-                model = transformers.AutoModel.from_pretrained(name)
-        except (OSError, ValueError, KeyError) as error:
-            why = " ".join(str(error).split())[:200]
+                tokenizer = transformers.AutoTokenizer.from_pretrained(
+                    name, use_fast=True, **safely
+                )
+                model = transformers.AutoModel.from_pretrained(name, use_safetensors=True, **safely)
+            return cls(model, tokenizer, pooling)
+        except (ConceptorError, MemoryError):
+            raise
+        except Exception as error:  # of transformers, tokenizers and torch: any kind
+            why = " ".join(str(error).split())[:200] or type(error).__name__
             message = f"{name}: no transformer that can be loaded ({why})"
             raise (InvalidInputError if folder.exists() else ConceptorError)(message) from None
-        return cls(model, tokenizer, read_pooling(folder))
 
     @property
     def dimension(self) -> int:
@@ -100,7 +111,8 @@ class Transformer:
     ) -> Vectors:
         """Return the vectors of tokens, by number, and of texts, each between special tokens."""
         texts = [entry for entry in entries if isinstance(entry, str)]
-        read = iter(self._tokenizer.encode_batch_fast(texts))
+        with tokenizer_errors(self._name):
+            read = iter(self._tokenizer.encode_batch_fast(texts))
         sequences = [
             next(read).ids if isinstance(entry, str) else [*self._before, entry, *self._after]
             for entry in entries
@@ -111,7 +123,8 @@ class Transformer:
         self, texts: Sequence[str], progress: Progress = silent, keep: Path | None = None
     ) -> Vectors:
         """Return the vectors of texts."""
-        encoded = self._tokenizer.encode_batch_fast(list(texts))
+        with tokenizer_errors(self._name):
+            encoded = self._tokenizer.encode_batch_fast(list(texts))
         return self._encode([each.ids for each in encoded], progress, "sentences", keep)
 
     def _encode(
@@ -165,7 +178,12 @@ class Transformer:
                 for start in range(0, len(alike), step):
                     rows = alike[start : start + step]
                     numbers = torch.tensor([sequences[i] for i in rows], device=self.model.device)
-                    hidden = self.model(input_ids=numbers).last_hidden_state.float()
+                    try:
+                        hidden = self.model(input_ids=numbers).last_hidden_state.float()
+                    except IndexError as error:  # a number beyond the model's tokens or places
+                        raise InvalidInputError(
+                            f"{self._name}: its model and its tokenizer do not fit ({error})"
+                        ) from None
                     out[rows] = self._pool(hidden).cpu().numpy()
                     done += len(rows)
                     told(done)
@@ -182,20 +200,40 @@ def read_pooling(folder: Path) -> str:
     modules = folder / "modules.json"
     if not modules.is_file():
         return "mean"
-    listed = json.loads(modules.read_text(encoding="utf-8"))
-    kinds = {str(each.get("type", "")).rpartition(".")[2]: each.get("path", "") for each in listed}
+    listed = read_json(modules)
+    if not (isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
+        raise InvalidInputError(f"{modules}: expected a list of modules; fetch it again")
+    kinds = {
+        str(each.get("type", "")).rpartition(".")[2]: str(each.get("path", "")) for each in listed
+    }
     strange = [kind for kind in kinds if kind not in _HARMLESS]
     if strange:
         raise InvalidInputError(
             f"{folder}: has a {strange[0]} layer; distill it from Python: "
             "distill(SentenceTransformer(...).encode, tokenizer)"
         )
-    config = folder / kinds.get("Pooling", "") / "config.json"
-    chosen = json.loads(config.read_text(encoding="utf-8")) if "Pooling" in kinds else {}
+    config = folder / kinds.get("Pooling", "").replace("\0", "") / "config.json"
+    if not config.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInputError(f"{modules}: names a place outside the folder; fetch it again")
+    chosen = read_object(config) if "Pooling" in kinds else {}
     named = [name for key, name in _POOLING.items() if chosen.get(key)]
     if "Pooling" in kinds and len(named) != 1:
         raise InvalidInputError(f"{config}: pools in a way that distill does not know")
     return named[0] if named else "mean"
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise for a folder that is no model's, or whose configuration names code to fetch."""
+    config = folder / "config.json"
+    if not config.is_file():
+        raise InvalidInputError(f"{folder}: not a model folder; it has no config.json")
+    settings = read_object(config)
+    for key in ("attn_implementation", "_attn_implementation"):
+        if "/" in str(settings.get(key, "")):
+            raise InvalidInputError(
+                f"{config}: {key} names a kernel to download, and nothing is run that a folder "
+                "names; remove it"
+            )
 
 
 @contextmanager

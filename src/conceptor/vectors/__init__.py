@@ -1,7 +1,7 @@
 """Read and write files of word vectors: many formats, one stream of chunks."""
 
-from conceptor.vectors.detect import FORMATS
 from conceptor.vectors.files import open_vectors, write_vectors
+from conceptor.vectors.formats.registry import FORMATS
 from conceptor.vectors.source import Chunk, VectorSource
 from conceptor.vectors.table import WordVectors
 from conceptor.vectors.words import PackedWords

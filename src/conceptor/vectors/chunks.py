@@ -1,82 +1,64 @@
-"""The one way to read vectors, wherever they are: words and rows in chunks, in order.
-
-`read_chunks` reads a file, an open source, a table in memory or vectors with a map applied.
-`collect_rows` keeps some rows of a stream; `KeptChunks` keeps chunks for a second pass.
-"""
+"""Reading vectors in chunks: with progress, with steps applied, kept for later passes."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.base.threads import memory_bytes
 from conceptor.vectors.table import WordVectors, as_word_vectors
+from conceptor.vectors.vectors import SAMPLE, Vectors, WrappedVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
-    from conceptor.vectors.source import Chunk, VectorSource
 
-    Chunks = Iterable[tuple[Sequence[str], NDArray[Any]]]
+    Rows = tuple[Sequence[str], NDArray[Any]]
+    Chunks = Iterable[Rows]
 
 __all__ = [
-    "KeptChunks",
+    "KeptVectors",
     "MappedVectors",
     "RowCollector",
-    "Vectors",
     "as_vectors",
     "collect_rows",
+    "keep_vectors",
     "read_chunks",
-    "vectors_name",
 ]
 
 Transform = Callable[[Sequence[str], Any], Any]
 
 
-class Vectors(Protocol):
-    """Words and rows that can be read any number of times."""
+def as_vectors(vectors: object, *, wordless: bool = False) -> Vectors:
+    """Return anything that holds vectors as `Vectors`: a path is opened, a matrix wrapped.
 
-    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield words and rows in order."""
-
-
-def as_vectors(vectors: object) -> Vectors:
-    """Return something with `chunks()`: a path is opened, a matrix with words is wrapped."""
+    `wordless` accepts files whose rows have no words.
+    """
+    if isinstance(vectors, Vectors):
+        return vectors
     if isinstance(vectors, (str, os.PathLike)):
         from conceptor.vectors.files import open_vectors
 
-        return open_vectors(vectors)
-    if hasattr(vectors, "chunks"):
-        chunked: Vectors = vectors
-        return chunked
+        return open_vectors(vectors, wordless=wordless)
     return as_word_vectors(vectors)
 
 
-def vectors_name(vectors: object) -> str:
-    """Return the name of some vectors in results: their path, if they have one."""
-    vectors = getattr(vectors, "path", vectors)
-    return str(vectors) if isinstance(vectors, str | os.PathLike) else "vectors"
-
-
 def read_chunks(
-    vectors: object, progress: Progress = silent, label: str = "reading"
-) -> Iterator[tuple[Sequence[str], Any]]:
-    """Yield words and rows of a path, an open source or vectors in memory, reporting progress."""
-    opened = as_vectors(vectors)
-    fraction_read = getattr(opened, "fraction_read", lambda: None)
+    vectors: Vectors, progress: Progress = silent, label: str = "reading"
+) -> Iterator[Rows]:
+    """Yield labels and rows, reporting progress."""
     seen = 0
-    for chunk in opened.chunks():
+    for chunk in vectors.chunks():
         seen += len(chunk[0])
-        progress(label, fraction_read(), seen)
+        progress(label, vectors.fraction_read(), seen)
         yield chunk
 
 
@@ -88,23 +70,27 @@ def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
         before += len(words)
 
 
-@dataclass(frozen=True, eq=False)
-class MappedVectors:
-    """Vectors with some steps applied.
+class MappedVectors(WrappedVectors):
+    """Vectors with some steps applied, in order, to each chunk.
 
-    Attributes
-    ----------
-    vectors : path, open source, (words, array), ...
-    steps : functions of words and rows
-        Applied in order to each chunk.
+    `dimension` is that of the result, where the steps change it.
     """
 
-    vectors: object
-    steps: tuple[Transform, ...]
+    def __init__(
+        self, wrapped: Vectors, steps: Iterable[Transform], dimension: int | None = None
+    ) -> None:
+        super().__init__(wrapped)
+        self.steps = tuple(steps)
+        self._dimension = dimension
 
-    def chunks(self) -> Iterator[tuple[Sequence[str], Any]]:
+    @property
+    def dimension(self) -> int:
+        """The length of a vector after the steps."""
+        return self.wrapped.dimension if self._dimension is None else self._dimension
+
+    def chunks(self) -> Iterator[Rows]:
         """Yield words and transformed rows."""
-        for words, rows in read_chunks(self.vectors):
+        for words, rows in self.wrapped.chunks():
             yield words, through(words, rows, self.steps)
 
 
@@ -115,53 +101,93 @@ def through(words: Sequence[str], rows: Any, steps: Iterable[Transform]) -> Any:
     return rows
 
 
-class KeptChunks:
-    """A file's chunks, kept in memory for later passes if they fit into `limit` bytes.
+def keep_vectors(vectors: Vectors, limit: int | None = None) -> KeptVectors:
+    """Return vectors that are about to be read more than once.
 
-    They are kept only where decoding costs more than reading the bytes again.
+    `limit` is how many bytes may be kept; by default a quarter of the machine's memory.
+    """
+    if isinstance(vectors, KeptVectors):
+        return vectors
+    return KeptVectors(vectors, memory_bytes() // 4 if limit is None else limit)
+
+
+class KeptVectors(WrappedVectors):
+    """Vectors whose chunks are kept in memory for later passes, if they fit into `limit` bytes.
+
+    Nothing is kept where reading again is cheap. Looking at the first words begins a pass that
+    the next `chunks` continues, so it costs no pass of its own.
     """
 
-    def __init__(self, source: VectorSource, limit: int) -> None:
-        self.source = source
-        self._limit = limit if source.worth_keeping else 0
-        self._kept: list[Chunk] = []
+    def __init__(self, wrapped: Vectors, limit: int) -> None:
+        super().__init__(wrapped)
+        self._limit = limit if wrapped.worth_keeping else 0
+        self._kept: list[Any] = []
         self._complete = False
-        self._done = 0.0
+        # How far a pass has got whose chunks come from memory; None where they come from the file.
+        self._done: float | None = None
+        self._first_words: list[str] | None = None
+        self._begun: list[Any] = []
+        self._rest: Iterator[Any] | None = None
 
     @property
-    def path(self) -> Path:
-        """The file."""
-        return self.source.path
+    def worth_keeping(self) -> bool:
+        """Never: what is worth it is kept here."""
+        return False
 
-    @property
-    def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if the file tells."""
-        return self.source.counts
+    def first_words(self) -> list[str]:
+        """Return the first labels; asked for once, whatever follows."""
+        if self._first_words is None:
+            self._first_words = []
+            self._rest = self.wrapped.chunks()
+            for chunk in self._rest:
+                self._begun.append((chunk, self.wrapped.fraction_read()))
+                self._first_words.extend(chunk[0][: SAMPLE - len(self._first_words)])
+                if len(self._first_words) >= SAMPLE:
+                    break
+        return self._first_words
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks: from memory if all of them were kept, else from the file."""
+    def chunks(self) -> Iterator[Any]:
+        """Yield the chunks: from memory if all of them were kept."""
         if self._complete:
             for number, chunk in enumerate(self._kept, start=1):
                 self._done = number / len(self._kept)
                 yield chunk
             return
-        self._kept, size = [], 0
-        for chunk in self.source.chunks():
-            size += chunk.vectors.nbytes + chunk.words.nbytes
+        kept: list[Any] = []
+        size = 0
+        for chunk in self._one_pass():
+            size += chunk[1].nbytes + _words_bytes(chunk[0])
             if size <= self._limit:
-                self._kept.append(chunk)
-            elif self._kept:
-                self._kept = []
+                kept.append(chunk)
+            elif kept:
+                kept = []
             yield chunk
-        self._complete = 0 < size <= self._limit
+        if 0 < size <= self._limit:
+            self._kept, self._complete = kept, True
 
-    def last_chunks(self) -> Iterator[Chunk]:
+    def _one_pass(self) -> Iterator[Any]:
+        """Continue the pass that `first_words` began, or start another."""
+        begun, rest = self._begun, self._rest
+        self._begun, self._rest = [], None
+        if rest is None:
+            self._done = None
+            yield from self.wrapped.chunks()
+            return
+        begun.reverse()
+        while begun:  # freed one by one
+            chunk, self._done = begun.pop()
+            yield chunk
+        self._done = None
+        yield from rest
+
+    def last_chunks(self) -> Iterator[Any]:
         """Yield the chunks for the last time, freeing memory on the way."""
         if not self._complete:
             yield from self.chunks()
             return
         total = len(self._kept)
         self._kept.reverse()
+        self._complete = False
         while self._kept:
             chunk = self._kept.pop()
             self._done = 1 - len(self._kept) / total
@@ -169,7 +195,13 @@ class KeptChunks:
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
-        return self._done if self._complete else self.source.fraction_read()
+        return self.wrapped.fraction_read() if self._done is None else self._done
+
+
+def _words_bytes(words: Sequence[str]) -> int:
+    from conceptor.vectors.words import PackedWords
+
+    return words.nbytes if isinstance(words, PackedWords) else 0
 
 
 def rows_to_keep(words: Sequence[str], wanted: Collection[str], first: int = 0) -> list[int]:
@@ -215,6 +247,6 @@ def collect_rows(
 ) -> WordVectors:
     """Return the rows of `wanted` words, in one pass."""
     collector = RowCollector(wanted)
-    for words, rows in read_chunks(vectors, progress):
+    for words, rows in read_chunks(as_vectors(vectors), progress):
         collector.add(list(words), rows)
     return collector.table()

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.fasttext import FastTextSource
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
-from conceptor.vectors.target import plan_target
-from conceptor.vectors.writing import write_chunks
+from conceptor.vectors.target import plan_target, write_chunks
 
 if TYPE_CHECKING:
     import os
@@ -82,8 +80,8 @@ def convert(
     if goal.needs_count_first and opened.count is None:
         for _ in read_chunks(opened, progress, "counting"):
             pass
-    if isinstance(opened, FastTextSource) and goal.fasttext_path is not None:
-        words = opened.write_mapped(goal.fasttext_path, map_, progress)
+    if goal.kind.rewrite is not None and goal.path is not None:
+        words = goal.kind.rewrite(opened, goal.path, map_, progress)
     else:
         words = write_chunks(
             read_chunks(opened, progress, "writing"),

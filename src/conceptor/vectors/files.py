@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
-from conceptor.vectors.detect import open_source
+from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.files import remove_at_end
+from conceptor.vectors.formats.registry import open_source
 from conceptor.vectors.source import Chunk, OnError, VectorSource
-from conceptor.vectors.static_model import StaticModelSource, find_model
-from conceptor.vectors.streams import check_readable_file
-from conceptor.vectors.target import plan_target
+from conceptor.vectors.target import plan_target, write_chunks
 from conceptor.vectors.words import PackedWords
-from conceptor.vectors.writing import write_chunks
 
 if TYPE_CHECKING:
     import os
@@ -60,14 +58,12 @@ def open_vectors(
         len(replace_spaces) == 1 and "!" <= replace_spaces <= "~"
     ):
         raise InvalidInputError(
-            f'expected one visible ASCII character (replace_spaces="_"), not {replace_spaces!r}'
+            "expected one visible ASCII character (",
+            Setting("replace_spaces", "_"),
+            f"), not {replace_spaces!r}",
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
-    if path.is_dir() and find_model(path) is not None:
-        source: VectorSource = StaticModelSource(path)
-    else:
-        check_readable_file(path)
-        source = open_source(path, wordless=wordless)
+    source = open_source(path, wordless=wordless)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source
@@ -78,6 +74,7 @@ def _save_standard_input() -> Path:
     with tempfile.NamedTemporaryFile(prefix="conceptor-stdin-", delete=False) as file:
         path = Path(file.name)
         atexit.register(path.unlink, missing_ok=True)
+        remove_at_end(path)
         try:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
         except OSError as error:

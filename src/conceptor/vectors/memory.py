@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-__all__ = ["Memory", "Rows", "split_at"]
+__all__ = ["Memory", "RowLists", "split_at"]
 
 # This many stretches between blanks are nearly all of any text.
 _MOST = 1 << 17
@@ -33,28 +33,28 @@ _CHARACTERS = 0x110000
 _NO_UNIT = 2
 
 
-class Rows(NamedTuple):
+class RowLists(NamedTuple):
     """The rows of some texts; text i has ``rows[ends[i]:ends[i + 1]]``."""
 
     rows: Numbers
     ends: Numbers
 
     @classmethod
-    def from_lists(cls, lists: Sequence[Sequence[int]]) -> Rows:
+    def from_lists(cls, lists: Sequence[Sequence[int]]) -> RowLists:
         """Return the rows of each text."""
         ends = _ends(list(map(len, lists)))
         return cls(np.fromiter(chain.from_iterable(lists), np.int64, count=ends[-1]), ends)
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Rows]) -> Rows:
+    def concatenate(cls, parts: Sequence[RowLists]) -> RowLists:
         """Return the rows of all texts of several."""
         lengths = np.concatenate([np.diff(part.ends) for part in parts])
         return cls(np.concatenate([part.rows for part in parts]), _ends(lengths))
 
-    def without(self, row: int) -> Rows:
+    def without(self, row: int) -> RowLists:
         """Return all rows but one."""
         kept = self.rows != row
-        return Rows(self.rows[kept], _ends(kept)[self.ends])
+        return RowLists(self.rows[kept], _ends(kept)[self.ends])
 
     def distinct(self) -> tuple[Numbers, Numbers]:
         """Return the distinct rows in order, and the place of each row among them."""
@@ -72,14 +72,14 @@ class Memory:
 
     Parameters
     ----------
-    read : function from a list of strings to `Rows`
+    read : function from a list of strings to `RowLists`
         Called with those that are new, one thread at a time.
     in_run : ndarray of bool, optional
         For each character whether it belongs to a stretch that is read as one (`split_at`).
     """
 
     def __init__(
-        self, read: Callable[[list[str]], Rows], in_run: NDArray[np.bool_] | None = None
+        self, read: Callable[[list[str]], RowLists], in_run: NDArray[np.bool_] | None = None
     ) -> None:
         self._read, self._in_run = read, in_run
         self._lock = Lock()
@@ -94,7 +94,7 @@ class Memory:
     def __len__(self) -> int:
         return self._numbers.known
 
-    def of_texts(self, texts: Sequence[str]) -> Rows:
+    def of_texts(self, texts: Sequence[str]) -> RowLists:
         """Return the rows of texts, stretch by stretch."""
         from conceptor.kernels import find_tokens
 
@@ -107,7 +107,7 @@ class Memory:
         each = np.diff(np.searchsorted(starts[:found], stops), prepend=0)
         return self._of(data, starts[:found], ends[:found], _ends(each))
 
-    def of_lists(self, lists: Sequence[Sequence[str]]) -> Rows:
+    def of_lists(self, lists: Sequence[Sequence[str]]) -> RowLists:
         """Return the rows of lists of strings."""
         encoded = list(map(_encode, chain.from_iterable(lists)))
         data = _array(b"".join(encoded))
@@ -120,7 +120,7 @@ class Memory:
         starts: NDArray[np.int32],
         ends: NDArray[np.int32],
         texts: Numbers,
-    ) -> Rows:
+    ) -> RowLists:
         with self._lock:
             if len(self) > _MOST:
                 self.clear()
@@ -137,7 +137,7 @@ class Memory:
                 raise
         places = _ends(lengths)
         shifts = np.repeat(firsts - places[:-1], lengths)
-        return Rows(rows[shifts + np.arange(len(shifts))], places[texts])
+        return RowLists(rows[shifts + np.arange(len(shifts))], places[texts])
 
     def _extend(self, before: int) -> None:
         words = self._numbers.words()[before:]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows32
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 from conceptor.vectors.chunks import number_chunks, read_chunks, through
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.progress import Progress
     from conceptor.vectors.chunks import Transform
+    from conceptor.vectors.vectors import Vectors
 
     Penalty = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
@@ -78,7 +80,7 @@ class Nearest:
         among: int | None = None,
         penalty: Penalty | None = None,
     ) -> None:
-        self._queries = _unit(queries)
+        self._queries = unit_rows32(queries)
         self._k, self._prior, self._among, self._penalty = k, prior, among, penalty
         self.scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         self.rows = np.full((len(queries), k), -1, dtype=np.int64)
@@ -143,8 +145,8 @@ class Contest:
         *,
         among: int | None = None,
     ) -> None:
-        self._queries = _unit(queries)
-        self._bar = np.einsum("ij,ij->i", self._queries, _unit(expected))
+        self._queries = unit_rows32(queries)
+        self._bar = np.einsum("ij,ij->i", self._queries, unit_rows32(expected))
         self._excluded, self._among = excluded, among
         self.won = np.ones(len(queries), dtype=np.bool_)
 
@@ -179,34 +181,39 @@ def _blocks(
     if among is not None:
         rows = rows[: max(0, among - before)]
     for start in range(0, len(rows), _BLOCK_ROWS):
-        yield before + start, _unit(rows[start : start + _BLOCK_ROWS])
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    single = np.asarray(rows, dtype=np.float32)
-    norms = np.sqrt(np.einsum("ij,ij->i", single, single))
-    norms[norms == 0] = 1.0
-    return np.asarray(single / norms[:, None], dtype=np.float32)
+        yield before + start, unit_rows32(rows[start : start + _BLOCK_ROWS])
 
 
 def search(
-    vectors: object,
+    vectors: Vectors,
     searches: Mapping[str, Sequence[Search]],
     transforms: Mapping[str, Sequence[Transform]],
     progress: Progress = silent,
-) -> None:
-    """Carry out searches in one pass, each in the vectors as its name's transforms leave them."""
+) -> dict[int, str]:
+    """Carry out searches in one pass, each in the vectors as its name's transforms leave them.
 
-    def look(part: tuple[int, Sequence[str], NDArray[Any]]) -> list[tuple[Search, Any]]:
+    Returns the words of all rows that were among the nearest at some time.
+    """
+
+    def look(part: tuple[int, Sequence[str], NDArray[Any]]) -> _Looked:
         before, words, rows = part
-        found = []
+        found: list[tuple[Search, Any]] = []
         for name, some in searches.items():
             changed = through(words, rows, transforms[name])
             found += [(one, one.look(changed, before)) for one in some]
-        return found
+        near = {row for _, what in found if isinstance(what, Candidates) for row in what.row}
+        return _Looked(found, {int(row): words[row - before] for row in near})
 
+    names: dict[int, str] = {}
     chunks = number_chunks(read_chunks(vectors, progress, "searching"))
     with one_blas_thread():
-        for found in ordered_map(look, chunks, processors()):
-            for one, what in found:
+        for looked in ordered_map(look, chunks, processors()):
+            names |= looked.names
+            for one, what in looked.found:
                 one.take(what)
+    return names
+
+
+class _Looked(NamedTuple):
+    found: list[tuple[Search, Any]]
+    names: dict[int, str]

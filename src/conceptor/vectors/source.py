@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.vectors.vectors import Vectors
 from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class LocatedChunk(NamedTuple):
     places: NDArray[np.int64]
 
 
-class VectorSource(ABC):
+class VectorSource(Vectors):
     """A vectors file opened for reading; every pass over `chunks` starts at the beginning.
 
     Attributes
@@ -79,7 +80,9 @@ class VectorSource(ABC):
 
     format: str
     place = "row"
-    has_words = True
+    dimension: int = 0
+    count: int | None = None
+    has_words: bool = True
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
@@ -90,24 +93,25 @@ class VectorSource(ABC):
         self.dimension = dimension
         self.dtype = dtype
         self._opened = self._states()
-        self.count: int | None = None
         self.findings = Findings()
         self.on_error: OnError = "raise"
         self.replace_spaces: str | None = None
+        # Under which settings a whole pass has found nothing to drop.
+        self._clean_under: tuple[OnError, str | None] | None = None
 
     @abstractmethod
     def _decode(self) -> Iterator[LocatedChunk]:
         """Yield the file's rows as they are, duplicates included."""
 
     @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    @property
     def worth_keeping(self) -> bool:
         """Whether decoding costs more than reading the bytes again."""
         return True
-
-    @property
-    def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if the file tells."""
-        return None
 
     def files(self) -> list[Path]:
         """Return the files that are read, which must not be overwritten."""
@@ -131,15 +135,12 @@ class VectorSource(ABC):
                     f"{self.path}: changed while it was being read; repeat the same call"
                 )
 
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got, if known."""
-        return None
-
     def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
         """Yield the vectors in file order, `rows` at a time if given (fewer at the end).
 
         A repeated word is dropped. NaN, infinities and words that are not UTF-8 raise
-        `InvalidInputError`, or are skipped and counted with `on_error = "skip"`.
+        `InvalidInputError`, or are skipped and counted with `on_error = "skip"`. Where a whole pass
+        has found none of these, the next does not look for them again.
         """
         natural = self._clean_chunks()
         return natural if rows is None else _rebatch(natural, rows)
@@ -147,15 +148,15 @@ class VectorSource(ABC):
     def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
         seen = SeenWords()
+        settings = self.on_error, self.replace_spaces
+        is_clean = settings == self._clean_under  # as the file has not changed, neither has that
         count = 0
         for located in self._decode():
-            chunk = self._drop_bad_rows(located)
+            chunk = located.chunk if is_clean else self._drop_bad_rows(located)
             if self.replace_spaces is not None:
                 chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
-            new = seen.add(chunk.words) if self.has_words else np.ones(1, dtype=np.bool_)
-            if not new.all():
-                self.findings.duplicates += int(np.count_nonzero(~new))
-                chunk = chunk.take(np.flatnonzero(new))
+            if self.has_words and not is_clean:
+                chunk = self._drop_seen(chunk, seen)
             count += len(chunk.words)
             if len(chunk.words):
                 yield chunk
@@ -163,6 +164,15 @@ class VectorSource(ABC):
         if count == 0:
             raise InvalidInputError(f"{self.path}: contains no vectors")
         self.count = count
+        if not (self.findings.duplicates or self.findings.skipped):
+            self._clean_under = settings
+
+    def _drop_seen(self, chunk: Chunk, seen: SeenWords) -> Chunk:
+        new = seen.add(chunk.words)
+        if new.all():
+            return chunk
+        self.findings.duplicates += int(np.count_nonzero(~new))
+        return chunk.take(np.flatnonzero(new))
 
     def _drop_bad_rows(self, located: LocatedChunk) -> Chunk:
         from conceptor.kernels import first_beyond
@@ -193,7 +203,7 @@ class VectorSource(ABC):
         message = f"{self.path}, {self.place} {place}: {found}"
         if self.on_error == "raise":
             raise InvalidInputError(
-                f'{message}; repair the file, or skip such rows with on_error="skip"'
+                f"{message}; repair the file, or skip such rows with ", Setting("on_error", "skip")
             )
         self.findings.skipped += 1
         self.findings.first_skipped = self.findings.first_skipped or message

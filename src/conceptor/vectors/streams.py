@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import check_no_loop
+from conceptor.base.folders import find_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +43,9 @@ def check_readable_file(path: Path) -> None:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise InvalidInputError(f"{path}: no such file") from None
+        old = find_old(path)
+        also = f"; an interrupted run left it as {old}" if old is not None else ""
+        raise InvalidInputError(f"{path}: no such file{also}") from None
     if stat.S_ISDIR(mode):
         raise InvalidInputError(f"{path}: is a directory; name a file inside it")
     if not stat.S_ISREG(mode):
@@ -246,30 +249,55 @@ def open_byte_writer(path: Path, compression: str | None, member: str) -> Iterat
         raw = cleanup.enter_context(path.open("wb", buffering=0))
         file = cast("BinaryIO", _FullWrites(raw))
         stream: object = file
-        if compression == "gzip":
-            import gzip
-
-            stream = gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0)
-        elif compression == "bzip2":
-            import bz2
-
-            stream = bz2.BZ2File(file, "wb")
-        elif compression == "xz":
-            import lzma
-
-            stream = lzma.LZMAFile(file, "wb", preset=1)  # noqa: SIM115
-        elif compression == "zstd":
-            stream = _zstandard().ZstdCompressor().stream_writer(file, closefd=False)
-        elif compression == "zip":
+        if compression == "zip":
             import zipfile
 
             archive = cleanup.enter_context(
                 zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
             )
-            stream = archive.open(zipfile.ZipInfo(member), "w", force_zip64=True)
-        if stream is not file:
-            cleanup.enter_context(stream)  # type: ignore[arg-type]
+            opened = archive.open(zipfile.ZipInfo(member), "w", force_zip64=True)
+            stream = cleanup.enter_context(opened)
+        elif compression is not None:
+            stream = cleanup.enter_context(_Compressed(file, _compressor(compression)))
         yield cast("BinaryIO", stream)
+
+
+def _compressor(compression: str) -> Any:  # noqa: ANN401
+    if compression == "gzip":
+        import zlib
+
+        return zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS)  # with gzip's head and checksum
+    if compression == "bzip2":
+        import bz2
+
+        return bz2.BZ2Compressor()
+    if compression == "xz":
+        import lzma
+
+        return lzma.LZMACompressor(preset=1)
+    return _zstandard().ZstdCompressor().compressobj()
+
+
+class _Compressed:
+    """A file written through a compressor; its end is written when the block succeeds.
+
+    The standard library's writers keep bytes of their own. After a failed write they try again
+    when they are collected, and report that the file is closed.
+    """
+
+    def __init__(self, file: BinaryIO, compressor: Any) -> None:  # noqa: ANN401
+        self._file, self._compressor = file, compressor
+
+    def __enter__(self) -> _Compressed:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._file.write(self._compressor.flush())
+
+    def write(self, data: bytes | memoryview) -> int:
+        self._file.write(self._compressor.compress(data))
+        return memoryview(data).nbytes
 
 
 class _FullWrites:

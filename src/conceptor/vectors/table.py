@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.source import BLOCK_BYTES
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +22,7 @@ __all__ = ["MISSING", "WordVectors", "as_word_vectors"]
 MISSING = -1
 
 
-class WordVectors:
+class WordVectors(Vectors):
     """A matrix with one word per row.
 
     Words keep their case. If a word occurs twice, its vector is the first row (in files sorted by
@@ -37,7 +39,11 @@ class WordVectors:
         How often words occur in text, if that is known.
     has_words : bool
         Whether the words are words; otherwise they are empty, and all rows count the same.
+    origin : Vectors, optional
+        What the rows were decoded from; it knows the name, the kind of rows and their usage.
     """
+
+    has_words: bool = True
 
     def __init__(
         self,
@@ -47,6 +53,7 @@ class WordVectors:
         counts: Mapping[str, float] | None = None,
         *,
         has_words: bool = True,
+        origin: Vectors | None = None,
     ) -> None:
         # A list, because a data frame column is indexed by its labels.
         words = list(words)
@@ -65,7 +72,8 @@ class WordVectors:
         self.words: Sequence[str] = words
         self.vectors: NDArray[Any] = matrix
         self.places = np.arange(len(words)) if places is None else places
-        self.counts, self.has_words = counts, has_words
+        self.has_words = has_words and (origin is None or origin.has_words)
+        self._counts, self._origin = counts, origin
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -77,6 +85,40 @@ class WordVectors:
     def dimension(self) -> int:
         """The length of a vector."""
         return int(self.vectors.shape[1])
+
+    @property
+    def name(self) -> str:
+        """The name of what the rows were decoded from."""
+        return "vectors" if self._origin is None else self._origin.name
+
+    @property
+    def kind(self) -> RowKind:
+        """What a row stands for."""
+        return super().kind if self._origin is None else self._origin.kind
+
+    @property
+    def counts(self) -> Mapping[str, float] | None:
+        """How often words occur in text, if that is known."""
+        return self._counts if self._origin is None else self._origin.counts
+
+    def token_counts(self, counts: Mapping[str, float]) -> Mapping[str, float]:
+        """Return counts of labels from counts of words."""
+        return counts if self._origin is None else self._origin.token_counts(counts)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order of rows may be that of frequency."""
+        return self._origin is None or self._origin.ranked
+
+    @property
+    def language(self) -> str:
+        """The language of the words, if known."""
+        return "" if self._origin is None else self._origin.language
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.words)
 
     @property
     def all_distinct(self) -> bool:
@@ -120,10 +162,8 @@ class WordVectors:
         """Return the same words with other vectors, sharing the index."""
         if len(vectors) != len(self.words):
             raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
-        other = object.__new__(WordVectors)
-        other.words, other.vectors = self.words, vectors
-        other.places, other._rows = self.places, self._rows
-        other.counts, other.has_words = self.counts, self.has_words
+        other = copy(self)
+        other.vectors = vectors
         return other
 
 

@@ -1,35 +1,40 @@
-"""Decide where and how vectors are written, or refuse, before any work is done."""
+"""Decide where and how vectors are written, or refuse, before any work is done; then write them."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import check_writable
-from conceptor.vectors import fasttext, npy, safetensors
-from conceptor.vectors.detect import (
-    TEXT_FORMATS,
-    WRITTEN_FORMATS,
+from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.files import check_writable, name_in_errors
+from conceptor.base.folders import check_folder
+from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.vectors.formats.encoding import DTYPES
+from conceptor.vectors.formats.format import FLOAT32
+from conceptor.vectors.formats.registry import (
     choose_format,
+    find_format,
+    get_file_format,
     has_known_suffix,
+    list_suffixes,
 )
-from conceptor.vectors.encoding import DTYPES
-from conceptor.vectors.static_model import FORMAT as STATIC_MODEL
-from conceptor.vectors.static_model import StaticModelSource
-from conceptor.vectors.text import GLOVE, WORD2VEC
-from conceptor.vectors.word2vec_binary import FORMAT as WORD2VEC_BINARY
-from conceptor.vectors.words_file import words_path
-from conceptor.vectors.writing import WORDLESS, output_files
+from conceptor.vectors.formats.static_model import parts_of
+from conceptor.vectors.formats.text import GLOVE
+from conceptor.vectors.source import Chunk
+from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from conceptor.vectors.chunks import Transform
+    from conceptor.vectors.formats.format import Format
     from conceptor.vectors.source import VectorSource
 
 STANDARD_OUTPUT = "-"
@@ -40,27 +45,34 @@ class Target:
     """Where and how vectors are written; `path` None is standard output.
 
     With `has_unknown_suffix`, the name gives no format, so the source's is used. Without
-    `has_words` rows are written alone. `model` is the static model whose folder is written anew.
+    `has_words` rows are written alone. `source` is what a folder is written anew from.
     """
 
     path: Path | None
-    format: str
-    compression: str | None
-    dtype: str = "float32"
+    kind: Format
+    compression: str | None = None
+    dtype: str = FLOAT32
     has_unknown_suffix: bool = False
     has_words: bool = True
-    model: StaticModelSource | None = None
+    source: VectorSource | None = None
 
     @property
-    def fasttext_path(self) -> Path | None:
-        """Where a whole fastText model is written, with the rows that its words are made of."""
-        return self.path if self.format == fasttext.FORMAT else None
+    def format(self) -> str:
+        """The name of the format."""
+        return self.kind.name
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are written: the target, then that of its words, if it has one."""
+        if self.path is None:
+            return []
+        words_path = self.kind.words_path if self.has_words else None
+        return [self.path] if words_path is None else [self.path, words_path(self.path)]
 
     @property
     def needs_count_first(self) -> bool:
         """Whether the number of vectors must be known before the first is written."""
-        has_header = self.format in (WORD2VEC, WORD2VEC_BINARY)
-        return has_header and (self.path is None or self.compression is not None)
+        return self.kind.is_counted and (self.path is None or self.compression is not None)
 
 
 def plan_target(
@@ -76,83 +88,77 @@ def plan_target(
     Links are followed. `source` is never overwritten, and its format is used if the target's name
     gives none.
     """
-    if isinstance(source, StaticModelSource) and format is None:
-        path = Path(target)
-        if str(target) != STANDARD_OUTPUT and not has_known_suffix(path):
-            return _plan_folder(path, source, dtype, force=force)
-    dtype = dtype or "float32"
+    like = find_format(source.format) if source else None
+    is_stream = str(target) == STANDARD_OUTPUT
+    if source and like and like.is_folder and format is None:
+        if not is_stream and not has_known_suffix(Path(target)):
+            return _plan_folder(Path(target), source, like, dtype, force=force)
+        like = None
+    dtype = dtype or FLOAT32
     if dtype not in DTYPES:
         raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
-    if format is not None and format not in WRITTEN_FORMATS:
-        known = ", ".join(WRITTEN_FORMATS)
-        raise InvalidInputError(f"unknown format {format!r}; use one of {known}")
-    like = source.format if source and source.format in WRITTEN_FORMATS else None
+    wanted = None if format is None else get_file_format(format)
     has_words = source is None or source.has_words
-    if str(target) == STANDARD_OUTPUT:
-        chosen = format or (like if like == WORD2VEC else GLOVE)
-        if chosen not in TEXT_FORMATS:
-            raise InvalidInputError(f"standard output takes only text formats, not {chosen}")
-        _check_words(target, chosen, has_words)
-        return Target(None, chosen, None, dtype)
+    if is_stream:
+        chosen = wanted or (like if like and like.is_text else GLOVE)
+        if not chosen.is_text:
+            raise InvalidInputError(f"standard output takes only text formats, not {chosen.name}")
+        planned = Target(None, chosen, None, dtype, has_words=has_words)
+        _check_content(target, planned)
+        return planned
     check_writable(target)  # before links are followed: a pipe's link leads nowhere
     path = Path(target).resolve()
-    chosen, compression = choose_format(path, like, format)
-    if chosen == fasttext.FORMAT:
-        fasttext.check_model(source)
-        if compression is not None or dtype != "float32":
-            what = compression or dtype
-            raise InvalidInputError(f"{path}: a fastText model cannot be written as {what}")
-    _check_words(path, chosen, has_words)
-    for file in output_files(path, chosen, has_words=has_words):
-        check_new_file(file, source.files() if source else (), force=force)
-    if chosen == npy.FORMAT and has_words:
-        _check_words_not_shared(path)
+    chosen, compression = choose_format(path, like, wanted)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
-    return Target(path, chosen, compression, dtype, has_unknown_suffix, has_words)
+    planned = Target(path, chosen, compression, dtype, has_unknown_suffix, has_words)
+    if chosen.check_source is not None:
+        chosen.check_source(source)
+    _check_content(path, planned)
+    for file in planned.files:
+        check_new_file(file, source.files() if source else (), force=force)
+    if chosen.check_target is not None:
+        chosen.check_target(planned)
+    return planned
 
 
-def _check_words(target: str | os.PathLike[str], file_format: str, has_words: bool) -> None:
-    if not has_words and file_format not in WORDLESS:
+def _check_content(target: str | os.PathLike[str], planned: Target) -> None:
+    """Raise if the format cannot store the vectors, or not as they are asked for."""
+    chosen, dtype, compression = planned.kind, planned.dtype, planned.compression
+    if not planned.has_words and not chosen.wordless:
+        suffixes = list_suffixes(lambda each: each.wordless)
         raise InvalidInputError(
-            f"{target}: {file_format} needs words, and the vectors have none; "
-            "write .npy or .parquet"
+            f"{target}: {chosen.name} needs words, and the vectors have none; write {suffixes}"
         )
+    if dtype not in chosen.dtypes:
+        suffixes = list_suffixes(lambda each: dtype in each.dtypes)
+        raise InvalidInputError(
+            f"{chosen.name} stores {', '.join(chosen.dtypes)} only; for {dtype} write {suffixes}"
+        )
+    if compression and not chosen.streamed:
+        raise InvalidInputError(f"{target}: {chosen.name} cannot be compressed with {compression}")
 
 
 def _plan_folder(
-    target: Path, source: StaticModelSource, dtype: str | None, *, force: bool
+    target: Path, source: VectorSource, kind: Format, dtype: str | None, *, force: bool
 ) -> Target:
-    """Plan the folder of a static model, with the numbers of the source by default."""
-    path = target.resolve()
-    check_new_folder(path, force=force)
-    folder = source.folder.resolve()
-    if path == folder or folder in path.parents or path in folder.parents:
-        raise InvalidInputError(f"{target}: is the input; write to another folder")
+    """Plan a folder like the source's, with the numbers of the source by default."""
+    check_new_folder(target, force=force, inputs=[source.path, *source.files()])
+    if kind.check_source is not None:
+        kind.check_source(source)
     stored = dtype or np.dtype(source.dtype).name
-    return Target(path, STATIC_MODEL, None, stored, model=source)
+    if stored not in kind.dtypes:
+        raise InvalidInputError(f"dtype must be one of {', '.join(kind.dtypes)}, not {stored}")
+    return Target(target.resolve(), kind, None, stored, source=source)
 
 
-def check_new_folder(folder: str | os.PathLike[str], *, force: bool) -> None:
-    """Raise if a folder cannot be written, or exists and `force` is not set."""
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise InvalidInputError(f"{folder}: is a file; name a folder")
-    if path.is_dir() and any(path.iterdir()) and not force:
-        raise InvalidInputError(f"{folder}: exists; use force=True to replace it")
-    if not path.resolve().parent.is_dir():
-        raise InvalidInputError(f"{folder}: the directory {path.resolve().parent} does not exist")
-
-
-def _check_words_not_shared(path: Path) -> None:
-    """Raise if writing an array's words would replace those of a safetensors file beside it."""
-    other, words, files = path.with_suffix(".safetensors"), words_path(path), []
-    with suppress(InvalidInputError, OSError):
-        files = safetensors.open_safetensors(other).files()
-    if words in files:
-        raise InvalidInputError(
-            f"{words}: holds the words of {other.name} too, which would get those of {path.name}; "
-            "write to another name"
-        )
+def check_new_folder(
+    folder: str | os.PathLike[str],
+    *,
+    force: bool,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> None:
+    """Raise if a static model cannot be written there, or if that would lose anything else."""
+    check_folder(folder, "static model", parts_of, inputs=inputs, force=force)
 
 
 def check_new_file(
@@ -161,4 +167,64 @@ def check_new_file(
     """Raise if a file cannot be written, or exists and `force` is not set."""
     check_writable(path, inputs)
     if not force and Path(path).exists():
-        raise InvalidInputError(f"{path}: exists; use force=True to replace it")
+        raise InvalidInputError(f"{path}: exists; use ", Setting("force", True), " to replace it")
+
+
+def write_chunks(
+    chunks: Iterable[tuple[Sequence[str], Any]],
+    target: Target,
+    count: int | None = None,
+    transform: Transform | None = None,
+    *,
+    dimension: int | None = None,
+    threads: int | None = None,
+) -> int:
+    """Write chunks in order, transforming and encoding several at a time; return the row count.
+
+    Parameters
+    ----------
+    chunks
+        Words and rows.
+    target
+        From `plan_target`.
+    count
+        How many rows there will be, if known.
+    transform
+        A function of words and rows that returns rows of `dimension` numbers.
+    """
+    stream = iter(chunks)
+    first = next(stream, None)
+    if first is None:
+        raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
+    if target.kind.open_writer is None:
+        raise InvalidInputError(
+            f"{target.path}: {target.format} is written from files like it only"
+        )
+    opened = target.kind.open_writer(target, dimension or int(first[1].shape[1]), count)
+    # The system names no file in its errors, such as a full disk, or the temporary one. Those of
+    # reading are left alone.
+    naming = partial(name_in_errors, target.path or "standard output")
+    written = 0
+    with one_blas_thread(), ExitStack() as stack:
+
+        def leave(*raised: Any) -> bool | None:  # noqa: ANN401
+            with naming():
+                return opened.__exit__(*raised)
+
+        with naming():
+            writer = opened.__enter__()
+        stack.push(leave)
+
+        def encode(chunk: tuple[Sequence[str], Any]) -> tuple[int, Any]:
+            words, rows = chunk
+            if transform is not None:
+                rows = transform(words, rows)
+            return len(words), writer.encode(Chunk(PackedWords.from_words(words), rows))
+
+        for rows, encoded in ordered_map(encode, chain([first], stream), threads or processors()):
+            with naming():
+                writer.write(encoded)
+            written += rows
+        with naming():
+            writer.finish(written)
+    return written

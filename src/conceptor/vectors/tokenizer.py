@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+from contextlib import contextmanager
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.errors import MissingExtraError
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.base.threads import ordered_map, processors
 from conceptor.base.tokens import APOSTROPHES, PATTERN
-from conceptor.vectors.memory import Memory, Rows, split_at
+from conceptor.vectors.memory import Memory, RowLists, split_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from scipy import sparse
     from tokenizers import Tokenizer
@@ -29,6 +33,8 @@ _WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NF
 _AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
 
 
+# A normaliser that makes more out of a character is refused; NFKD makes 18 at most.
+_MOST_GROWTH = 1000
 # Texts that are not worth a thread.
 _FEW = 256
 
@@ -40,6 +46,67 @@ def import_tokenizers() -> Any:  # noqa: ANN401
     except ImportError:
         raise MissingExtraError("a static model's tokenizer", "static") from None
     return tokenizers
+
+
+def load_tokenizer(path: Path, rows: int) -> Tokenizer:
+    """Load a `tokenizer.json` for a matrix of `rows` rows; it neither pads nor cuts texts.
+
+    Raises for files that would fail, or take memory or time out of proportion, when they are used.
+    """
+    with tokenizer_errors(path, "not a tokenizer"):
+        read: Tokenizer = import_tokenizers().Tokenizer.from_file(str(path))
+    check_tokenizer(read, path)
+    beyond = max(read.get_vocab().items(), key=itemgetter(1), default=("", -1))
+    if beyond[1] >= rows:
+        raise InvalidInputError(
+            f"{path}: the token {beyond[0]!r} has number {beyond[1]}, but there are {rows} rows"
+        )
+    read.no_padding()
+    read.no_truncation()
+    return read
+
+
+def check_tokenizer(tokenizer: Tokenizer, where: object) -> None:
+    """Raise for a tokenizer whose normaliser makes much out of little, or with no unknown token."""
+    said = json.loads(tokenizer.to_str())
+    unknown = said["model"].get("unk_token")
+    if unknown and tokenizer.token_to_id(unknown) is None:
+        raise InvalidInputError(f"{where}: the unknown token {unknown!r} is not in its vocabulary")
+    if _growth(said["normalizer"]) > _MOST_GROWTH:
+        raise InvalidInputError(
+            f"{where}: its normaliser makes texts over {_MOST_GROWTH} times as long; fetch it again"
+        )
+
+
+def _growth(normalizer: Mapping[str, Any] | None) -> float:
+    """Return how many times as long a normaliser can make a text of one character, at most."""
+    if normalizer is None:
+        return 1.0
+    if normalizer["type"] == "Sequence":
+        return math.prod(map(_growth, normalizer["normalizers"]))
+    if normalizer["type"] == "Prepend":
+        return 1.0 + len(normalizer["prepend"])
+    if normalizer["type"] == "Replace":
+        literal = normalizer["pattern"].get("String")
+        added = len(normalizer["content"])
+        # An expression may match the empty text before each character.
+        return 1.0 + added if literal is None else max(1.0, added / max(len(literal), 1))
+    return 1.0
+
+
+@contextmanager
+def tokenizer_errors(where: object, what: str = "its tokenizer fails") -> Iterator[None]:
+    """Name a file in whatever the tokenizers library raises.
+
+    A panic of its Rust code, such as a regular expression that gives up, is a BaseException.
+    """
+    try:
+        yield
+    except (ConceptorError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InvalidInputError(f"{where}: {what} ({said}); fetch it again") from None
 
 
 def count_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> sparse.csr_array:
@@ -81,30 +148,31 @@ class TokenReader:
         """Copy and pickle what it was made of, and nothing that it remembers."""
         return TokenReader, (self._tokenizer,)
 
-    def __call__(self, texts: list[str]) -> Rows:
+    def __call__(self, texts: list[str]) -> RowLists:
         """Return the tokens of each text."""
         return self._read(texts) if self._memory is None else self._memory.of_texts(texts)
 
-    def _read(self, texts: list[str]) -> Rows:
+    def _read(self, texts: list[str]) -> RowLists:
         found = self.split(texts)
         return found if self._unknown is None else found.without(self._unknown)
 
-    def split(self, texts: list[str]) -> Rows:
+    def split(self, texts: list[str]) -> RowLists:
         """Return all tokens of each text but those that are put around it; remember nothing.
 
         A word that goes through normalisation unchanged is given to the model itself: most of a
         tokenizer's time goes into what it notes about each letter.
         """
-        if self._model is None:
-            return Rows.from_lists(self._encode(texts))
-        tokenize = self._model.tokenize
-        others = iter(self._encode([text for text in texts if not _of_letters(text)]))
-        return Rows.from_lists(
-            [
-                [token.id for token in tokenize(text)] if _of_letters(text) else next(others)
-                for text in texts
-            ]
-        )
+        with tokenizer_errors("tokenizer.json"):
+            if self._model is None:
+                return RowLists.from_lists(self._encode(texts))
+            tokenize = self._model.tokenize
+            others = iter(self._encode([text for text in texts if not _of_letters(text)]))
+            return RowLists.from_lists(
+                [
+                    [token.id for token in tokenize(text)] if _of_letters(text) else next(others)
+                    for text in texts
+                ]
+            )
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         def encode(part: list[str]) -> list[list[int]]:

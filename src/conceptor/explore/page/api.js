@@ -1,19 +1,21 @@
 // @ts-check
 // Questions to the server; of those on one subject only the last one counts.
 
-/** @typedef {{ word: string, cosine: number, rank: number, moved: "new" | "gone" | "both" }} Near */
-/** @typedef {{ before: Near[], after: Near[], prior: boolean }} Neighbours */
+/** @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both" }} Near */
+/** @typedef {{ word: string, where: string, suggestions: string[] }} Unknown */
+/** @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[], prior: boolean }} Neighbours */
 /** @typedef {{ name: string, value: number, least: number, most: number, marks: Record<string, number> }} Slider */
-/** @typedef {{ dataset: string, before: number | null, after: number | null, used: number, total: number }} Score */
+/** @typedef {{ dataset: string, before: number | null, after: number | null, note: string }} Score */
 /**
  * @typedef {{ slider: Slider | null, gate: number[], spectrum_before: number[], spectrum_after: number[],
  *   participation_before: number, participation_after: number, scores: Score[],
  *   charts: Record<string, string>, command: string, notes: string[] }} Solved
  */
 /**
- * @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[][], after: number[][],
- *   query: number[], neighbours: number[], frequency_before: number, frequency_after: number }} Points
+ * @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[],
+ *   names: string[], frequency_before: number, frequency_after: number }} Points
  */
+/** @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[], query: number }} Placed */
 /** @typedef {{ number: number, share: number, frequency: number | null, kept: number, low: string[], high: string[] }} Direction */
 /** @typedef {{ directions: Direction[], among: number }} Directions */
 /** @typedef {{ word: string, evidence: number, rank: number, given: boolean }} Evidence */
@@ -30,11 +32,10 @@
 
 /** A question that has no answer, and words that may have been meant. */
 export class Problem extends Error {
-  /** @param {string} message @param {string} [missing] @param {string[]} [suggestions] */
-  constructor(message, missing = "", suggestions = []) {
+  /** @param {string} message @param {Unknown[]} [unknown] */
+  constructor(message, unknown = []) {
     super(message);
-    this.missing = missing;
-    this.suggestions = suggestions;
+    this.unknown = unknown;
   }
 }
 
@@ -63,7 +64,7 @@ export async function ask(path, query = new URLSearchParams(), { subject = path,
   const answer = await response.json().catch(() => undefined);
   if (asked.get(subject) !== control) { return undefined; }
   if (!response.ok) {
-    throw new Problem(answer?.error ?? `The server answers ${response.status}.`, answer?.missing ?? "", answer?.suggestions);
+    throw new Problem(answer?.error ?? `The server answers ${response.status}.`, answer?.unknown);
   }
   return answer;
 }

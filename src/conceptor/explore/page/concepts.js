@@ -50,7 +50,7 @@ export function addConcepts(state, query) {
 
 /** @param {import("./api.js").Concepts} found */
 export function showConcepts(found) {
-  byId("evidence-title").textContent = `Words by evidence for ${found.expression}`;
+  byId("evidence-title").textContent = `Words of ${found.expression}`;
   byId("evidence").replaceChildren(...found.words.map((each) => {
     const word = wordButton(each.word);
     if (each.given) { word.classList.add("given"); word.title = "given as an example"; }

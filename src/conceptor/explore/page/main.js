@@ -3,23 +3,26 @@
 
 import { Problem, ask, oneAtATime } from "./api.js";
 import { addConcepts, conceptForm, showConcepts } from "./concepts.js";
-import { byId, make, showChart, showDirections, showNear, showProblem, showScores } from "./panels.js";
-import * as plane from "./plane.js";
+import { WordMap, isDark } from "./map.js";
+import { byId, make, showBenchmarks, showChart, showDirections, showNear, showProblem, showScores } from "./panels.js";
+import { makeSlider } from "./slider.js";
 import { save, snapshot } from "./snapshot.js";
 import { TABS, fromQuery, settings, toQuery } from "./state.js";
-import { wordField } from "./words.js";
+import { explainTerms } from "./terms.js";
+import { chosenWords, completeWords } from "./words.js";
 
 const state = fromQuery(new URLSearchParams(location.search));
 /** @type {import("./api.js").About} */
 let about;
-/** @type {import("./api.js").Slider | null} */
-let slider = null;
-/** @type {import("./api.js").Points | undefined} */
-let points;
-let moveFor = 700;
+/** The last words that all had a vector. */
+let known = { like: /** @type {string[]} */ ([]), without: /** @type {string[]} */ ([]) };
+/** How long words move; while a slider is dragged they follow it at once. */
+let moveFor = 900;
+/** Whether the map flies to the words once it knows where they are. */
+let flies = false;
 
 const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ (byId(id));
-const knob = /** @type {HTMLInputElement} */ (byId("knob"));
+const map = new WordMap((word) => lookUp(word));
 
 /** Show what went wrong with a question; others go on. @param {unknown} error @param {string} [place] */
 function report(error, place = "status") {
@@ -42,22 +45,78 @@ function withWords(query) {
   return query;
 }
 
-const showLike = wordField("like", () => state.like, (words) => { state.like = words; wordsChanged(); });
-const showWithout = wordField("without", () => state.without, (words) => { state.without = words; wordsChanged(); });
+// Words: what is typed is looked up; adding is said.
+
+/** @param {string} word @param {string} [how] `look`, `add` or `without` */
+function lookUp(word, how = "look") {
+  const list = how === "without" ? "without" : "like";
+  state[list] = how === "look" ? [word] : [...new Set([...state[list], word])];
+  if (how === "look" && !map.camera.isHome()) { flies = true; }
+  wordsChanged();
+}
+
+completeWords("like", (word, add) => lookUp(word, add ? "add" : "look"));
+completeWords("without", (word) => lookUp(word, "without"));
+completeWords("find", (word) => { flies = true; lookUp(word); });
+const showLike = chosenWords("like", () => state.like, (words) => { state.like = words; wordsChanged(); });
+const showWithout = chosenWords("without", () => state.without, (words) => { state.without = words; wordsChanged(); });
 
 function wordsChanged() {
   remember();
   askNeighbours();
-  if (state.tab === "map") { askMap(); }
 }
+
+document.addEventListener("click", (event) => {
+  const chosen = /** @type {HTMLElement} */ (event.target).closest("[data-word]");
+  if (chosen instanceof HTMLElement && chosen.dataset.word) { lookUp(chosen.dataset.word, chosen.dataset.how); }
+});
+
+const askNeighbours = oneAtATime(async () => {
+  if (!state.like.length) { known = { like: [], without: state.without }; showNeighbours([], []); map.setChosen(undefined); return; }
+  const asked = { like: state.like, without: state.without };
+  const how = (/** @type {string} */ word) => (asked.without.includes(word) ? "without" : asked.like.length > 1 ? "add" : "look");
+  try {
+    const query = withWords(settings(state));
+    query.set("n", "15");
+    /** @type {import("./api.js").Neighbours | undefined} */
+    const found = await ask("neighbours", query);
+    if (!found) { return; }
+    known = { like: found.like, without: found.without };
+    if (state.like === asked.like && state.without === asked.without) { Object.assign(state, known); remember(); }
+    showNeighbours(found.before, found.after);
+    byId("prior-note").hidden = !found.prior;
+    byId("word-problem").hidden = !found.unknown.length;
+    if (found.unknown.length) { showProblem(byId("word-problem"), new Problem("", found.unknown), how); }
+    if (state.tab === "map") { askPlaces(); }
+  } catch (error) {
+    if (!(error instanceof Problem)) { throw error; }
+    showProblem(byId("word-problem"), error, how);
+    // Words that are there stay, with what is near them.
+    if (error.unknown.length) { Object.assign(state, known); remember(); } else { showNeighbours([], []); }
+  }
+});
+
+/** @param {import("./api.js").Near[]} before @param {import("./api.js").Near[]} after */
+function showNeighbours(before, after) {
+  showNear(byId("before"), before);
+  showNear(byId("after"), after);
+}
+
+// The method: what it keeps, what is gained and lost.
+
+const showSlider = makeSlider((aperture, directions) => {
+  Object.assign(state, { aperture, directions });
+  settingsChanged();
+});
+byId("knob").addEventListener("input", () => { moveFor = 150; }, { capture: true });
+byId("knob").addEventListener("change", () => { moveFor = 900; });
 
 const askSolution = oneAtATime(async () => {
   try {
     /** @type {import("./api.js").Solved | undefined} */
     const solved = await ask("solution", settings(state));
     if (!solved) { return; }
-    slider = solved.slider;
-    showSlider();
+    showSlider(solved.slider, state.method !== "cn-paper");
     showChart(byId("gate"), solved.charts.gate);
     byId("gate-figure").hidden = !solved.charts.gate;
     showChart(byId("spectrum"), solved.charts.spectrum);
@@ -71,59 +130,109 @@ const askSolution = oneAtATime(async () => {
   } catch (error) { report(error); }
 });
 
-const askNeighbours = oneAtATime(async () => {
-  if (!state.like.length) { showNeighbours([], []); return; }
-  try {
-    const query = withWords(settings(state));
-    query.set("n", "12");
-    /** @type {import("./api.js").Neighbours | undefined} */
-    const found = await ask("neighbours", query);
+let resting = 0;
+/** Searching all words takes a second: asked for once the slider rests. */
+function askBenchmarks() {
+  byId("benchmarks").classList.add("waiting");
+  clearTimeout(resting);
+  resting = setTimeout(async () => {
+    const found = await ask("benchmarks", settings(state)).catch(() => []);
     if (!found) { return; }
-    showNeighbours(found.before, found.after);
-    byId("prior-note").hidden = !found.prior;
-    byId("word-problem").hidden = true;
-  } catch (error) {
-    showNeighbours([], []);  // what is there belongs to another question
-    report(error, "word-problem");
-  }
-});
+    showBenchmarks(found);
+    byId("benchmarks").classList.remove("waiting");
+  }, 300);
+}
 
-/** @param {import("./api.js").Near[]} before @param {import("./api.js").Near[]} after */
-function showNeighbours(before, after) {
-  showNear(byId("before"), before);
-  showNear(byId("after"), after);
+function settingsChanged() {
+  remember();
+  askSolution();
+  askNeighbours();
+  askBenchmarks();
+  if (state.tab !== "figures") { askTab(); }
+}
+select("method").addEventListener("change", () => {
+  Object.assign(state, { method: select("method").value, aperture: null, directions: null });
+  settingsChanged();
+});
+select("weights").addEventListener("change", () => { state.weights = select("weights").value; settingsChanged(); });
+
+// The map.
+
+/** @param {URLSearchParams} query */
+function withLayout(query) {
+  query.set("projection", state.projection);
+  query.set("count", state.count);
+  return query;
 }
 
 const askMap = oneAtATime(async () => {
-  const query = withWords(settings(state));
-  query.set("projection", state.projection);
-  const frame = byId("frame");
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const opens = !byId("map").dataset.drawn && state.side === "after" && !still;
   try {
-    frame.classList.add("waiting");
+    byId("map").classList.add("waiting");
     if (state.projection === "umap") { byId("axis").textContent = "UMAP is laying the words out; this takes a while, most of all the first time."; }
     /** @type {import("./api.js").Points | undefined} */
-    const found = await ask("map", query).catch((error) => {
-      // Neighbours say which word is not there; the others can be seen without it.
-      if (!(error instanceof Problem && error.missing)) { throw error; }
-      query.delete("like");
-      query.delete("without");
-      return ask("map", query);
-    });
-    if (!found) { return; }
-    points = found;
-    drawMap(moveFor);
+    const points = await ask("map", withLayout(settings(state)));
+    if (!points) { return; }
+    // The first time, words are seen to move.
+    if (opens) { showSide(0, 0); }
+    map.setPoints(points, moveFor);
+    if (opens) { setTimeout(() => { if (state.side === "after") { showSide(1, 2200); } }, 500); }
+    byId("legend-end").textContent = points.ranks[points.ranks.length - 1].toLocaleString("en");
+    const share = (/** @type {number} */ value) => `${(100 * value).toFixed(0)}%`;
+    byId("axis").replaceChildren("This plane explains ", share(points.frequency_before), " of ",
+      make("button", { type: "button", class: "term", "data-term": "rank" }, "log rank"), " before, ", share(points.frequency_after),
+      " after: how much of the map is only about how common words are.");
+    askPlaces();
   } catch (error) { report(error, "word-problem"); } finally {
-    frame.classList.remove("waiting");
+    byId("map").classList.remove("waiting");
   }
 });
 
-/** @param {number} duration */
-function drawMap(duration) {
-  if (!points) { return; }
-  plane.draw(points, state, duration);
-  const share = (/** @type {number} */ value) => `${(100 * value).toFixed(0)}%`;
-  byId("axis").textContent = `Log rank explained by this plane: ${share(points.frequency_before)} before, ${share(points.frequency_after)} after.`;
+const askPlaces = oneAtATime(async () => {
+  if (!known.like.length) { map.setChosen(undefined); return; }
+  const query = withLayout(settings(state));
+  known.like.forEach((word) => query.append("like", word));
+  known.without.forEach((word) => query.append("without", word));
+  const placed = await ask("places", query).catch(() => undefined);
+  map.setChosen(placed);
+  if (flies && placed) { map.fly(1400); }
+  flies = false;
+});
+
+/** @param {number} mixed from 0 (before) to 1 (after) @param {number} duration */
+function showSide(mixed, duration) {
+  const knob = /** @type {HTMLInputElement} */ (byId("mix"));
+  map.setMixed(mixed, duration, (now) => {
+    knob.value = String(now);
+    knob.setAttribute("aria-valuetext", now < 0.02 ? "before" : now > 0.98 ? "after" : `${Math.round(100 * now)}% of the way`);
+    byId("side-before").setAttribute("aria-pressed", String(now < 0.02));
+    byId("side-after").setAttribute("aria-pressed", String(now > 0.98));
+  });
 }
+for (const [side, mixed] of /** @type {const} */ ([["before", 0], ["after", 1]])) {
+  byId(`side-${side}`).addEventListener("click", () => { state.side = side; remember(); showSide(mixed, 2200); });
+}
+byId("mix").addEventListener("input", () => showSide(Number(/** @type {HTMLInputElement} */ (byId("mix")).value), 0));
+byId("mix").addEventListener("change", () => { state.side = map.mixed < 0.5 ? "before" : "after"; remember(); });
+select("colour").addEventListener("change", () => { state.colour = select("colour").value; remember(); showColour(); });
+select("count").addEventListener("change", () => { state.count = select("count").value; remember(); askMap(); });
+select("projection").addEventListener("change", () => { state.projection = select("projection").value; remember(); askMap(); });
+byId("zoom-in").addEventListener("click", () => map.zoom(1.6, 250));
+byId("zoom-out").addEventListener("click", () => map.zoom(1 / 1.6, 250));
+byId("zoom-word").addEventListener("click", () => map.fly(1200));
+byId("zoom-all").addEventListener("click", () => map.flyTo(map.camera.home, 900));
+document.querySelectorAll("[data-jump]").forEach((button) => button.addEventListener("click", () => {
+  if (button.id === "jump-map" && state.tab !== "map") { openTab("map"); }
+  byId(/** @type {HTMLElement} */ (button).dataset.jump ?? "").scrollIntoView();
+}));
+
+function showColour() {
+  byId("legend").hidden = state.colour !== "frequency";
+  map.setColour(state.colour);
+}
+
+// The other tabs.
 
 const askDirections = oneAtATime(async () => {
   try {
@@ -153,89 +262,6 @@ function askTab() {
   if (state.tab === "figures") { followFigures(); }
 }
 
-function settingsChanged() {
-  remember();
-  askSolution();
-  askNeighbours();
-  if (state.tab !== "figures") { askTab(); }
-}
-
-// The slider: logarithmic for apertures, by whole numbers for directions.
-
-/** @param {import("./api.js").Slider} range @param {number} value */
-function position(range, value) {
-  return range.name === "aperture"
-    ? 1000 * Math.log(value / range.least) / Math.log(range.most / range.least)
-    : value;
-}
-
-function showSlider() {
-  byId("slider").hidden = !slider;
-  if (!slider) { return; }
-  const isAperture = slider.name === "aperture";
-  knob.max = isAperture ? "1000" : String(slider.most);
-  byId("knob-name").textContent = isAperture ? "Aperture α" : "Directions";
-  if (document.activeElement !== knob || !knob.matches(":active")) { knob.value = String(position(slider, slider.value)); }
-  const shown = isAperture ? slider.value.toPrecision(3) : String(slider.value);
-  byId("knob-value").textContent = shown;
-  knob.setAttribute("aria-valuetext", shown);
-  const range = slider;
-  // The smaller mark's label ends at its tick and the larger one's begins there: they never meet.
-  const marks = Object.entries(slider.marks).sort((a, b) => a[1] - b[1]);
-  byId("marks").replaceChildren(...marks.map(([name, value], i) => {
-    const text = `${name} ${isAperture ? Number(value.toPrecision(3)) : value}`;
-    const kind = marks.length === 1 ? "" : i === 0 ? "ends" : "begins";
-    const button = make("button", { type: "button", class: kind }, text);
-    button.style.left = `${100 * position(range, value) / Number(knob.max)}%`;
-    button.addEventListener("click", () => setKnob(value));
-    return button;
-  }));
-}
-
-/** @param {number} value */
-function setKnob(value) {
-  if (!slider) { return; }
-  const own = slider.name === "aperture" ? slider.marks.automatic : slider.marks.default;
-  const chosen = slider.name === "aperture" ? Number(value.toPrecision(6)) : Math.round(value);
-  const isOwn = Math.abs(chosen - own) < 1e-5 * own && state.method !== "cn-paper";
-  state.aperture = slider.name === "aperture" && !isOwn ? chosen : null;
-  state.directions = slider.name === "directions" && !isOwn ? chosen : null;
-  settingsChanged();
-}
-
-knob.addEventListener("input", () => {
-  if (!slider) { return; }
-  moveFor = 120;
-  const at = Number(knob.value);
-  setKnob(slider.name === "aperture" ? slider.least * (slider.most / slider.least) ** (at / 1000) : at);
-});
-knob.addEventListener("change", () => { moveFor = 700; });
-
-select("method").addEventListener("change", () => {
-  Object.assign(state, { method: select("method").value, aperture: null, directions: null });
-  settingsChanged();
-});
-select("weights").addEventListener("change", () => { state.weights = select("weights").value; settingsChanged(); });
-
-// Words chosen anywhere: the query becomes that word.
-
-/** @param {string} word */
-function chooseWord(word) {
-  state.like = [word];
-  wordsChanged();
-}
-document.addEventListener("click", (event) => {
-  const chosen = /** @type {HTMLElement} */ (event.target).closest("[data-word]");
-  if (!(chosen instanceof HTMLElement) || !chosen.dataset.word) { return; }
-  const word = chosen.dataset.word;
-  if (!chosen.dataset.replace) { chooseWord(word); return; }
-  const missing = chosen.dataset.replace;
-  state.like = state.like.map((each) => (each === missing ? word : each));
-  state.without = state.without.map((each) => (each === missing ? word : each));
-  byId("word-problem").hidden = true;
-  wordsChanged();
-});
-
 // Tabs, by the ARIA pattern.
 
 /** @param {string} name */
@@ -260,13 +286,6 @@ TABS.forEach((name, i) => {
     byId(`tab-${next}`).focus();
   });
 });
-document.querySelectorAll("input[name=side]").forEach((each) => each.addEventListener("change", () => {
-  state.side = /** @type {HTMLInputElement} */ (each).value;
-  remember();
-  drawMap(900);
-}));
-select("colour").addEventListener("change", () => { state.colour = select("colour").value; remember(); drawMap(0); });
-select("projection").addEventListener("change", () => { state.projection = select("projection").value; remember(); askMap(); });
 
 // Figures, in the background of the server.
 
@@ -312,17 +331,16 @@ byId("share").addEventListener("click", () => copy(byId("share"), location.href)
 byId("copy-command").addEventListener("click", () => copy(byId("copy-command"), byId("command").textContent ?? ""));
 byId("export-snapshot").addEventListener("click", async () => {
   const title = `${about.vectors}: ${[...state.like].join(", ")}, ${state.method}`;
-  save("conceptor-snapshot.html", await snapshot(title), "text/html");
+  save("conceptor-snapshot.html", await snapshot(title, map.picture()), "text/html");
 });
 byId("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = plane.isDark() ? "light" : "dark";
-  drawMap(0);
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  showColour();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawMap(0));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showColour);
 addEventListener("popstate", () => location.reload());
 
 async function start() {
-  plane.listen(chooseWord);
   about = await ask("about");
   document.title = `${about.vectors} · conceptor explore`;
   byId("vectors").textContent = `${about.vectors}: ${about.count.toLocaleString("en")} × ${about.dimension}`;
@@ -331,20 +349,23 @@ async function start() {
     make("option", { value: each.name }, each.control === "none" && each.name === "file" ? about.other ?? "" : each.name)));
   select("weights").replaceChildren(...about.weights.map((name) => make("option", { value: name }, name)));
   select("projection").replaceChildren(...about.projections.map((name) => make("option", { value: name }, name === "pca" ? "PCA" : "UMAP")));
+  byId("projection-label").hidden = about.projections.length < 2;
   if (!about.methods.some((each) => each.name === state.method)) { state.method = about.methods[0].name; }
   if (!about.projections.includes(state.projection)) { state.projection = "pca"; }
   if (!about.weights.includes(state.weights)) { state.weights = "auto"; }
   if (!state.like.length) { state.like = about.examples.slice(0, 1); }
-  select("colour").value = state.colour;
-  select("projection").value = state.projection;
-  document.querySelectorAll("input[name=side]").forEach((each) => {
-    const radio = /** @type {HTMLInputElement} */ (each);
-    radio.checked = radio.value === state.side;
-  });
+  for (const id of /** @type {const} */ (["colour", "count", "projection"])) {
+    select(id).value = state[id];
+    if (select(id).value !== state[id]) { state[id] = select(id).value = select(id).options[0].value; }
+  }
+  showSide(state.side === "before" ? 0 : 1, 0);
+  showColour();
+  explainTerms();
   conceptForm(state, () => { remember(); askConcepts(); });
   openTab(state.tab);
   askSolution();
   askNeighbours();
+  askBenchmarks();
 }
 
 start().catch(report);

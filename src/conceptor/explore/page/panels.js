@@ -28,7 +28,7 @@ export function wordButton(word) {
 
 /** @param {number} rank */
 export function shownRank(rank) {
-  return (rank + 1).toLocaleString("en");
+  return rank.toLocaleString("en");
 }
 
 /** @param {HTMLElement} list @param {import("./api.js").Near[]} side */
@@ -36,25 +36,38 @@ export function showNear(list, side) {
   list.replaceChildren(...side.map((near) => {
     const mark = near.moved === "both" ? [] : [make("span", { class: `moved ${near.moved}` }, near.moved === "new" ? "+ new" : "− gone")];
     return make("li", {}, wordButton(near.word), ...mark,
-      make("span", { class: "figures" }, make("span", { title: "cosine" }, near.cosine.toFixed(3)),
+      make("span", { class: "figures" }, make("span", { title: `score; the cosine is ${near.cosine.toFixed(3)}` }, near.score.toFixed(3)),
         make("span", { title: "rank in the file" }, shownRank(near.rank))));
+  }));
+}
+
+/**
+ * Figures now, and how they have changed.
+ * @param {HTMLElement} place
+ * @param {{ name: string | Node, before: number | null, after: number | null, digits: number, note: string }[]} rows
+ */
+function showChanges(place, rows) {
+  place.replaceChildren(...rows.map(({ name, before, after, digits, note }) => {
+    const change = before === null || after === null ? null : after - before;
+    const kind = change === null || Math.abs(change) < 0.5 * 10 ** -digits ? "faint" : change > 0 ? "up" : "down";
+    const shown = change === null ? "" : kind === "faint" ? "±0" : `${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(digits)}`;
+    return make("div", {}, make("dt", { title: note }, name),
+      make("dd", {}, make("span", { class: "now" }, after === null ? "—" : after.toFixed(digits)), " ", make("span", { class: kind }, shown)));
   }));
 }
 
 /** @param {import("./api.js").Solved} solved */
 export function showScores(solved) {
-  const rows = [
-    { name: "Isotropy (participation)", before: solved.participation_before, after: solved.participation_after, digits: 3, note: "of running text, 1 is even" },
-    ...solved.scores.map((score) => ({ name: score.dataset, before: score.before, after: score.after, digits: 1, note: `Spearman × 100, ${score.used} of ${score.total} pairs` })),
-  ];
-  byId("scores").replaceChildren(...rows.map(({ name, before, after, digits, note }) => {
-    const change = before === null || after === null ? null : after - before;
-    const sign = change === null ? "" : change >= 0 ? "+" : "−";
-    const shown = change === null ? "" : ` ${sign}${Math.abs(change).toFixed(digits)}`;
-    return make("div", {}, make("dt", { title: note }, name),
-      make("dd", {}, make("span", { class: "now" }, after === null ? "—" : after.toFixed(digits)),
-        make("span", { class: change === null || Math.abs(change) < 0.5 * 10 ** -digits ? "faint" : change > 0 ? "up" : "down" }, shown)));
-  }));
+  const isotropy = make("button", { type: "button", class: "term", "data-term": "isotropy" }, "Isotropy");
+  showChanges(byId("scores"), [
+    { name: isotropy, before: solved.participation_before, after: solved.participation_after, digits: 3, note: "participation of running text; 1 is even" },
+    ...solved.scores.map((score) => ({ name: score.dataset, ...score, digits: 1 })),
+  ]);
+}
+
+/** @param {import("./api.js").Score[]} scores */
+export function showBenchmarks(scores) {
+  showChanges(byId("benchmarks"), scores.map((score) => ({ name: score.dataset, ...score, digits: 1 })));
 }
 
 /** A chart drawn by the server, as SVG. @param {HTMLElement} place @param {string | undefined} svg */
@@ -82,9 +95,14 @@ export function showDirections(found) {
   byId("directions").replaceChildren(head, make("tbody", {}, ...rows));
 }
 
-/** Say what is wrong; a suggestion takes the place of the missing word. @param {HTMLElement} place @param {import("./api.js").Problem} problem */
-export function showProblem(place, { message, missing, suggestions }) {
+/**
+ * Say what is wrong, and offer words that may have been meant; `how` says what becomes of one that is chosen.
+ * @param {HTMLElement} place @param {import("./api.js").Problem} problem @param {(word: string) => string} [how]
+ */
+export function showProblem(place, { message, unknown }, how = () => "look") {
   place.hidden = false;
-  place.replaceChildren(message, ...(suggestions.length ? [" Did you mean"] : []),
-    ...suggestions.map((word) => make("button", { type: "button", "data-word": word, "data-replace": missing }, word)));
+  if (!unknown.length) { place.textContent = message; return; }
+  place.replaceChildren(...unknown.map(({ word, where, suggestions }) => make("span", {}, `${where} has no word “${word}”. `,
+    ...(suggestions.length ? ["Did you mean"] : []),
+    ...suggestions.map((each) => make("button", { type: "button", "data-word": each, "data-how": how(word) }, each)), " ")));
 }

@@ -2,7 +2,6 @@
 // What is seen as one file that needs no server: styles inside, the map as a picture.
 
 import { make } from "./panels.js";
-import { picture } from "./plane.js";
 
 /** @param {string} name @param {string} text @param {string} type */
 export function save(name, text, type) {
@@ -14,12 +13,11 @@ export function save(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
-/** @param {string} title @returns {Promise<string>} */
-export async function snapshot(title) {
+/** @param {string} title @param {string} picture of the map, as an address @returns {Promise<string>} */
+export async function snapshot(title, picture) {
   const styles = await Promise.all(["style.css", "page.css"].map(async (name) => (await fetch(`/static/${name}`)).text()));
-  const drawn = await picture();
   const copy = /** @type {HTMLElement} */ (document.documentElement.cloneNode(true));
-  copy.querySelectorAll("script, link, .actions, .listbox, #concept-form button, #run-figures, progress, .status").forEach((each) => each.remove());
+  copy.querySelectorAll("script, link, .actions, .listbox, .jump, .tip, .morph, .find, #concept-form button, #run-figures, progress, .status").forEach((each) => each.remove());
   for (const [i, input] of [...copy.querySelectorAll("input, select, textarea")].entries()) {
     const now = /** @type {HTMLInputElement} */ (document.querySelectorAll("input, select, textarea")[i]);
     if (!now || input.id !== now.id) { continue; }
@@ -28,11 +26,14 @@ export async function snapshot(title) {
   }
   copy.querySelectorAll("input, .marks").forEach((each) => each.remove());
   copy.querySelectorAll("button").forEach((each) => each.replaceWith(make("span", { class: each.className }, each.textContent ?? "")));
-  const frame = copy.querySelector("iframe");
-  frame?.replaceWith(drawn ? make("img", { src: drawn, alt: "Map of words", class: "picture" }) : "");
+  copy.querySelectorAll(".map-view, .map-tip, .map-buttons, .map-labels [hidden]").forEach((each) => each.remove());
+  copy.querySelectorAll("canvas").forEach((canvas, i) => canvas.replaceWith(i || !picture ? "" : make("img", { src: picture, alt: "Map of words", class: "picture" })));
+  const [map, still] = [document, copy].map((root) => /** @type {HTMLElement} */ (root.querySelector("#map")));
+  // The names stand where they stood, so the map keeps its size.
+  Object.assign(still.style, { flex: "none", width: `${map.clientWidth}px`, height: `${map.clientHeight}px` });
   copy.querySelectorAll("[role=tabpanel][hidden]").forEach((each) => each.remove());
   copy.querySelector(".tabs")?.remove();
   copy.querySelector("title")?.replaceChildren(title);
-  copy.querySelector("head")?.append(make("style", {}, `${styles.join("\n")}\n.picture { max-width: 100%; }`));
+  copy.querySelector("head")?.append(make("style", {}, `${styles.join("\n")}\n.picture { position: absolute; inset: 0; width: 100%; height: 100%; }`));
   return `<!doctype html>\n${copy.outerHTML}\n`;
 }

@@ -4,14 +4,15 @@
 /** @typedef {{ name: string, words: string }} ConceptList */
 /**
  * @typedef {{ like: string[], without: string[], method: string, weights: string, aperture: number | null,
- *   directions: number | null, tab: string, side: string, colour: string, projection: string,
+ *   directions: number | null, tab: string, side: string, colour: string, projection: string, count: string,
  *   concepts: ConceptList[], expression: string }} State
  */
 
+// An example that can be checked at a glance: what is left are capitals of other continents.
 /** @type {ConceptList[]} */
 const CONCEPTS = [
-  { name: "animals", words: "dog cat horse cow lion tiger bear wolf sheep rabbit" },
-  { name: "pets", words: "dog cat hamster puppy kitten parrot goldfish" },
+  { name: "capitals", words: "paris berlin rome madrid vienna warsaw tokyo cairo beijing lima nairobi hanoi" },
+  { name: "europe", words: "france germany italy spain austria poland sweden greece" },
 ];
 export const TABS = ["map", "directions", "concepts", "figures"];
 
@@ -19,7 +20,7 @@ export const TABS = ["map", "directions", "concepts", "figures"];
 export function initial() {
   return {
     like: [], without: [], method: "", weights: "auto", aperture: null, directions: null, tab: "map",
-    side: "after", colour: "frequency", projection: "pca", concepts: CONCEPTS, expression: "animals and not pets",
+    side: "after", colour: "frequency", projection: "pca", count: "20000", concepts: CONCEPTS, expression: "capitals and not europe",
   };
 }
 
@@ -29,7 +30,7 @@ export function toQuery(state) {
   const query = settings(state);
   state.like.forEach((word) => query.append("like", word));
   state.without.forEach((word) => query.append("without", word));
-  for (const key of /** @type {const} */ (["tab", "side", "colour", "projection", "expression"])) {
+  for (const key of /** @type {const} */ (["tab", "side", "colour", "projection", "count", "expression"])) {
     if (state[key] !== plain[key]) { query.set(key, state[key]); }
   }
   if (JSON.stringify(state.concepts) !== JSON.stringify(plain.concepts)) {
@@ -43,7 +44,7 @@ export function fromQuery(query) {
   const state = initial();
   state.like = query.getAll("like").slice(0, 20);
   state.without = query.getAll("without").slice(0, 20);
-  for (const key of /** @type {const} */ (["method", "weights", "side", "colour", "projection", "expression"])) {
+  for (const key of /** @type {const} */ (["method", "weights", "side", "colour", "projection", "count", "expression"])) {
     state[key] = query.get(key) ?? state[key];
   }
   const tab = query.get("tab") ?? "";

@@ -7,14 +7,15 @@ import { byId, make, shownRank } from "./panels.js";
 let fields = 0;
 
 /**
+ * Let a field complete words. Enter or a choice from the list takes a word; Shift+Enter, and the button `ID-add` if
+ * there is one, add it to those that are there.
  * @param {string} id of the input
- * @param {() => string[]} words
- * @param {(words: string[]) => void} change
+ * @param {(word: string, add: boolean) => void} take
  */
-export function wordField(id, words, change) {
+export function completeWords(id, take) {
   const input = /** @type {HTMLInputElement} */ (byId(id));
   const list = byId(`${id}-list`);
-  const chips = byId(`${id}-words`);
+  const button = /** @type {HTMLButtonElement | null} */ (document.getElementById(`${id}-add`));
   const number = ++fields;
   let active = -1;
 
@@ -25,12 +26,18 @@ export function wordField(id, words, change) {
     input.removeAttribute("aria-activedescendant");
   }
 
-  /** @param {string} word */
-  function add(word) {
+  /** @param {string} word @param {boolean} add */
+  function choose(word, add) {
     const wanted = word.trim();
     input.value = "";
+    if (button) { button.disabled = true; }
     close();
-    if (wanted && !words().includes(wanted)) { change([...words(), wanted]); }
+    if (wanted) { take(wanted, add); }
+  }
+
+  /** What is marked in the list, else what was typed. */
+  function current() {
+    return /** @type {HTMLElement | undefined} */ (list.children[active])?.dataset.choice ?? input.value;
   }
 
   /** @param {number} to */
@@ -43,6 +50,7 @@ export function wordField(id, words, change) {
 
   input.addEventListener("input", async () => {
     const prefix = input.value.trim();
+    if (button) { button.disabled = !prefix; }
     if (!prefix) { close(); return; }
     const found = await ask("words", new URLSearchParams({ prefix, n: "8" }), { subject: `words-${id}` }).catch(() => undefined);
     if (!found || input.value.trim() !== prefix) { return; }
@@ -59,24 +67,35 @@ export function wordField(id, words, change) {
       mark(active + (event.key === "ArrowDown" ? 1 : -1));
     } else if (event.key === "Enter") {
       event.preventDefault();
-      const chosen = /** @type {HTMLElement | undefined} */ (list.children[active]);
-      add(chosen?.dataset.choice ?? input.value);
+      choose(current(), event.shiftKey);
     } else if (event.key === "Escape") {
       close();
-    } else if (event.key === "Backspace" && !input.value && words().length) {
-      change(words().slice(0, -1));
     }
   });
   list.addEventListener("pointerdown", (event) => {
     const option = /** @type {HTMLElement} */ (event.target).closest("li");
-    if (option) { event.preventDefault(); add(option.dataset.choice ?? ""); }
+    if (option) { event.preventDefault(); choose(option.dataset.choice ?? "", false); }
   });
+  button?.addEventListener("click", () => { choose(current(), true); input.focus(); });
+  // The button takes what is marked, so the list stays while it is pressed.
+  button?.addEventListener("pointerdown", (event) => event.preventDefault());
   input.addEventListener("blur", close);
+}
+
+/**
+ * The words that were chosen in a field, each with a button that takes it away.
+ * @param {string} id of the input @param {() => string[]} words @param {(words: string[]) => void} change
+ */
+export function chosenWords(id, words, change) {
+  const input = byId(id);
+  const chips = byId(`${id}-words`);
   chips.addEventListener("click", (event) => {
     const chip = /** @type {HTMLElement} */ (event.target).closest("button");
     if (chip) { change(words().filter((word) => word !== chip.dataset.chip)); input.focus(); }
   });
-
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Backspace" && !(/** @type {HTMLInputElement} */ (input).value) && words().length) { change(words().slice(0, -1)); }
+  });
   return () => chips.replaceChildren(...words().map((word) =>
     make("li", {}, make("button", { type: "button", "data-chip": word, "aria-label": `Remove ${word}` }, word))));
 }

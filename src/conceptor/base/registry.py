@@ -1,0 +1,70 @@
+"""Things known by name: this package's own, and what other packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from conceptor.base.errors import ConceptorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=_Named)
+
+
+class Registry(Mapping[str, Item]):
+    """Items by name, in the order in which they were added.
+
+    Another package adds one by `register`, or by an entry point of the registry's group:
+
+        [project.entry-points."conceptor.methods"]
+        my-method = "package.module:RECIPE"
+
+    Entry points are looked up only when a name is unknown or all names are listed, so everyday
+    calls do not pay for them.
+    """
+
+    def __init__(self, group: str, items: Iterable[Item]) -> None:
+        self._group = group
+        self._items = {item.name: item for item in items}
+        self._complete = False
+
+    def register(self, item: Item) -> None:
+        """Add an item, or replace the one of the same name."""
+        self._items[item.name] = item
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self._items:
+            self._load()
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._items)
+
+    def _load(self) -> None:
+        """Add what installed packages offer; their names never replace ours."""
+        if self._complete:
+            return
+        self._complete = True
+        for entry in entry_points(group=self._group):
+            try:
+                item = entry.load()
+            except Exception as error:
+                raise ConceptorError(
+                    f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
+                    "uninstall the package that provides it"
+                ) from error
+            self._items.setdefault(item.name, item)

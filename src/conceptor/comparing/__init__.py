@@ -1,5 +1,0 @@
-"""Comparing methods: on words, on sentences, in dialogue, and with the paper."""
-
-from conceptor.comparing.words import Comparison, compare
-
-__all__ = ["Comparison", "compare"]

@@ -1,0 +1,85 @@
+"""Words as people type them: which ones the vectors have, and what was meant by the others.
+
+The command line and the page share these rules. A word is looked up as it is typed, then in lower
+case. For a word that is not there, the same word in another case is suggested first, then common
+words that are spelt like it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+__all__ = ["Unknown", "UnknownWordsError", "spellings", "split_known", "suggest"]
+
+# Spelling is compared with the commonest words only: rare ones are often misspelt themselves.
+_AMONG = 100_000
+_ALIKE = 0.75
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A word without a vector, whose vectors were asked, and words that may have been meant."""
+
+    word: str
+    where: str
+    suggestions: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
+        return f"{self.where}: there is no word {self.word!r}{hint}"
+
+
+class UnknownWordsError(InvalidInputError):
+    """None of the words that were asked for has a vector."""
+
+    def __init__(self, unknown: Sequence[Unknown]) -> None:
+        super().__init__("; ".join(str(each) for each in unknown))
+        self.unknown = list(unknown)
+
+
+def spellings(word: str) -> list[str]:
+    """Return the spellings under which a typed word is looked up, in order."""
+    return list(dict.fromkeys([word, word.lower()]))
+
+
+def split_known(words: Iterable[str], known: Container[str]) -> tuple[list[str], list[str]]:
+    """Split words into those that are known, as they are spelt there, and the others.
+
+    Both keep their order; a word that is asked for twice is returned once.
+    """
+    found: list[str] = []
+    missing: list[str] = []
+    for word in words:
+        there = next((each for each in spellings(word) if each in known), None)
+        (missing if there is None else found).append(word if there is None else there)
+    return list(dict.fromkeys(found)), list(dict.fromkeys(missing))
+
+
+def suggest(word: str, words: Iterable[str], n: int = 3) -> list[str]:
+    """Return words that may have been meant: in another case first, then of similar spelling.
+
+    `words` are those of the vectors in their order, which is looked through once.
+    """
+    other_case = {word.lower(), word.upper(), word.capitalize(), word.title(), word.swapcase()}
+    wanted = word.casefold()
+    exact: list[str] = []
+    alike: dict[str, str] = {}
+    for rank, other in enumerate(words):
+        if other in other_case:
+            exact.append(other)
+        elif (
+            rank < _AMONG
+            and other[:1].casefold() == wanted[:1]
+            and abs(len(other) - len(word)) <= 2
+        ):
+            alike.setdefault(other.casefold(), other)  # the commonest way to write it
+    alike.pop(wanted, None)
+    close = get_close_matches(wanted, alike, n=n, cutoff=_ALIKE) if wanted else []
+    return [*exact, *(alike[each] for each in close)][:n]

@@ -1,0 +1,182 @@
+"""Bias and quality of vectors side by side, before and after, on the same items."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.arrays import jsonable
+from conceptor.base.progress import silent
+from conceptor.data import registry
+from conceptor.evaluation import Battery, load_battery
+from conceptor.evaluation.analogy import FAMILY, FILE, read_family
+from conceptor.evaluation.bias import load_measures
+from conceptor.evaluation.compare.words import Comparison
+from conceptor.evaluation.statistics import CONFIDENCE, RESAMPLES, Mean, paired_differences
+from conceptor.methods import ORIGINAL
+from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors, through
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.base.progress import Progress
+    from conceptor.evaluation.bias import BiasScore
+    from conceptor.evaluation.statistics import Interval
+    from conceptor.vectors.chunks import Transform
+
+__all__ = ["BiasComparison", "Measured", "compare_bias"]
+
+# Where debiasing must do no harm.
+QUALITY = ("similarity", "sts", "analogy")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure and its percentile bootstrap interval; `p` is a permutation test's."""
+
+    value: float
+    low: float
+    high: float
+    p: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BiasComparison:
+    """Bias and quality of the same vectors as they came and as some methods leave them.
+
+    Attributes
+    ----------
+    quality : Comparison
+        Similarity, STS and analogies, those of families (`king queen`) among them.
+    scores : mapping of methods to mappings of measures to BiasScore
+        `original` first; a measure is missing where too many of its words are.
+    """
+
+    quality: Comparison
+    scores: Mapping[str, Mapping[str, BiasScore]]
+
+    @property
+    def measures(self) -> list[str]:
+        """The measures' names, in order."""
+        return list(self.scores[ORIGINAL])
+
+    @cached_property
+    def _resampled(self) -> dict[str, NDArray[np.float64]]:
+        """Values of each measure: methods × resamples, the draws shared by all methods."""
+        zero = {
+            name: Mean(np.zeros(each.statistic.size))
+            for name, each in self.scores[ORIGINAL].items()
+        }
+        methods = [
+            {name: each.statistic for name, each in of.items()} for of in self.scores.values()
+        ]
+        found = paired_differences(zero, methods, resamples=self.quality.resamples or RESAMPLES)
+        return {name: each.resampled / 100 for name, each in found.items()}
+
+    def measured(self, method: str, measure: str) -> Measured:
+        """Return a measure of bias with its interval."""
+        score = self.scores[method][measure]
+        low, high = _percentiles(self._resampled[measure][list(self.scores).index(method)])
+        return Measured(score.value, low, high, score.p)
+
+    def quality_of(self, method: str) -> dict[str, tuple[float, Interval | None]]:
+        """Return the mean of each family of benchmarks, and its gain over the original."""
+        found: dict[str, tuple[float, Interval | None]] = {
+            family: (mean, self.quality.gains(family).get(method))
+            for family, mean in self.quality.evaluations[method].means().items()
+        }
+        if "analogy" in found:
+            score = self.quality.evaluations[method][FAMILY].score
+            found[FAMILY] = score, self.quality.interval(method, [FAMILY])
+        return found
+
+    def mean_absolute(
+        self, method: str, measures: Sequence[str], against: str | None = None
+    ) -> Measured:
+        """Return the mean of |d| over some tests, or how much it is above another method's."""
+        value, samples = self._mean_absolute(method, measures)
+        if against is not None:
+            other, others = self._mean_absolute(against, measures)
+            value, samples = value - other, samples - others
+        return Measured(value, *_percentiles(samples))
+
+    def _mean_absolute(
+        self, method: str, measures: Sequence[str]
+    ) -> tuple[float, NDArray[np.float64]]:
+        row = list(self.scores).index(method)
+        values = [abs(self.scores[method][name].value) for name in measures]
+        samples = [np.abs(self._resampled[name][row]) for name in measures]
+        return float(np.mean(values)), np.mean(samples, axis=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        methods = [
+            {
+                "name": method,
+                "bias": {
+                    name: asdict(self.measured(method, name))
+                    | {"used": score.used, "total": score.total}
+                    for name, score in of.items()
+                },
+            }
+            for method, of in self.scores.items()
+        ]
+        found: dict[str, Any] = jsonable({"methods": methods, "quality": self.quality.to_dict()})
+        return found
+
+
+def compare_bias(
+    vectors: object,
+    methods: Mapping[str, Transform],
+    data: str | os.PathLike[str] | None = None,
+    *,
+    tasks: Sequence[str] = QUALITY,
+    resamples: int = RESAMPLES,
+    progress: Progress = silent,
+) -> BiasComparison:
+    """Measure bias and quality of vectors as they are, and as each method leaves them.
+
+    Parameters
+    ----------
+    vectors : path, open source, WordVectors, (words, array), ...
+    methods : mapping of names to functions of words and rows
+    data : path, optional
+        Directory with the benchmark files.
+    tasks : names from `conceptor.evaluation.FAMILIES`
+        What quality is measured on.
+    """
+    opened = keep_vectors(as_vectors(vectors))
+    battery = load_battery(tasks, data)
+    if "analogy" in tasks:
+        family = read_family(registry.fetch(FILE, data))
+        battery = Battery([*battery.tasks, family], battery.missing)
+    measures = load_measures(opened, data)
+    wanted = battery.words.union(*(each.words for each in measures))
+    rows = collect_rows(opened, wanted, progress)
+    steps: dict[str, tuple[Transform, ...]] = {
+        ORIGINAL: (),
+        **{name: (method,) for name, method in methods.items()},
+    }
+    tables = {
+        name: rows.with_vectors(through(rows.words, rows.vectors, some))
+        for name, some in steps.items()
+    }
+    scores = {
+        name: {each.name: score for each in measures if (score := each.score(table)) is not None}
+        for name, table in tables.items()
+    }
+    evaluations, _ = battery.run_all(tables, opened, steps, progress=progress)
+    quality = Comparison(opened.name, evaluations, resamples=resamples)
+    return BiasComparison(quality, scores)
+
+
+def _percentiles(samples: NDArray[np.float64]) -> tuple[float, float]:
+    tail = 50 * (1 - CONFIDENCE)
+    low, high = np.nanpercentile(samples, [tail, 100 - tail])
+    return float(low), float(high)

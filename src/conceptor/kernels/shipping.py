@@ -1,0 +1,31 @@
+"""Compile every loop for the wheel.
+
+    python -m conceptor.kernels.shipping FOLDER
+
+Run when a wheel is built where Numba is installed; see hatch_build.py. Without these files the
+first use of each loop takes a second or so.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conceptor import kernels
+from conceptor.kernels.build import Kernel
+from conceptor.kernels.image import IS_FLAT
+from conceptor.kernels.stored import pack
+
+
+def write_images(folder: Path) -> int:
+    """Write the code of all loops; return how many, none on systems where it cannot be made."""
+    loops = [each for each in vars(kernels).values() if isinstance(each, Kernel) and IS_FLAT]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in loops:
+        name = each.shipped_name
+        (folder / name).write_bytes(pack(name, each.make_shipped()))
+    return len(loops)
+
+
+if __name__ == "__main__":
+    print(write_images(Path(sys.argv[1])))

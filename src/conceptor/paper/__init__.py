@@ -1,0 +1,1 @@
+"""Only for reproducing the paper: its tables, protocol, dialogue task and PPMI training."""

@@ -1,0 +1,135 @@
+"""The paper's tables and its figure, next to the measured scores."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from conceptor.base.numbers import format_number, format_signed
+from conceptor.report.charts import gate_chart
+from conceptor.report.page import document, glossary, listing, page_table, paragraph
+from conceptor.report.plots import draw_panels, plot_coefficients
+from conceptor.report.tables import Cell, Line, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from conceptor.paper.tables import PaperCell, Reproduction
+
+TITLES = {
+    "word_similarity": "Word similarity (Spearman × 100)",
+    "sts_by_year": "STS by year (Pearson × 100)",
+    "sts_by_task": "STS by task (Pearson × 100)",
+    "categorization": "Concept categorisation (purity × 100)",
+    "supervised_simlex": "SimLex-999 with and without supervision (Spearman × 100)",
+    "dialogue": "Dialogue state tracking (goal accuracy, %)",
+}
+
+
+def reproduction_tables(found: Reproduction) -> list[Table]:
+    """Return the paper's tables for each set of vectors, with one row per cell."""
+    return [
+        _table(f"{title}, {vectors}{' (stand-in)' if part.stand_in else ''}", chosen)
+        for table, title in TITLES.items()
+        for vectors, part in found.parts.items()
+        if (chosen := [c for c in found.cells if (c.table, c.vectors) == (table, vectors)])
+    ]
+
+
+def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
+    """Return the tables as the paper lays them out: a row for each dataset, methods in columns.
+
+    By the paper's table, for each set of vectors; each method has its published figure and ours.
+    """
+    tables: dict[str, list[Table]] = {}
+    for name in TITLES:
+        for vectors, part in found.parts.items():
+            cells = [c for c in found.cells if (c.table, c.vectors) == (name, vectors)]
+            if not cells:
+                continue
+            methods = list(dict.fromkeys(cell.method for cell in cells))
+            by_place = {(cell.dataset, cell.method): cell for cell in cells}
+            lines = []
+            for dataset in dict.fromkeys(cell.dataset for cell in cells):
+                row = [by_place.get((dataset, method)) for method in methods]
+                figures = [
+                    cell
+                    for one in row
+                    for cell in (
+                        Cell("" if one is None else format_number(one.paper), faint=True),
+                        Cell("" if one is None else format_number(one.measured) + _mark(one)),
+                    )
+                ]
+                lines.append(Line(dataset, figures))
+            columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
+            title = f"{vectors} (stand-in)" if part.stand_in else vectors
+            tables.setdefault(name, []).append(Table(title, columns, lines))
+    return tables
+
+
+def _mark(cell: PaperCell) -> str:
+    """Return a sign for a figure about other data than the paper's."""
+    return "" if cell.comparable or not cell.total else " †"
+
+
+def _table(title: str, cells: Sequence[PaperCell]) -> Table:
+    lines = []
+    previous = None
+    for cell in cells:
+        figures = format_number(cell.paper), format_number(cell.measured)
+        texts = (cell.method, *figures, format_signed(cell.difference))
+        entries = [*map(Cell, texts), Cell(f"{cell.used}/{cell.total}{_mark(cell)}", faint=True)]
+        lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
+        previous = cell.dataset
+    return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
+
+
+def gates_text(found: Reproduction, directions: int = 12) -> str:
+    """Draw the first gating coefficients as text."""
+    lines = []
+    for name, by_method in found.gates().items():
+        lines.append(f"Variance gating coefficients of the leading directions, {name}")
+        for method, gate in by_method.items():
+            shown = gate[:directions]
+            bars = " ".join("▁▂▃▄▅▆▇█"[min(7, int(8 * g))] * 4 for g in shown)
+            figures = " ".join(f"{g:4.2f}" for g in shown)
+            lines += [f"  {method:<5}{bars}", f"       {figures}"]
+    return "\n".join(lines)
+
+
+def draw_gates(found: Reproduction, path: Path) -> None:
+    """Draw the paper's figure with one panel per set of vectors (needs the `plots` extra)."""
+
+    def draw(name: str, ax: Axes) -> None:
+        gates = {method: np.array(gate) for method, gate in found.parts[name].gates.items()}
+        plot_coefficients(gates, ax).set_title(f"{name}: {found.parts[name].title}", fontsize=8)
+
+    draw_panels(path, list(found.parts), draw, width=6)
+
+
+def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
+    """Return the paper's tables in the paper's layout, next to what was measured."""
+    parts = [paragraph(line, "verdict") for line in found.summary]
+    for title, tables in layout_tables(found).items():
+        parts.append(f"<section><h2>{escape(TITLES[title])}</h2>")
+        parts += [f"<h3>{escape(table.title)}</h3>{page_table(table)}" for table in tables]
+        parts.append("</section>")
+    for name, gates in found.gates().items():
+        if gates:
+            chart = gate_chart({method: np.array(gate) for method, gate in gates.items()})
+            parts.append(
+                f"<section><h2>Variance gating coefficients, {escape(name)}</h2>"
+                f'<div class="pair"><div>{chart}</div></div></section>'
+            )
+    methods = dict.fromkeys(cell.method for cell in found.cells)
+    parts.append(glossary(methods))
+    parts.append(listing("How it was measured", [*found.notes, *remarks]))
+    missing = (f"{name}: {why}" for name, why in found.missing.items())
+    parts.append(listing("Not found", missing))
+    title = "conceptor reproduce: Conceptor Negation (Liu, Ungar & Sedoc 2019)"
+    return document(title, "\n".join(part for part in parts if part))

@@ -1,0 +1,318 @@
+"""The paper's protocol, run on its vectors or on what can be had of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from conceptor.base.arrays import jsonable
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import replace_atomically
+from conceptor.base.progress import Progress, silent
+from conceptor.data import registry as datasets
+from conceptor.data.google_news import google_news_vectors
+from conceptor.evaluation.compare.words import compare
+from conceptor.evaluation.texts import TextTask
+from conceptor.fitting import FitOptions
+from conceptor.lexicon.files import Lexicon
+from conceptor.methods import ORIGINAL
+from conceptor.paper.dialogue.comparing import compare_dialogue, require_torch
+from conceptor.paper.dialogue.woz import SLOTS, load_corpus
+from conceptor.paper.notebook import as_in_notebook
+from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
+from conceptor.vectors.chunks import as_vectors
+from conceptor.vectors.source import VectorSource
+from conceptor.vectors.table import WordVectors, as_word_vectors
+from conceptor.weights import PAPER_VOCABULARY
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from conceptor.evaluation import Battery, Evaluation
+    from conceptor.evaluation.compare.words import Comparison
+    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.study import Study
+    from conceptor.paper.dialogue.trials import Watch
+
+# The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
+METHODS = (ORIGINAL, "abtt", "cn-paper")
+SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
+# Minutes: for scoring, for reading a gigabyte often enough, for a tracked run of one dimension.
+_MINUTES, _MINUTES_PER_GIGABYTE, _MINUTES_OF_TRAINING = 0.7, 4.0, 0.008
+# Frequent words that the whole Google News file lacks, so that the paper had none for them either.
+NOT_IN_GOOGLE_NEWS = frozenset({"a", "and", "of", "to"})
+
+
+@dataclass(frozen=True, eq=False)
+class PaperVectors:
+    """Vectors for a column of the paper: its own, or what can be had in their place."""
+
+    vectors: object
+    title: str
+    stand_in: bool = False
+
+
+def available_vectors(
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: datasets.Bars | None = None,
+) -> tuple[dict[str, PaperVectors], dict[str, str]]:
+    """Return what can be had of the paper's vectors, and why the rest cannot.
+
+    `word2vec` are the published parts of Google News, `glove` is GloVe 6B 50d as a stand-in.
+    """
+    found, missing = {}, {}
+    try:
+        news, title = google_news_vectors(data, offline=offline, progress=progress)
+        found["word2vec"] = PaperVectors(news, title)
+    except datasets.MissingDataError as error:
+        missing["word2vec"] = str(error)
+    try:
+        title = "GloVe 6B 50d, a stand-in for 840B 300d: smaller vectors from less text"
+        demo = WordVectors(*datasets.demo_vectors())
+        found["glove"] = PaperVectors(demo, title, stand_in=True)
+    except MissingExtraError as error:
+        missing["glove"] = str(error)
+    return found, missing
+
+
+def estimate_time(sources: Mapping[str, object], dialogue: int) -> str:
+    """Return a line that says about how long a reproduction will take, before it starts.
+
+    From times measured on two processors of 2020; a progress bar tells it better later on.
+    """
+    minutes = 0.0
+    for source in sources.values():
+        given = source.vectors if isinstance(source, PaperVectors) else source
+        opened = given if isinstance(given, VectorSource) else as_word_vectors(given)
+        size = opened.size if isinstance(opened, VectorSource) else opened.vectors.nbytes
+        minutes += _MINUTES + _MINUTES_PER_GIGABYTE * size / 1e9
+        minutes += dialogue * len(METHODS) * opened.dimension * _MINUTES_OF_TRAINING
+    line = f"this takes about {max(1, round(minutes))} min on two processors"
+    if dialogue:
+        line += f", most of it for {dialogue} runs of dialogue trackers with each method"
+    return line
+
+
+def reproduce(
+    sources: Mapping[str, object],
+    battery: Battery,
+    *,
+    notebook: bool = False,
+    dialogue: int = 0,
+    options: TrackerOptions | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    offline: bool = False,
+    workers: int | None = None,
+    progress: Progress = silent,
+    watch: Watch | None = None,
+) -> Reproduction:
+    """Run the paper's protocol: α = 2, d = 3 (word2vec) or 2 (GloVe), the 200-count vocabulary.
+
+    Parameters
+    ----------
+    sources : mapping of `word2vec` and `glove` to vectors, or to PaperVectors
+        One of the two is enough; each is read once per part, in bounded memory. What can be had
+        without the paper's files: `available_vectors`.
+    battery : Battery
+        The paper's three tasks.
+    notebook : bool
+        Rank ties and split sentences as the authors' notebook does (needs NLTK).
+    dialogue, options, workers : int, and TrackerOptions and int, optional
+        How many trackers to train for each method and slot (0 for none), how, and by how many
+        processes.
+    resume : path, optional
+        Directory for what is finished: the tables of each set of vectors, and every tracker. What
+        it holds is not done again.
+    data, offline
+        Where to look for the estimation vocabulary, which is required, and for the lexicon and
+        the dialogues, without which their cells stay empty.
+    progress, watch
+        Called while reading the vectors, and after every training epoch.
+    """
+    paper = paper_tables()
+    chosen = {
+        name: source
+        if isinstance(source, PaperVectors)
+        else PaperVectors(source, as_vectors(source).name)
+        for name, source in sources.items()
+    }
+    battery = as_in_notebook(battery) if notebook else battery
+    vocabulary = datasets.fetch(PAPER_VOCABULARY, data, offline=offline)
+    lexicon = Lexicon(data=data, offline=offline)
+    missing = dict(battery.missing)
+    try:
+        lexicon.synonym_files()
+        lexicon.antonym_files()
+    except datasets.MissingDataError as error:
+        missing["lexicon"] = str(error)
+    fitting = FitOptions(vocabulary=vocabulary, lexicon=lexicon, data=data)
+    directions = paper["settings"]["abtt_directions"]
+    specs = {
+        name: {m: f"abtt:n_directions={directions[name]}" if m == "abtt" else m for m in METHODS}
+        for name in chosen
+    }
+    kept = _Finished(resume)
+    parts = {}
+    for name, source in chosen.items():
+        key = {
+            "title": source.title,
+            "vectors": _identity(source.vectors),
+            "notebook": notebook,
+            "missing": sorted(missing),
+        }
+        part = kept.part(name, key)
+        if part is None:
+            comparison = compare(
+                source.vectors,
+                [*specs[name].values(), *(() if "lexicon" in missing else SUPERVISED)],
+                battery,
+                fitting,
+                resamples=0,
+                progress=progress,
+            )
+            notes = [n.replace(str(vocabulary), PAPER_VOCABULARY) for n in comparison.notes]
+            part = _measure(name, source, replace(comparison, notes=notes), specs[name], battery)
+            kept.write(name, key, part)
+        parts[name] = part
+    corpus = None
+    if dialogue:
+        try:
+            require_torch()
+            corpus = load_corpus(data, offline=offline)
+        except (datasets.MissingDataError, MissingExtraError) as error:
+            missing["dialogue"] = str(error)
+    else:
+        missing["dialogue"] = "not asked for"
+    studies = {
+        name: compare_dialogue(
+            source.vectors,
+            corpus,
+            list(specs[name].values()),
+            fitting,
+            seeds=dialogue,
+            options=options,
+            workers=workers,
+            progress=progress,
+            watch=watch,
+            log=kept.trials(name),
+        )
+        for name, source in chosen.items()
+        if corpus is not None
+    }
+    cells = [
+        _add_dialogue(cell, specs[name].get(cell.method, cell.method), studies.get(name))
+        for name, part in parts.items()
+        for cell in part.cells
+    ]
+    return Reproduction(cells, parts, missing, studies, notebook)
+
+
+def _measure(
+    name: str,
+    source: PaperVectors,
+    comparison: Comparison,
+    specs: Mapping[str, str],
+    battery: Battery,
+) -> Part:
+    """Fill in every cell of the paper's tables for these vectors, dialogue aside."""
+    nowhere = NOT_IN_GOOGLE_NEWS if name == "word2vec" else frozenset()
+    excused = {
+        task.dataset: sum(token in nowhere for text in task.texts.tokens for token in text)
+        for task in battery.tasks
+        if isinstance(task, TextTask)
+    }
+    cells = []
+    for table, content in paper_tables().items():
+        for dataset, figures in content.get("rows", {}).items():
+            for key, printed in figures.items():
+                vectors, method = key.replace("/cn", "/cn-paper").split("/")
+                if vectors != name:
+                    continue
+                cell = PaperCell(name, table, dataset, method, printed)
+                evaluation = comparison.evaluations.get(specs.get(method, method))
+                cells.append(_fill_in(cell, evaluation, excused) if evaluation else cell)
+    gates = {m: solution.gate.tolist() for m, solution in comparison.solutions.items()}
+    return Part(source.title, source.stand_in, cells, gates, list(comparison.notes))
+
+
+def _fill_in(cell: PaperCell, evaluation: Evaluation, excused: Mapping[str, int]) -> PaperCell:
+    """Return a cell with its score, where its data was there.
+
+    `excused` are tokens, by dataset, that the paper had no vectors for.
+    """
+    try:
+        row = evaluation[cell.dataset]
+    except KeyError:
+        return cell
+    # A year of STS is covered as its tasks are together.
+    year = cell.dataset.removeprefix("STS ")
+    known = total = 0
+    for outcome in evaluation.outcomes:
+        if outcome.dataset == cell.dataset or outcome.dataset.startswith(f"{year}/"):
+            some, of_all = outcome.known_tokens or (outcome.used, outcome.total)
+            known += some
+            total += of_all - excused.get(outcome.dataset, 0)
+    share = known / total if total else math.nan
+    return replace(cell, measured=row.score, used=row.used, total=row.total, coverage=share)
+
+
+def _add_dialogue(cell: PaperCell, spec: str, study: Study | None) -> PaperCell:
+    """Return a cell about dialogue with the mean over runs, for one slot or averaged over all."""
+    if cell.table != "dialogue" or study is None:
+        return cell
+    slots = [slot for slot in SLOTS if cell.dataset.lower() in (slot, "average")]
+    turns = sum(study.string_match[slot].total for slot in slots)
+    measured = fmean(study.mean(spec, slot) for slot in slots)
+    return replace(cell, measured=measured, used=turns, total=turns, coverage=1.0)
+
+
+def _identity(vectors: object) -> list[Any]:
+    """Return what tells a file, or vectors in memory, from others."""
+    opened = as_vectors(vectors)
+    states = [(str(path), path.stat()) for path in opened.files()]
+    return [[path, each.st_size, each.st_mtime_ns] for path, each in states] or [repr(opened)]
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """The directory of finished parts; without one, nothing is kept."""
+
+    directory: str | os.PathLike[str] | None
+
+    def part(self, name: str, key: Mapping[str, Any]) -> Part | None:
+        """Return the finished tables of these vectors, if the same command has left them."""
+        path = self._file(f"{name}.json")
+        if path is None or not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            known, part = found["key"], Part.from_dict(found["part"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InvalidInputError(
+                f"{path}: not a finished part of a reproduction; remove it"
+            ) from None
+        return part if known == json.loads(json.dumps(key)) else None
+
+    def write(self, name: str, key: Mapping[str, Any], part: Part) -> None:
+        """Keep finished tables."""
+        path = self._file(f"{name}.json")
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"key": key, "part": jsonable(asdict(part))}, indent=1)
+            with replace_atomically(path) as beside:
+                beside.write_text(text + "\n", encoding="utf-8")
+
+    def trials(self, name: str) -> Path | None:
+        """Return the file of finished trackers."""
+        return self._file(f"{name}-trials.jsonl")
+
+    def _file(self, name: str) -> Path | None:
+        return None if self.directory is None else Path(self.directory, name)

@@ -1,0 +1,260 @@
+"""From file to file in streaming passes: fit a method, then write the vectors through it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.algebra.itq import ITQ, MOST_ROWS
+from conceptor.base.errors import InvalidInputError, Message
+from conceptor.base.progress import silent
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.methods import Method
+from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
+from conceptor.vectors.conversion import Report, finish_report
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.source import VectorSource
+from conceptor.vectors.target import check_new_file, plan_target, write_chunks
+from conceptor.vectors.vectors import RowKind
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.recipes import Solution
+    from conceptor.base.progress import Progress
+    from conceptor.fitting import FittedMethods
+    from conceptor.methods import MethodLike
+    from conceptor.vectors.chunks import KeptVectors, Transform
+    from conceptor.vectors.target import Target
+    from conceptor.vectors.vectors import Vectors
+
+    Source = VectorSource | str | os.PathLike[str]
+
+_BITS = "binary"
+# Of the variance: less than this is rounding.
+_NOTHING = 1e-12
+
+
+def postprocess(
+    source: Source,
+    target: str | os.PathLike[str],
+    method: MethodLike | None = None,
+    options: FitOptions | None = None,
+    *,
+    memory: int | None = None,
+    save_map: str | os.PathLike[str] | None = None,
+    format: str | None = None,
+    dtype: str | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+    caution: Callable[[str], object] | None = None,
+) -> Report:
+    """Fit a method to the vectors of a file and write them all, improved, to another.
+
+    Parameters
+    ----------
+    source
+        A file, the folder of a static model, `-`, or what `open_vectors` returned. Arrays and
+        tables without words are taken too; their rows count the same.
+    target
+        The file to write, by name in any format; `-` for text on standard output. A static model
+        is written as a folder like its own, unless the name has the extension of a format.
+    method
+        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`), a recipe or a `Method`; by
+        default `Method.default_for` the vectors.
+    options : FitOptions, optional
+        What words weigh, which take part in the fit, and the lexicon; by default as the method
+        asks (`conceptor.weights.choose_weights`).
+    memory
+        Bytes within which decoded vectors are kept between the passes, where that saves decoding
+        them again; by default a quarter of the machine's memory.
+    save_map
+        Also save the map there.
+    format, dtype, force
+        As for `write_vectors`. As `binary`, rows of texts go through a rotation behind the method,
+        learned from them in one more pass, so that their signs lose least (`ITQ`).
+    progress
+        Called as the passes go on.
+    caution
+        Called before anything is written if the evidence is against it; by default that is a
+        remark of the report.
+    """
+    started = time.perf_counter()
+    opened = _open(source)
+    chosen = _choose_method(method, opened)
+    goal, kept = plan_passes(
+        opened, target, memory, save_map, format=format, dtype=dtype, force=force
+    )
+    if save_map is not None or goal.kind.rewrite:
+        chosen.require_map("there is no map to save or to write into a model")
+    name = chosen.name
+    found = fit_methods(kept, [chosen], options, progress=progress)
+    fitted = found.methods[name]
+    doubts = describe_doubts(found, opened.name)
+    of_bits = goal.dtype == _BITS and opened.kind is RowKind.TEXTS and chosen.is_map
+    if of_bits and chosen.weighs_by_usage:
+        doubts.append(
+            f"{opened.name}: {name} levels directions, which bits then count alike; gentle keeps "
+            "more neighbours in bits (docs/smaller.md)"
+        )
+    if caution is not None:
+        for doubt in doubts:
+            caution(doubt)
+        doubts = []
+    transform: Transform = fitted
+    map_ = fitted.map if save_map is not None or goal.kind.rewrite or of_bits else None
+    if of_bits and map_ is not None:
+        map_ = rotate_for_bits(kept, map_)
+        transform = partial(_through_map, map_)
+    words = write_last(kept, goal, transform, map_, save_map, progress, dimension=fitted.n_out)
+    report = finish_report(opened, started, words, goal, fitted.n_out)
+    report.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
+    return describe_method(report, found, name)
+
+
+def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
+    """Return a map and, behind it, the rotation whose signs lose least of what it leaves.
+
+    Learned from rows spread over all of them, in one pass; of too few rows the map stays alone.
+    """
+    step = -(-(vectors.count or 1) // MOST_ROWS)
+    taken: list[Any] = []
+    missing = MOST_ROWS
+    for before, _, rows in number_chunks(read_chunks(vectors)):
+        some = rows[-before % step :: step][:missing]
+        taken.append(map_(some))
+        missing -= len(some)
+        if not missing:
+            break
+    mapped = np.concatenate(taken)
+    return map_ @ ITQ.fit(mapped).map if len(mapped) > map_.n_out else map_
+
+
+def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
+    return map_(rows)
+
+
+def describe_doubts(found: FittedMethods, where: str) -> list[str]:
+    """Say which methods should not help, and why."""
+    return [
+        f"{where}: {name} should not help: {reason}; compare measures it"
+        for name, reason in found.doubts.items()
+    ]
+
+
+def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
+    """Add which method was fitted on what, and what it does."""
+    report.method = name
+    if name in found.weights:
+        report.fitted_on = found.weights[name].description
+    solution = found.methods[name].solution
+    return report if solution is None else describe(report, solution)
+
+
+def fit(
+    source: Source,
+    method: MethodLike | None = None,
+    options: FitOptions | None = None,
+    *,
+    progress: Progress = silent,
+) -> tuple[Solution, Report]:
+    """Fit a single spectral method to the vectors of a file, in one pass."""
+    started = time.perf_counter()
+    opened = _open(source)
+    chosen = _choose_method(method, opened)
+    if chosen.recipe is None or not chosen.is_map:
+        raise InvalidInputError(f"{chosen}: only a single spectral method makes a map")
+    found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
+    solution = found.methods[chosen.name].solution
+    assert solution is not None
+    report = finish_report(opened, started, opened.count or solution.moments.count)
+    report.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
+    return solution, describe_method(report, found, chosen.name)
+
+
+def _open(source: Source) -> VectorSource:
+    return source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
+
+
+def _choose_method(method: MethodLike | None, source: VectorSource) -> Method:
+    chosen = Method.default_for(source) if method is None else Method.of(method)
+    chosen.check_changes()
+    chosen.check_words(source)
+    return chosen
+
+
+def plan_passes(
+    source: VectorSource,
+    target: str | os.PathLike[str],
+    memory: int | None,
+    save_map: str | os.PathLike[str] | None,
+    *,
+    format: str | None,
+    dtype: str | None,
+    force: bool,
+) -> tuple[Target, KeptVectors]:
+    """Return where vectors are written, and the source, wrapped for rereading.
+
+    Raise if the vectors cannot be written there, or the map cannot be saved beside them.
+    """
+    goal = plan_target(target, source=source, format=format, dtype=dtype, force=force)
+    if save_map is not None:
+        check_new_file(save_map, source.files(), force=force)
+        if Path(save_map).resolve() in goal.files:
+            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+    # A model is written from rows that were not decoded, so none of those that were are kept.
+    return goal, keep_vectors(source, 0 if goal.kind.rewrite else memory)
+
+
+def write_last(
+    kept: KeptVectors,
+    goal: Target,
+    transform: Transform,
+    map_: AffineMap | None,
+    save_map: str | os.PathLike[str] | None,
+    progress: Progress,
+    *,
+    dimension: int | None = None,
+) -> int:
+    """Write the vectors, or a whole model, in the last pass; return how many there are.
+
+    `map_` is what `transform` does, as it is saved or written into a model; else not needed.
+    """
+    source = kept.wrapped
+    if goal.kind.rewrite is not None and goal.path is not None:
+        words = goal.kind.rewrite(source, goal.path, map_, progress)
+    else:
+        words = write_chunks(
+            _last_pass(kept, progress), goal, source.count, transform, dimension=dimension
+        )
+    if save_map is not None and map_ is not None:
+        map_.save(save_map)
+    return words
+
+
+def _last_pass(kept: KeptVectors, progress: Progress) -> Iterator[Any]:
+    """Yield the chunks for the last time, as they are written."""
+    words = 0
+    for chunk in kept.last_chunks():
+        words += len(chunk.words)
+        progress("writing", kept.fraction_read(), words)
+        yield chunk
+
+
+def describe(report: Report, solution: Solution) -> Report:
+    """Add what a solved recipe does to the vectors."""
+    report.estimated_on = solution.moments.count
+    report.aperture = solution.aperture
+    gate, values = solution.gate, solution.spectrum.values
+    if not (gate**2 * values).sum() > _NOTHING * values.sum():
+        report.remarks.append("nothing is left of the vectors: all their variance was taken out")
+    report.variance_removed = solution.variance_removed
+    if report.variance_removed is not None:
+        report.quota = float((1 - gate).mean())
+    return report

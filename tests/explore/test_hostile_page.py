@@ -1,0 +1,114 @@
+"""Words, file names, columns and concept names that are HTML or script stay text in a browser."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+from conceptor.explore.session import Session
+from conceptor.explore.table import PageTable
+from conceptor.vectors import WordVectors, write_vectors
+from tests.explore.conftest import serving, toy_vectors
+from tests.processes import call
+
+# Each sets a variable, or sends a request, if it is ever taken for markup or for script.
+ATTACKS = [
+    "<img src=x onerror=window.owned=1>",
+    "<script>window.owned=1</script>",
+    "<svg/onload=window.owned=1>",
+    '"><img src=x onerror=window.owned=1>',
+    "'onmouseover='window.owned=1",
+    "</script><script>window.owned=1</script>",
+    "</style><img src=x onerror=window.owned=1>",
+    "javascript:window.owned=1",
+    "${window.owned=1}",
+    "<a href=javascript:window.owned=1>bank</a>",
+    "<iframe srcdoc='<script>parent.owned=1</script>'>",
+    "&lt;img src=x onerror=window.owned=1&gt;",
+    "\u202ebank",
+    "__proto__",
+    "constructor",
+]
+FILE = "<img src=x onerror=window.owned=1>'\".bin"
+
+
+def hostile_vectors() -> WordVectors:
+    """Words that are near each other, so that all are shown."""
+    toys = toy_vectors(300)
+    rng = np.random.default_rng(0)
+    near = np.asarray(toys.vectors[toys.words.index("bank")])
+    rows = near + 0.02 * rng.standard_normal((len(ATTACKS), near.size)).astype(np.float32)
+    words = [word.replace(" ", "\u00a0") for word in ATTACKS]
+    return WordVectors([*words, *toys.words], np.vstack([rows, toys.vectors]))
+
+
+@pytest.fixture(scope="module")
+def address():
+    table = PageTable(FILE, hostile_vectors(), FILE)
+    with serving(Session(table)) as found:
+        yield found
+
+
+@pytest.fixture
+def window(browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.set_default_timeout(60_000)
+    asked, errors, dialogs = [], [], []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    opened.asked, opened.errors = asked, errors
+    yield opened
+    assert not opened.evaluate("'owned' in window")
+    assert opened.locator("img[src='x'], svg[onload], iframe[srcdoc]").count() == 0
+    assert opened.locator("a[href^='javascript:']").count() == 0
+    assert (errors, dialogs) == ([], [])
+    assert not any(url.endswith("/x") for url in asked)
+    context.close()
+
+
+@pytest.mark.parametrize("tab", ["map", "directions", "concepts", "figures"])
+def test_the_page_shows_hostile_words_as_text(window, address, tab):
+    words = [word.replace(" ", "\u00a0") for word in ATTACKS]
+    lists = [("concept", f"{attack.replace(':', '')}: bank river") for attack in ATTACKS[:3]]
+    asked = [("like", words[0]), ("tab", tab), *lists]
+    window.goto(f"{address}/?{urlencode(asked)}")
+    window.wait_for_selector("#after li")
+    shown = window.locator("#after").text_content()
+    assert sum(word in shown for word in words) > 2, "the control: they are shown"
+    # Whatever a user can type into takes it as text too.
+    for i in range(window.locator("input:visible, textarea:visible").count()):
+        field = window.locator("input:visible, textarea:visible").nth(i)
+        if field.get_attribute("type") in (None, "text", "search") and field.is_enabled():
+            for attack in (ATTACKS[0], ATTACKS[3], ATTACKS[13]):
+                field.fill(attack)
+                field.press("Enter")
+    window.wait_for_timeout(500)
+
+
+def test_the_report_shows_hostile_words_as_text(window, tmp_path):
+    vectors = hostile_vectors()
+    name = FILE.replace("/", "")
+    write_vectors(tmp_path / name, [(vectors.words, vectors.vectors)], count=len(vectors))
+    pairs = "".join(
+        f"{left}\t{right}\t{i}\n"
+        for i, (left, right) in enumerate(
+            zip(vectors.words[:60], vectors.words[60:120], strict=True)
+        )
+    )
+    (tmp_path / "<img src=x onerror=window.owned=1>.tsv").write_text(pairs, encoding="utf-8")
+    run = call(
+        *("compare", name, "--pairs", "<img src=x onerror=window.owned=1>.tsv", "--html"),
+        *("--methods", "cn,abtt", "-o", "report.html"),
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert escape("<img src=x onerror=window.owned=1>") in report, "the control: it is in there"
+    window.goto((tmp_path / "report.html").as_uri())
+    window.wait_for_function("word => document.body.textContent.includes(word)", arg=ATTACKS[0])
+    assert not [url for url in window.asked if not url.startswith("file:")]

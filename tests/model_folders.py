@@ -1,0 +1,64 @@
+"""Small folders of every kind that is read and written, for tests of what happens to folders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WORDS = [f"mot{i}" for i in range(120)]
+# They share a direction, so that there is no doubt about it and one line is one failure.
+VECTORS = (np.random.default_rng(0).standard_normal((120, 8)) + 3).astype(np.float32)
+
+
+def make_static(folder: Path, vectors: Any = VECTORS) -> None:
+    """Write a static model whose tokens are whole words."""
+    from conceptor.static_models.words import word_model
+
+    word_model(WORDS, vectors, {}).save(folder, force=True)
+
+
+def make_pipeline(folder: Path, vectors: Any = VECTORS) -> None:
+    """Write a spaCy pipeline of a vocabulary alone."""
+    import spacy
+
+    nlp = spacy.blank("fr")
+    for word, row in zip(WORDS, vectors, strict=True):
+        nlp.vocab.set_vector(word, row)
+    nlp.to_disk(folder)
+
+
+def make_hub(folder: Path, vectors: Any = VECTORS) -> None:
+    """Write what `--format hub` makes; no source of its own is a folder."""
+    from conceptor.integrations.hub import save_folder
+    from conceptor.vectors import write_vectors
+
+    source = folder.with_name(f"{folder.name}.in.txt")
+    write_vectors(source, [(WORDS, vectors)], force=True)
+    save_folder(source, folder, force=True)
+
+
+MAKERS: dict[str, Callable[..., None]] = {
+    "static": make_static,
+    "distilled": make_static,
+    "spacy": make_pipeline,
+    "hub": make_hub,
+}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder and what is in them.
+
+    Of maps only the size: safetensors writes what it says about them in any order.
+    """
+    return {
+        str(file.relative_to(folder)): (
+            bytes(file.stat().st_size) if file.name == "map.safetensors" else file.read_bytes()
+        )
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }

@@ -1,0 +1,235 @@
+"""Model folders that are damaged or meant to harm: refused in one line, and nothing runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.static_models import StaticModel, distill
+from conceptor.static_models.transformer import Transformer, read_pooling
+from conceptor.vectors import open_vectors
+from conceptor.vectors.formats.static_model import StaticModelSource, quantize
+from conceptor.vectors.tokenizer import TokenReader
+from tests.model_folders import VECTORS, WORDS, make_static
+from tests.processes import call
+
+pytest.importorskip("tokenizers", reason="needs the static extra")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_static(tmp_path / "in")
+    return tmp_path / "in"
+
+
+@contextmanager
+def edited(path):
+    """Yield what a JSON file holds, and write it back."""
+    content = json.loads(path.read_text())
+    yield content
+    path.write_text(json.dumps(content))
+
+
+TENSORS = {
+    "0-d": {"embeddings": np.array(1.0, np.float32)},
+    "1-d": {"embeddings": np.ones(4, np.float32)},
+    "mapping 0-d": {"embeddings": VECTORS, "mapping": np.array(0)},
+    "weights 0-d": {"embeddings": VECTORS, "weights": np.array(1.0, np.float32)},
+    "weights 2-d": {"embeddings": VECTORS, "weights": np.ones((120, 2), np.float32)},
+    "weights bool": {"embeddings": VECTORS, "weights": np.ones(120, bool)},
+    "empty": {"embeddings": np.ones((0, 4), np.float32)},
+    "no columns": {"embeddings": np.ones((122, 0), np.float32)},
+    "integers": {"embeddings": np.ones((122, 4), np.int32)},
+}
+
+
+@pytest.mark.parametrize("tensors", TENSORS.values(), ids=TENSORS)
+def test_tensors_that_are_none(folder, tmp_path, tensors):
+    save_file(tensors, folder / "model.safetensors")
+    run = call("postprocess", folder, tmp_path / "out", "--weights", "uniform")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert not (tmp_path / "out").exists()
+
+
+CONFIGS = ["", "{", "[]", "null", '"x"', "[" * 100_000, '{"conceptor": 3}', '{"hidden_dim": {}}']
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda each: each[:20] or "empty")
+def test_configurations_are_refused_before_the_fit(folder, tmp_path, config):
+    (folder / "config.json").write_text(config)
+    is_object = config.startswith('{"')
+    run = call("postprocess", folder, tmp_path / "out", "--weights", "missing-file.txt")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert ("config.json" in run.stderr) == (not is_object), "before anything is fitted"
+    if is_object:
+        assert StaticModel.load(folder).provenance == {}
+    else:
+        with pytest.raises(InvalidInputError, match=r"config\.json"):
+            StaticModel.load(folder)
+
+
+def test_an_unknown_token_outside_the_vocabulary(folder):
+    with edited(folder / "tokenizer.json") as content:
+        content["model"]["unk_token"] = "[NONE]"
+    with pytest.raises(InvalidInputError, match=r"'\[NONE\]' is not in its vocabulary"):
+        StaticModel.load(folder)
+
+
+def test_two_tokens_with_one_number(folder):
+    with edited(folder / "tokenizer.json") as content:
+        content["model"]["vocab"]["mot7"] = content["model"]["vocab"]["mot8"]
+    with pytest.raises(InvalidInputError, match="'mot7' and 'mot8' both have number"):
+        open_vectors(folder).read()
+
+
+def test_a_token_beyond_the_rows_asks_for_no_memory(folder):
+    with edited(folder / "tokenizer.json") as content:
+        content["model"]["vocab"]["mot200"] = 2**32 - 1
+    with pytest.raises(InvalidInputError, match=r"'mot200' has number 4294967295, but there are"):
+        StaticModelSource(folder).token_counts({"mot200": 1.0})
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        {"type": "Prepend", "prepend": "x" * 2_000_000},
+        {
+            "type": "Sequence",
+            "normalizers": [{"type": "Replace", "pattern": {"String": "m"}, "content": "mm"}] * 60,
+        },
+    ],
+    ids=["prepends megabytes", "doubles sixty times"],
+)
+def test_normalisers_that_make_much_out_of_little(folder, tmp_path, normalizer):
+    with edited(folder / "tokenizer.json") as content:
+        content["normalizer"] = normalizer
+    run = call("postprocess", folder, tmp_path / "out")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert "its normaliser makes texts over" in run.stderr
+
+
+def test_regular_expressions_that_explode_are_an_error(folder, capfd):
+    with edited(folder / "tokenizer.json") as content:
+        content["pre_tokenizer"]["pattern"] = {"Regex": "(a+)+$"}
+    reader = TokenReader(StaticModelSource(folder).tokenizer())
+    with pytest.raises(InvalidInputError, match=r"its tokenizer fails \(.*limit"):
+        reader(["a" * 40 + "!"])
+    capfd.readouterr()  # what Rust says about it
+
+
+@pytest.mark.parametrize(("dtype", "factor"), [("int8", 1000.0), ("float16", 1e-9)])
+def test_rows_that_would_become_zero_are_refused(folder, tmp_path, dtype, factor):
+    vectors = VECTORS.copy()
+    vectors[7] *= factor
+    said = f"too small for {dtype} and would become 0"
+    with pytest.raises(InvalidInputError, match=said):
+        quantize(vectors, dtype)
+    make_static(tmp_path / "large", vectors)
+    run = call("convert", tmp_path / "large", tmp_path / "out", "--dtype", dtype)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert said in run.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def damaged(transformer, tmp_path):
+    shutil.copytree(transformer, tmp_path / "model")
+    return tmp_path / "model"
+
+
+EVIL = "import pathlib\npathlib.Path({!r}).write_text('ran')\nclass Evil: ...\n"
+
+
+def test_code_of_a_folder_never_runs(damaged, tmp_path):
+    (damaged / "evil.py").write_text(EVIL.format(str(tmp_path / "owned")))
+    with edited(damaged / "config.json") as content:
+        content["auto_map"] = dict.fromkeys(("AutoConfig", "AutoModel"), "evil.Evil")
+        content["model_type"] = "evil"
+    with edited(damaged / "tokenizer_config.json") as content:
+        content["auto_map"] = {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}
+    run = call("distill", damaged, tmp_path / "out", said="y\ny\ny\n")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert not (tmp_path / "owned").exists()
+
+
+def test_pickles_are_never_opened(damaged, tmp_path):
+    import torch
+
+    tensors = load_file(damaged / "model.safetensors")
+    (damaged / "model.safetensors").unlink()
+    torch.save(
+        {name: torch.from_numpy(each) for name, each in tensors.items()},
+        damaged / "pytorch_model.bin",
+    )
+    with pytest.raises(InvalidInputError, match="no transformer that can be loaded"):
+        Transformer.load(damaged)
+
+
+DAMAGE = {
+    "modules cut": ("modules.json", '[{"type": "x'),
+    "modules of numbers": ("modules.json", "[1, 2]"),
+    "modules no list": ("modules.json", "{}"),
+    "config cut": ("config.json", '{"model_type": "bert'),
+    "config a list": ("config.json", "[]"),
+    "weights cut": ("model.safetensors", "\x00"),
+    "tokenizer cut": ("tokenizer.json", '{"version"'),
+}
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_transformers(damaged, tmp_path, name, content):
+    (damaged / name).write_text(content)
+    run = call("distill", damaged, tmp_path / "out")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+
+
+SETTINGS = {
+    "hidden_size": "x",
+    "vocab_size": -3,
+    "num_hidden_layers": None,
+    "model_type": ["bert"],
+    "attn_implementation": "evil/kernel",
+}
+
+
+@pytest.mark.parametrize(("key", "value"), SETTINGS.items(), ids=SETTINGS)
+def test_settings_that_make_no_model(damaged, key, value):
+    with edited(damaged / "config.json") as content:
+        content[key] = value
+    with pytest.raises(InvalidInputError):
+        Transformer.load(damaged)
+
+
+def test_a_model_and_a_tokenizer_that_do_not_fit(damaged, tmp_path, capfd):
+    with edited(damaged / "tokenizer.json") as content:
+        content["model"]["vocab"]["zzz"] = 5000
+    run = call("distill", damaged, tmp_path / "out", "--vocabulary", "tokens")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    with edited(damaged / "tokenizer.json") as content:
+        content["post_processor"]["special_tokens"].pop("[CLS]")
+    with pytest.raises(InvalidInputError):  # Rust panics
+        Transformer.load(damaged)
+    capfd.readouterr()
+
+
+def test_modules_name_no_place_outside(damaged, tmp_path):
+    (tmp_path / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    (damaged / "modules.json").write_text('[{"type": "a.Pooling", "path": ".."}]')
+    with pytest.raises(InvalidInputError, match="outside the folder"):
+        read_pooling(damaged)
+    for path in ("x\0y", "1" * 300, "config.json"):
+        (damaged / "modules.json").write_text(json.dumps([{"type": "a.Pooling", "path": path}]))
+        with pytest.raises(InvalidInputError, match="no such file"):
+            read_pooling(damaged)
+
+
+def test_distill_still_works(damaged):
+    assert (
+        distill(damaged, vocabulary=WORDS[:3], weights={"mot1": 2.0, "mot2": 1.0}).dimension == 24
+    )
