@@ -100,13 +100,15 @@ def postprocess(
     from conceptor.fitting import FitOptions
 
     is_spacy = is_spacy_pipeline(source)
-    is_shards = not is_spacy and is_sharded(source, scheduler, workers, column)
+    is_shards = not is_spacy and is_sharded(source, scheduler, workers)
     opened: Any = None
     if is_shards:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         opened = open_shards(source, column, rows)
     elif not is_spacy:
-        opened = open_source(source, on_error, replace_spaces, wordless=True, rows=rows)
+        opened = open_source(
+            source, on_error, replace_spaces, wordless=True, column=column, rows=rows
+        )
     chosen = resolve_method(
         opened,
         method,
@@ -206,6 +208,7 @@ def fit(
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
+    column: opt.Column = None,
     rows: opt.Rows = None,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
@@ -220,7 +223,7 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], [weights, vocabulary, function_words])
-    opened = open_source(source, on_error, wordless=True, rows=rows)
+    opened = open_source(source, on_error, wordless=True, column=column, rows=rows)
     chosen = resolve_method(
         opened,
         method,
@@ -250,6 +253,7 @@ def apply(
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
+    column: opt.Column = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Apply a saved map to a vectors file.
@@ -262,7 +266,9 @@ def apply(
 
     check_outputs([_file(target)], [map_])
     loaded = AffineMap.load(map_)
-    _transfer(loaded, source, target, format, dtype, force, on_error, replace_spaces, as_json)
+    _transfer(
+        loaded, source, target, format, dtype, force, on_error, replace_spaces, column, as_json
+    )
 
 
 @app.command()
@@ -274,6 +280,7 @@ def convert(
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     replace_spaces: opt.ReplaceSpaces = None,
+    column: opt.Column = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Convert a vectors file to another format.
@@ -286,7 +293,7 @@ def convert(
 
       conceptor convert glove.txt tensors.tsv
     """
-    _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, as_json)
+    _transfer(None, source, target, format, dtype, force, on_error, replace_spaces, column, as_json)
 
 
 def _file(target: str) -> str | None:
@@ -303,6 +310,7 @@ def _transfer(
     force: bool,
     on_error: opt.OnErrorChoice,
     replace_spaces: str | None,
+    column: str | None,
     as_json: bool,
 ) -> None:
     check_json_output(target, as_json=as_json)
@@ -311,7 +319,7 @@ def _transfer(
 
     with on_terminal() as progress:
         report = run(
-            open_source(source, on_error, replace_spaces, wordless=True),
+            open_source(source, on_error, replace_spaces, wordless=True, column=column),
             target,
             map_,
             format=format,

@@ -146,6 +146,7 @@ def open_source(
     replace_spaces: str | None = None,
     *,
     wordless: bool = False,
+    column: str | None = None,
     rows: opt.RowsChoice | None = None,
 ) -> VectorSource:
     """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
@@ -161,6 +162,7 @@ def open_source(
         on_error=on_error.action,
         replace_spaces=replace_spaces,
         wordless=wordless,
+        column=column,
         rows=rows and rows.value,
     )
     say_rows(opened)
@@ -172,11 +174,12 @@ def open_or_demo(
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     *,
     wordless: bool = False,
+    column: str | None = None,
     rows: opt.RowsChoice | None = None,
 ) -> Vectors:
     """Open a vectors file, or the demo vectors if none is named."""
     if path is not None:
-        return open_source(path, on_error, wordless=wordless, rows=rows)
+        return open_source(path, on_error, wordless=wordless, column=column, rows=rows)
     from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from conceptor.concepts.neighbours import Neighbour
     from conceptor.concepts.spelling import Unknown
-    from conceptor.inspection import Inspection
+    from conceptor.inspection import Inspection, Side
 
 # Beyond this rank few people know a word.
 _FAR = 100_000
@@ -44,6 +44,7 @@ def inspect(
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
     rows: opt.Rows = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -56,7 +57,7 @@ def inspect(
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source = open_or_demo(vectors, on_error, wordless=True, rows=rows)
+    source = open_or_demo(vectors, on_error, wordless=True, column=column, rows=rows)
     with on_terminal() as progress:
         found = run(source, weights, name=str(vectors or DEMO), progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
@@ -68,18 +69,28 @@ def inspect(
         _show_inspection(found)
 
 
+def _frequency_row(found: Inspection, side: Side) -> dict[str, str]:
+    """Return how directions follow frequency, which only words have."""
+    if found.rows == "texts":
+        return {}
+    shown = " ".join(format_signed(value) for value in side.frequency)
+    return {"their correlation with log frequency": shown or "unknown"}
+
+
 def _show_inspection(found: Inspection) -> None:
     from rich import box
     from rich.table import Table
 
     console = safe_console()
     console.print(
-        f"{found.vectors}: {found.count:,} vectors, dimension {found.dimension}; {found.fitted_on}",
+        f"{found.vectors}: {found.count:,} {found.rows}, dimension {found.dimension}; "
+        f"{found.fitted_on}",
         markup=False,
     )
     table = Table(box=box.SIMPLE, pad_edge=False)
     for title in ("", "before", "after"):
         table.add_column(title, justify="left" if not title else "right")
+    over = "over all texts" if found.rows == "texts" else "in running text"
     before, after = (
         {
             "length: mean": f"{side.norms[0]:.4g}",
@@ -87,13 +98,10 @@ def _show_inspection(found: Inspection) -> None:
             "leading eigenvalues, % of total": " ".join(
                 f"{100 * value:.1f}" for value in side.eigenvalues
             ),
-            "their correlation with log frequency": " ".join(
-                format_signed(value) for value in side.frequency
-            )
-            or "unknown",
+            **_frequency_row(found, side),
             "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
             "IsoScore": f"{side.isoscore:.3f}",
-            "participation in running text": f"{side.participation:.3f}",
+            f"participation {over}": f"{side.participation:.3f}",
         }
         for side in (found.before, found.after)
     )

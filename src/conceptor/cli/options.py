@@ -223,8 +223,9 @@ Column = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
-        "dimension. --weights column:NAME takes row weights from another column.",
+        help="Column of a table that holds the vectors, or names or a pattern for one column per "
+        "dimension, as in 'd*'. With shards, --weights column:NAME takes row weights from another "
+        "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
     ),
 ]
 

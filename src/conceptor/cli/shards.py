@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.conversion import Report
 
 
-def is_sharded(source: str, scheduler: str | None, workers: int | None, column: str | None) -> bool:
+def is_sharded(source: str, scheduler: str | None, workers: int | None) -> bool:
     """Return whether to use a cluster: because of an option, a directory or a pattern."""
     if scheduler is not None and workers is not None:
         raise InvalidInputError("--scheduler and --workers are two different clusters; choose one")
     several = any(sign in source for sign in "*?[") and not os.path.exists(source)
-    asked = scheduler is not None or workers is not None or column is not None
+    asked = scheduler is not None or workers is not None
     return asked or several or "://" in source or _is_folder_of_shards(source)
 
 

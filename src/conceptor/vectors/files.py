@@ -33,6 +33,7 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
+    column: str | Sequence[str] | None = None,
     rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.
@@ -47,6 +48,9 @@ def open_vectors(
         One ASCII character that replaces each space inside a word.
     wordless
         Accept arrays and tables without words; their rows are numbered.
+    column
+        The column of a table that holds the vectors, if there are several; or the columns of the
+        dimensions, as names or as patterns (`d*`), if their names do not say that they are.
     rows
         What rows stand for: `words` or `texts`. By default the labels of arrays and tables decide:
         those of a vocabulary are mostly single words, each once.
@@ -68,7 +72,7 @@ def open_vectors(
             f"), not {replace_spaces!r}",
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
-    source = open_source(path, wordless=wordless)
+    source = open_source(path, wordless=wordless, column=column)
     source.rows_are = parse_rows(rows)
     check_rows(source, source.rows_are)
     source.on_error = on_error
