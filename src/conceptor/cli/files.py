@@ -15,8 +15,8 @@ from conceptor.cli.app import app
 from conceptor.cli.inputs import make_lexicon, open_source, read_size, resolve_method
 from conceptor.cli.output import check_json_output, check_outputs, warn, write_json
 from conceptor.cli.shards import (
+    find_spacy_pipeline,
     is_sharded,
-    is_spacy_pipeline,
     open_shards,
     postprocess_shards,
     refuse_file_options,
@@ -99,13 +99,13 @@ def postprocess(
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
 
-    is_spacy = is_spacy_pipeline(source)
-    is_shards = not is_spacy and is_sharded(source, scheduler, workers)
+    pipeline = find_spacy_pipeline(source)
+    is_shards = pipeline is None and is_sharded(source, scheduler, workers)
     opened: Any = None
     if is_shards:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
         opened = open_shards(source, column, rows)
-    elif not is_spacy:
+    elif pipeline is None:
         opened = open_source(
             source, on_error, replace_spaces, wordless=True, column=column, rows=rows
         )
@@ -124,7 +124,7 @@ def postprocess(
     budget = read_size(memory)
     lists = [*(synonyms or ()), *(antonyms or ())]
     options = FitOptions(weights, vocabulary, make_lexicon(synonyms, antonyms), function_words)
-    if is_spacy:
+    if pipeline is not None:
         kind = "spaCy pipelines"
         refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
         refuse_shard_options(kind, save_map, scheduler, workers, column)
@@ -132,7 +132,7 @@ def postprocess(
 
         with on_terminal() as progress:
             report = postprocess_folder(
-                source, target, chosen, options, force=force, progress=progress
+                pipeline, target, chosen, options, force=force, progress=progress
             )
         _print_report(report, as_json=as_json)
         return

@@ -34,10 +34,11 @@ def _is_folder_of_shards(source: str) -> bool:
     return os.path.isdir(source) and recognise_folder(Path(source)) is None
 
 
-def is_spacy_pipeline(source: str) -> bool:
-    """Return whether a folder is a saved spaCy pipeline."""
-    folder = Path(source)
-    return (folder / "config.cfg").is_file() and (folder / "vocab").is_dir()
+def find_spacy_pipeline(source: str) -> Path | None:
+    """Return the saved spaCy pipeline that a folder is, or that its package contains."""
+    from conceptor.integrations.spacy_folders import find_pipeline
+
+    return find_pipeline(Path(source))
 
 
 def refuse_file_options(
