@@ -127,7 +127,7 @@ def postprocess(
     if pipeline is not None:
         kind = "spaCy pipelines"
         refuse_file_options(target, format, dtype, on_error, replace_spaces, kind)
-        refuse_shard_options(kind, save_map, scheduler, workers, column)
+        refuse_shard_options(kind, save_map, scheduler, workers, column, rows)
         from conceptor.integrations.spacy import postprocess_folder
 
         with on_terminal() as progress:

@@ -70,7 +70,12 @@ def refuse_file_options(
 
 
 def refuse_shard_options(
-    kind: str, save_map: str | None, scheduler: str | None, workers: int | None, column: str | None
+    kind: str,
+    save_map: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    column: str | None,
+    rows: opt.RowsChoice | None,
 ) -> None:
     """Raise for options of shards, which do not apply to folders of another kind."""
     given = {
@@ -78,6 +83,7 @@ def refuse_shard_options(
         "--scheduler": scheduler,
         "--workers": workers,
         "--column": column,
+        "--rows": rows,
     }
     for name, value in given.items():
         if value is not None:

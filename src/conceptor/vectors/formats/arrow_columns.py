@@ -219,6 +219,15 @@ def choose_columns(
     return TableColumns(label, vectors, encoding)
 
 
+def refuse_encoding(where: object, encoding: Encoding | None) -> None:
+    """Raise for vectors as small numbers with scales, where only floats will do."""
+    if encoding is not None:
+        raise InvalidInputError(
+            f"{where}: no columns of vectors as floats, only {encoding.dtype} with scales; convert "
+            "the file first (conceptor convert)"
+        )
+
+
 def find_label(columns: Sequence[Column], first_rows: Callable[[list[str]], Any]) -> str | None:
     """Return the column that labels rows with words or texts, if there is one."""
 
