@@ -94,16 +94,15 @@ def test_a_name_that_occurs_twice():
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.sampled_from(list(ColumnKind))), max_size=8))
-def test_the_choice_is_a_list_or_floats_or_a_clear_line(made):
+def test_the_choice_is_a_list_or_floats_or_an_error(made):
     table = [Column(*each) for each in made]
     try:
         found = choose_vectors("t", table)
-    except InvalidInputError as error:
-        assert str(error).startswith("t: ")
-    else:
-        kinds = {each.kind for each in table if each.name in found}
-        assert kinds in ({LISTS}, {FLOATS})
-        assert len(found) == 1 or kinds == {FLOATS}
+    except InvalidInputError:
+        return
+    kinds = {each.kind for each in table if each.name in found}
+    assert kinds in ({LISTS}, {FLOATS})
+    assert len(found) == 1 or kinds == {FLOATS}
 
 
 # The labels
@@ -163,7 +162,7 @@ def every_type(E):
             "tags": pa.array([["x"] * (i % 3) for i in range(N)]),
             "extra": pa.array([{"a": i, "b": str(i)} for i in range(N)]),
             "raw": pa.array([bytes([i]) for i in range(N)], pa.binary()),
-            "price": pa.array([i for i in range(N)], pa.decimal128(9, 2)),
+            "price": pa.array(list(range(N)), pa.decimal128(9, 2)),
         }
     ).replace_schema_metadata({"made by": "a test"})
 
@@ -301,7 +300,7 @@ def test_pandas_keeps_what_is_no_vector(E, held):
 def test_pandas_that_cannot_be_improved(E):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": range(N), "text": texts(), "a": list(E), "b": list(E)})
-    with pytest.raises(InvalidInputError, match='may hold the vectors: a, b; .*column="a"'):
+    with pytest.raises(InvalidInputError, match=r'may hold the vectors: a, b; .*column="a"'):
         improve(frame)
     better = improve(frame, column="b")
     assert better["a"].equals(frame["a"])
@@ -311,7 +310,7 @@ def test_pandas_that_cannot_be_improved(E):
     with pytest.raises(InvalidInputError, match="row 10 of 'a': expected a vector of 4 numbers"):
         improve(ragged)
     ragged.at[9, "a"] = None
-    with pytest.raises(InvalidInputError, match="row 10 of 'a'.*found 0"):
+    with pytest.raises(InvalidInputError, match=r"row 10 of 'a'.*found 0"):
         improve(ragged)
     with pytest.raises(InvalidInputError, match=r"has no vectors.*id \(integers\), text \(text\)"):
         improve(frame[["id", "text"]])

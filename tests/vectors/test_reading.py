@@ -612,9 +612,8 @@ def test_many_ragged_lines_are_no_vectors(tmp_path):
     with pytest.raises(InvalidInputError, match=r"first 40 lines end in different counts"):
         open_vectors(tmp_path / "x.txt")
     # The control: a few damaged lines are reported one by one.
-    lines[5::2] = [f"{line.rpartition(' ')[0]}" for line in lines[5::2]]
-    (tmp_path / "y.txt").write_text("\n".join(lines))
-    with pytest.raises(InvalidInputError, match="line 2: expected"):
+    (tmp_path / "y.txt").write_text("\n".join([*lines[1::2], *lines[:2]]))
+    with pytest.raises(InvalidInputError, match="line 21: expected a word and 3 numbers"):
         open_vectors(tmp_path / "y.txt").read()
 
 
@@ -634,7 +633,7 @@ def test_tiny_files_of_vectors_are_read(text, shape, tmp_path):
 
 
 def test_vectors_of_one_number_are_not_written_as_what_cannot_be_read(tmp_path):
-    with pytest.raises(InvalidInputError, match="cannot be told from counts .*write .vec"):
+    with pytest.raises(InvalidInputError, match=r"cannot be told from counts .*write \.vec"):
         write_vectors(tmp_path / "x.txt", [(["a", "b"], np.ones((2, 1)))])
     assert not list(tmp_path.iterdir())
     write_vectors(tmp_path / "x.vec", [(["a", "b"], np.ones((2, 1)))])
