@@ -181,6 +181,7 @@ def test_a_folder_by_the_command(words, X, tmp_path) -> None:
 def test_a_package_is_found_from_the_outside(outside, words, X, tmp_path) -> None:
     """As `pip download` and unzip leave it: the pipeline lies in a folder of the package."""
     inner = tmp_path / "unpacked" / "fr_core" / "fr_core-3.8.0"
+    inner.mkdir(parents=True)
     pipeline(words, X).to_disk(inner)
     (inner.parent / "__init__.py").touch()
     (tmp_path / "unpacked" / "fr_core-3.8.0.dist-info").mkdir()

@@ -16,7 +16,7 @@ from conceptor.base.numbers import format_number, format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
-from conceptor.cli.output import check_outputs, safe_console, warn, write_json
+from conceptor.cli.output import check_outputs, safe_console, warn, with_flags, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def _show_inspection(found: Inspection) -> None:
     console.print(table)
     suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
     console.print(f"{suggested}quota {found.quota:.3f}")
-    console.print(found.advice, markup=False)
+    console.print(with_flags(found.advice), markup=False)
     if found.expected:
         expected = found.expected.items()
         spans = ", ".join(

@@ -237,8 +237,8 @@ def find_label(columns: Sequence[Column], first_rows: Callable[[list[str]], Any]
             return {name: [] for name in names}
         return {name: [each or "" for each in rows.column(name).to_pylist()] for name in names}
 
-    found: Any = choose_label(columns, sample)
-    return found
+    found = choose_label(columns, sample)
+    return None if found is None else str(found)
 
 
 def output_schema(
