@@ -94,6 +94,15 @@ Method = Annotated[
         "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
     ),
 ]
+Methods = Annotated[
+    str,
+    Option(
+        autocompletion=complete_method,
+        help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
+        "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
+        "[b]abtt:n_directions=3[/b] sets a parameter.",
+    ),
+]
 Aperture = Annotated[
     str | None,
     Option(
@@ -157,11 +166,19 @@ FunctionWords = Annotated[
 ]
 Synonyms = Annotated[
     list[Path] | None,
-    Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
+    Option(
+        metavar="FILE",
+        help="File with one pair of synonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+    ),
 ]
 Antonyms = Annotated[
     list[Path] | None,
-    Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
+    Option(
+        metavar="FILE",
+        help="File with one pair of antonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+    ),
 ]
 
 # Reading and writing vectors.
@@ -278,9 +295,10 @@ ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead o
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
-Html = Annotated[
-    bool, Option("--html", help="Print a self-contained web page with charts and neighbours.")
+Latex = Annotated[
+    bool, Option("--latex", help="Print LaTeX tables, for the package booktabs; the best in bold.")
 ]
+Html = Annotated[bool, Option("--html", help="Print a self-contained web page.")]
 Output = Annotated[
     Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]

@@ -8,11 +8,11 @@ import typer
 
 from conceptor.base.errors import ConceptorError, printable
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
 from conceptor.cli.output import write_json, write_output
 
 
-@app.command()
+@command()
 def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """Check the installation: versions, BLAS, extras, caches, and the data found.
 
@@ -39,7 +39,7 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
         typer.echo("Nothing needs to be mended.")
 
 
-@app.command()
+@command()
 def man() -> None:
     """Print the manual page of all commands, for man(1).
 
