@@ -23,7 +23,7 @@ from conceptor.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from conceptor.report.tables import Table
+    from conceptor.report.forms import Table
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,9 @@ def debias(
 
     [bold]Examples[/bold]
 
-      conceptor debias vectors.bin fair.bin --concept gender=he:she,man:woman,son:daughter
+      conceptor debias demo fair.bin --concept gender=he:she,man:woman,son:daughter
 
-      conceptor debias vectors.bin fair.bin --concept gender=words.txt --concept names=names.txt
-        --expression "not (usage or gender or names)" --measure
+      conceptor debias demo both.bin --concept g=he:she,man:woman --expression 'not (usage or g)'
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
@@ -195,9 +194,13 @@ def align(
 
     Each side is post-processed; then A is turned so that words come near their translations.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-      conceptor align en.vec fr.vec en-fr.tsv --out-dir aligned/ --test more-en-fr.tsv
+      conceptor postprocess demo other.bin
+
+      printf '%s\\n' 'dog dog' 'house house' 'green green' 'tree tree' > pairs.txt
+
+      conceptor align demo other.bin pairs.txt --out-dir aligned
     """
     from conceptor.base.progress import on_terminal
     from conceptor.concepts.align import align_files, read_dictionary

@@ -25,7 +25,9 @@ NamesArgument = Annotated[
 def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """List every file with its location, size, hash, source, terms and citation.
 
-    Example: [b]conceptor data list[/b]
+    [bold]Example[/bold]
+
+      conceptor data list
     """
     from dataclasses import asdict
 
@@ -54,7 +56,9 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
 def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Download files that were not found locally to the cache, verified by SHA-256.
 
-    Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
+    [bold]Example[/bold]
+
+      conceptor data fetch word-similarity/EN-RG-65.txt
     """
     from conceptor.data.registry import data_file, fetch_all, registry
 
@@ -80,7 +84,9 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
 def verify_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 
-    Example: [b]conceptor data verify[/b]
+    [bold]Example[/bold]
+
+      conceptor data verify
     """
     from conceptor.data.registry import data_file, registry, verify
 

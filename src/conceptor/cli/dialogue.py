@@ -13,7 +13,7 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.bars import download_progress, training_progress
 from conceptor.cli.groups import DataOptions, ShowOptions
-from conceptor.cli.inputs import DEMO, open_or_demo, parse_choice, split_list
+from conceptor.cli.inputs import open_or_demo, parse_choice, split_list
 from conceptor.cli.output import check_outputs, print_warnings
 
 if TYPE_CHECKING:
@@ -148,15 +148,11 @@ def dialogue(
 
     [bold]Examples[/bold]
 
-      conceptor dialogue
+      pip install '.[dialogue]'
 
-      conceptor dialogue my-vectors.bin --methods original,cn --seeds 10 --slots food,area
+      conceptor data fetch
 
-      conceptor dialogue my-vectors.bin --resume trials.jsonl
-
-      conceptor dialogue --methods cn --seeds 1 --save trackers
-
-      conceptor dialogue --interactive --load trackers/cn/0
+      conceptor dialogue demo --methods original,cn --seeds 1 --slots area --epochs 3
     """
     from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.report import dialogue_result, draw_learning
@@ -197,7 +193,7 @@ def _train(
     slots = comparing.validate_slots(split_list(run.slots))
     if run.save is not None:
         run.save.mkdir(parents=True, exist_ok=True)
-    source = open_or_demo(vectors)
+    source, name = open_or_demo(vectors)
     with download_progress() as bars:
         corpus = load_corpus(where.data, offline=where.offline, progress=bars)
     where.fetch_vocabulary()
@@ -220,7 +216,7 @@ def _train(
             seeds=1 if run.interactive else run.seeds,
             options=options,
             workers=run.workers,
-            name=str(vectors or DEMO),
+            name=name,
             progress=progress,
             watch=watch,
             keep=keep,

@@ -21,7 +21,7 @@ from conceptor.cli.groups import (
     WeightOptions,
     load_benchmarks,
 )
-from conceptor.cli.inputs import DEMO, open_or_demo, open_source, read_methods, split_list
+from conceptor.cli.inputs import open_or_demo, open_source, read_methods, split_list
 from conceptor.cli.output import print_warnings, warn
 
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ def evaluate(
 
     [bold]Examples[/bold]
 
-      conceptor evaluate my-vectors.bin better.bin --tasks similarity,sts --json
+      conceptor postprocess demo better.bin
 
-      conceptor evaluate wiki.fr.vec better.fr.vec --pairs my-french-pairs.tsv
+      conceptor evaluate demo better.bin --tasks similarity
+
+      conceptor evaluate demo --tasks similarity --html -o scores.html
     """
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import evaluate as run
@@ -99,15 +101,9 @@ def compare(
 
     [bold]Examples[/bold]
 
-      conceptor compare
+      conceptor compare demo --tasks similarity --html -o report.html
 
-      conceptor compare my-vectors.bin --methods original,abtt,cn --tasks similarity,sts
-
-      conceptor compare my-vectors.bin --methods all --html -o report.html
-
-      conceptor compare wiki.fr.vec --pairs my-french-pairs.tsv
-
-      conceptor compare --tasks sts --sentences average,sif,usif,conceptor
+      conceptor compare demo --methods original,abtt,cn --tasks similarity,categorization
     """
     from conceptor.methods import as_methods
 
@@ -115,7 +111,7 @@ def compare(
     _compare(
         vectors,
         as_methods(read_methods(methods)),
-        split_list(sentences or ""),
+        None if sentences is None else split_list(sentences),
         benchmarks,
         where,
         show,
@@ -127,7 +123,7 @@ def compare(
 def _compare(
     vectors: Path | None,
     methods: Any,  # noqa: ANN401
-    encoders: list[str],
+    encoders: list[str] | None,
     benchmarks: BenchmarkOptions,
     where: DataOptions,
     show: ShowOptions,
@@ -139,26 +135,26 @@ def _compare(
     from conceptor.report.result import comparison_result
 
     policy, by_sentence = benchmarks.policy, None
-    if encoders:
+    if encoders is not None:
         from conceptor.evaluation.compare import sentences  # scikit-learn takes a second
 
         encoders = sentences.validate_encoders(encoders)
-    source = open_or_demo(vectors)
+    source, name = open_or_demo(vectors)
     battery = benchmarks.load(where)
-    if encoders:
+    if encoders is not None:
         sentences.sentence_tasks(battery)
     where.fetch_vocabulary()
     resamples, seed = benchmarks.bootstrap
-    both: dict[str, Any] = {"name": str(vectors or DEMO), "resamples": resamples, "seed": seed}
+    both: dict[str, Any] = {"name": name, "resamples": resamples, "seed": seed}
     with on_terminal() as progress:
         both["progress"] = progress
         comparison = run(
             source, methods, battery, options, missing=policy, examples=examples, **both
         )
         comparison.resample(progress)
-    warn(f"{both['name']}: {caution}" for caution in comparison.cautions)
+    warn(f"{name}: {caution}" for caution in comparison.cautions)
     _warn_if_unused([next(iter(comparison.evaluations.values()))])
-    if encoders:
+    if encoders is not None:
         with on_terminal() as both["progress"]:
             by_sentence = sentences.compare_sentences(source, battery, encoders, options, **both)
             by_sentence.resample(both["progress"])
@@ -231,11 +227,9 @@ def reproduce(*, paper: PaperOptions, where: DataOptions, show: ShowOptions) -> 
 
     [bold]Examples[/bold]
 
-      conceptor reproduce
+      conceptor data fetch
 
-      conceptor reproduce --dialogue 5 --resume study
-
-      conceptor reproduce --word2vec GoogleNews-vectors-negative300.bin --glove glove.840B.300d.txt
+      conceptor reproduce --glove demo --latex -o tables.tex
     """
     show.check([paper.word2vec, paper.glove], paper.figure)
     paper.check()

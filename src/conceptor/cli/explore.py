@@ -12,7 +12,7 @@ from typer import Argument, Option
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import DEMO, open_or_demo, split_list
+from conceptor.cli.inputs import open_or_demo, split_list
 from conceptor.cli.output import warn
 
 
@@ -57,20 +57,18 @@ def explore(
 
     [bold]Examples[/bold]
 
-      conceptor explore
+      pip install '.[explore]'
 
-      conceptor explore my.bin --methods cn,abtt --port 8000
-
-      conceptor explore my.bin better.bin
+      conceptor explore demo
     """
     from conceptor.base.progress import on_terminal
-    from conceptor.data import demo
     from conceptor.explore import server
 
     server.require_extra()
     from conceptor.explore.session import Session
     from conceptor.explore.table import PageTable
     from conceptor.vectors import VectorSource
+    from conceptor.vectors.files import DEMO
 
     # What can be wrong with the call shows before the vectors are read.
     host = page.host
@@ -81,9 +79,9 @@ def explore(
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source = open_or_demo(path, on_error)
-                name = path.name if path else DEMO
-                tables.append(PageTable.open(source, name, str(path or demo.NAME), progress))
+                source, shown = open_or_demo(path, on_error)
+                name = Path(shown).name
+                tables.append(PageTable.open(source, name, str(path or DEMO), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
             other = tables[1] if better else None
             session = Session(tables[0], other, chosen, options, progress)

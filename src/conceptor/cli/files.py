@@ -55,17 +55,15 @@ def postprocess(
 
     [bold]Examples[/bold]
 
-      conceptor postprocess GoogleNews-vectors-negative300.bin.gz better.bin
+      conceptor postprocess demo better.bin
 
-      conceptor postprocess glove.840B.300d.txt better.txt --save-map cn.safetensors
+      conceptor postprocess better.bin better.txt.gz --paper --save-map paper.safetensors
 
-      conceptor postprocess glove.840B.300d.txt for-averages.txt --for sentences
+      conceptor postprocess demo averages.npy --for sentences
 
-      conceptor postprocess glove.840B.300d.txt smaller.safetensors --dimensions 128
+      conceptor postprocess demo small.safetensors --dimensions 25 --dtype int8
 
-      conceptor postprocess glove.840B.300d.txt my-vectors --format hub     # a folder to upload
-
-      conceptor postprocess 'shards/*.parquet' better/ --workers 2
+      conceptor postprocess demo my-vectors --format hub     # a folder to upload
     """
     check_json_output(target, as_json=as_json)
     job = Postprocessing(
@@ -87,9 +85,11 @@ def fit(
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-      conceptor fit glove.txt cn.safetensors --vocabulary enwiki_vocab_min200.txt --aperture 2
+      conceptor fit demo cn.safetensors
+
+      conceptor fit demo paper.safetensors --vocabulary top:50000 --aperture 2
     """
     from conceptor.base.progress import on_terminal
     from conceptor.postprocessing import fit as run
@@ -117,9 +117,11 @@ def apply(
 ) -> None:
     """Apply a saved map to a vectors file.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-      conceptor apply cn.safetensors new-words.txt new-words-better.txt
+      conceptor fit demo cn.safetensors
+
+      conceptor apply cn.safetensors demo better.bin
     """
     from conceptor.algebra.affine_map import AffineMap
 
@@ -140,11 +142,11 @@ def convert(
 
     [bold]Examples[/bold]
 
-      conceptor convert glove.840B.300d.txt glove.bin --replace-spaces _
+      conceptor convert demo glove.txt
 
-      conceptor convert glove.txt glove-int8.safetensors --dtype int8
+      conceptor convert glove.txt glove.bin --replace-spaces _
 
-      conceptor convert glove.txt tensors.tsv
+      conceptor convert glove.bin glove-int8.safetensors --dtype int8
     """
     _transfer(None, source, target, writing, reading, as_json=as_json)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -89,30 +88,27 @@ def open_source(
     """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
 
-    if str(path) == "demo" and not os.path.exists(path):
-        from conceptor.data.demo import DemoSource
-
-        return DemoSource()
-
     return open_vectors(
         path, on_error=on_error.action, replace_spaces=replace_spaces, wordless=wordless
     )
 
 
 def open_or_demo(
-    path: Path | None,
+    path: str | Path | None,
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     *,
     wordless: bool = False,
-) -> Vectors:
-    """Open a vectors file, or the demo vectors if none is named."""
-    if path is not None:
-        return open_source(path, on_error, wordless=wordless)
+) -> tuple[Vectors, str]:
+    """Open a vectors file, or the demo vectors if none is named; return its name too."""
+    from conceptor.vectors.files import is_demo
+
+    if path is not None and not is_demo(path):
+        return open_source(path, on_error, wordless=wordless), str(path)
     from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors
 
     try:
-        return WordVectors(*demo_vectors())  # indexed once, for all passes
+        return WordVectors(*demo_vectors()), DEMO  # indexed once, for all passes
     except MissingExtraError:
-        purpose = f"no vectors file was named, and the default, {DEMO},"
-        raise MissingExtraError(purpose, "demo") from None
+        unnamed = "no vectors file was named, and the default, " if path is None else ""
+        raise MissingExtraError(f"{unnamed}{DEMO},", "demo") from None

@@ -15,7 +15,7 @@ from conceptor.base.numbers import format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import DEMO, open_or_demo, read_methods, split_list
+from conceptor.cli.inputs import open_or_demo, read_methods, split_list
 from conceptor.cli.output import check_outputs, show_tables, warn, with_flags, write_json
 
 if TYPE_CHECKING:
@@ -42,16 +42,18 @@ def inspect(
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
 
-    Example: [b]conceptor inspect glove.840B.300d.txt --plot spectrum.svg[/b]
+    [bold]Example[/bold]
+
+      conceptor inspect demo
     """
     from conceptor.base.progress import on_terminal
     from conceptor.inspection import inspect as run
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source = open_or_demo(vectors, on_error, wordless=True)
+    source, name = open_or_demo(vectors, on_error, wordless=True)
     with on_terminal() as progress:
-        found = run(source, weights, name=str(vectors or DEMO), progress=progress)
+        found = run(source, weights, name=name, progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
     if plot is not None:
         found.draw(plot)
@@ -131,7 +133,7 @@ class SearchOptions:
 @command()
 def neighbors(
     vectors: Annotated[
-        str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
+        str, Argument(metavar="VECTORS", help="A vectors file; demo for GloVe 6B 50d.")
     ],
     words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
     *,
@@ -145,7 +147,7 @@ def neighbors(
 
     [bold]Examples[/bold]
 
-      conceptor neighbors glove.840B.300d.txt bank river
+      conceptor neighbors demo bank river
 
       conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
 
@@ -154,9 +156,7 @@ def neighbors(
     from conceptor.base.progress import on_terminal
     from conceptor.report.small_tables import neighbour_tables
 
-    source = open_or_demo(
-        None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
-    )
+    source, _ = open_or_demo(vectors)
     unknown: list[Unknown] = []
     search = _search(words, query, unknown)
     options = weights.fit_options()
@@ -225,7 +225,9 @@ def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:
 def methods() -> None:
     """List all methods with their descriptions and parameters.
 
-    Example: [b]conceptor methods[/b]
+    [bold]Example[/bold]
+
+      conceptor methods
     """
     from conceptor.algebra.recipes import METHODS, Recipe
 

@@ -71,14 +71,17 @@ def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[st
 
 In = Annotated[
     str,
-    Argument(metavar="IN", help="Vectors file or static model's folder; - for text on stdin."),
+    Argument(
+        metavar="IN",
+        help="Vectors file or static model's folder; - for text on stdin, demo for GloVe 6B 50d.",
+    ),
 ]
 Out = Annotated[str, Argument(metavar="OUT", help="File or folder to write; - for text on stdout.")]
 Vectors = Annotated[
     Path | None,
     Argument(
-        help="Vectors file, or folder of a static model.  "
-        "\\[default: GloVe 6B 50d from the demo extra]"
+        help="Vectors file, or folder of a static model; demo for GloVe 6B 50d, from the demo "
+        "extra.  \\[default: demo]"
     ),
 ]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-    from conceptor.report.tables import Table
+    from conceptor.report.forms import Table
 
 # Settings whose flag has another name, and those that are part of a method's name.
 _FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}

@@ -99,10 +99,9 @@ def distill(
 
     [bold]Examples[/bold]
 
-      conceptor distill all-MiniLM-L6-v2/ my-static-model/
+      pip install '.[static]'
 
-      conceptor distill all-MiniLM-L6-v2/ small/ --sentences corpus.txt --dimensions 256 \
---dtype float16
+      conceptor distill sentence-transformers/all-MiniLM-L6-v2 my-static-model
     """
     from time import perf_counter
 

@@ -16,7 +16,11 @@ from conceptor.cli.output import write_json, write_output
 def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """Check the installation: versions, BLAS, extras, caches, and the data found.
 
-    Exit code 1 if something should be mended. Example: [b]conceptor doctor[/b]
+    Exit code 1 if something should be mended.
+
+    [bold]Example[/bold]
+
+      conceptor doctor
     """
     from conceptor.cli.installation import examine
 
@@ -45,9 +49,9 @@ def man() -> None:
 
     [bold]Examples[/bold]
 
-      conceptor man | man -l -
+      conceptor man > conceptor.1
 
-      conceptor man > ~/.local/share/man/man1/conceptor.1
+      man ./conceptor.1
     """
     from conceptor.cli.manual import describe_commands, man_page
 

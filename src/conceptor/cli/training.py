@@ -96,7 +96,7 @@ def train_ppmi(
 
     [bold]Example[/bold]
 
-      conceptor train-ppmi corpus.txt vectors.bin --dimension 300 --window 5 --min-count 10
+      conceptor train-ppmi README.md vectors.bin --dimension 20 --min-count 2
     """
     from conceptor.base.progress import on_terminal
     from conceptor.vectors import write_vectors
@@ -148,10 +148,11 @@ def counterfit(
 ) -> None:
     """Pull synonyms together and push antonyms apart; other words keep their vectors.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-      conceptor counterfit glove.txt better.txt --synonyms ppdb_synonyms.txt
-      --antonyms ppdb_antonyms.txt --antonyms wordnet_antonyms.txt
+      printf '%s\\n' 'cheap inexpensive' 'costly expensive' > synonyms.txt
+
+      conceptor counterfit demo better.bin --synonyms synonyms.txt
     """
     from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting

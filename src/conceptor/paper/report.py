@@ -9,10 +9,10 @@ import numpy as np
 
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.report.charts import gate_chart
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.page import document, glossary, listing, page_table, paragraph
 from conceptor.report.plots import draw_panels, plot_coefficients
 from conceptor.report.result import Result
-from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

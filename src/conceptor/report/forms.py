@@ -1,4 +1,4 @@
-"""The forms of a table: for a terminal, as Markdown, LaTeX or CSV."""
+"""A table, and its forms: for a terminal, as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import csv
 import io
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from conceptor.report.tables import MEANS, USED, Cell, Table
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.table import Table as RichTable
 
-    from conceptor.evaluation import Evaluation
-    from conceptor.evaluation.compare.words import Comparison
-    from conceptor.evaluation.statistics import Interval
 
-__all__ = ["comparison_csv", "fit_width", "latex", "markdown", "rich_table", "table_csv"]
+__all__ = [
+    "Cell",
+    "Line",
+    "Table",
+    "csv_text",
+    "fit_width",
+    "latex",
+    "markdown",
+    "rich_table",
+    "table_csv",
+]
 
+# The column of how many items a score is over.
+USED = "used"
 # Of a table on a terminal: letters of a heading before it is folded, blanks between columns and
 # around them.
 _HEADING, _GAP, _EDGES = 16, 2, 2
@@ -37,7 +44,43 @@ _TEX = {
     "†": r"\dag{}",
 } | {sign: f"\\{sign}" for sign in "&%$#_{}"}
 _NEEDS_TEX = re.compile("[" + re.escape("".join(_TEX)) + "]")
-_COLUMNS = ["method", "task", "dataset", "metric", "score", "used", "total"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One entry of a table."""
+
+    text: str
+    best: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a table; `summary` rows are set apart at the bottom."""
+
+    label: str
+    cells: Sequence[Cell]
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, column names and rows.
+
+    `prose` is for cells of words rather than figures. With a `span`, that many columns belong
+    together, the first of them words.
+    """
+
+    title: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    prose: bool = False
+    span: int = 1
+
+    def is_text(self, place: int) -> bool:
+        """Return whether the cells of a column are words."""
+        return self.prose or (self.span > 1 and place % self.span == 0)
 
 
 def fit_width(table: Table, width: int) -> list[Table]:
@@ -153,7 +196,7 @@ def _tex(text: str) -> str:
 
 def table_csv(tables: Iterable[Table]) -> str:
     """Return CSV with one line per cell: its table, row, column and text."""
-    return _csv(
+    return csv_text(
         ["table", "row", "column", "value"],
         (
             [table.title, line.label, column, cell.text]
@@ -164,45 +207,7 @@ def table_csv(tables: Iterable[Table]) -> str:
     )
 
 
-def comparison_csv(comparisons: Iterable[Comparison]) -> str:
-    """Return CSV with one line per method and dataset, and for means, at full precision.
-
-    Gains are over the baseline, with their intervals, where there is one.
-    """
-    return _csv(
-        [*_COLUMNS, "gain", "low", "high"],
-        (row for comparison in comparisons for row in _comparison_rows(comparison)),
-    )
-
-
-def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
-    for method, evaluation in comparison.evaluations.items():
-        for row in evaluation.rows():
-            parts = [row.dataset]
-            if row.dataset not in {each.dataset for each in evaluation.outcomes}:
-                parts = _tasks_of_year(evaluation, row.dataset)
-            gain = comparison.interval(method, parts)
-            kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
-            yield [method, *kept, *_parts_of(gain)]
-        for family, mean in evaluation.means().items():
-            gain = comparison.gains(family).get(method)
-            metric = evaluation.of_family(family)[0].metric
-            label = MEANS.get(family, "mean")
-            yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
-
-
-def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
-    """Return the tasks that a year's mean is over, as `Evaluation.years` chooses them."""
-    year = name.removeprefix("STS ")
-    tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
-    return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]
-
-
-def _parts_of(gain: Interval | None) -> tuple[object, object, object]:
-    return ("", "", "") if gain is None else (gain.difference, gain.low, gain.high)
-
-
-def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV, undefined numbers as nothing."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -13,7 +13,6 @@ from conceptor.methods import ORIGINAL
 from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
 from conceptor.report.tables import (
     TITLES,
-    Table,
     comparison_tables,
     coverage_note,
     sentence_tables,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from conceptor.concepts.neighbours import Neighbour
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.evaluation.statistics import Interval
+    from conceptor.report.forms import Table
 
 __all__ = ["comparison_html", "main_method", "page", "verdict"]
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from conceptor.report.forms import comparison_csv, latex, markdown, table_csv
+from conceptor.report.forms import latex, markdown, table_csv
 from conceptor.report.page import document, listing, page, page_table, verdict
 from conceptor.report.tables import (
+    comparison_csv,
     comparison_tables,
     coverage_note,
     example_table,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.report.tables import Table
+    from conceptor.report.forms import Table
 
 __all__ = ["Result", "comparison_result", "evaluation_result"]
 

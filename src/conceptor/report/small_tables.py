@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.forms import Cell, Line, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,20 +1,22 @@
-"""Tables of results: built once, shown in every form (`conceptor.report.forms`)."""
+"""Tables of scores: built once, shown in every form (`conceptor.report.forms`)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
+from conceptor.report.forms import USED, Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from conceptor.evaluation import Evaluation, Row
     from conceptor.evaluation.compare.words import Comparison
+    from conceptor.evaluation.statistics import Interval
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
@@ -34,46 +36,9 @@ TITLES = {
 MEANS = {"sts": "mean 2012–2015"}
 
 
-USED = "used"
+_CSV_COLUMNS = ("method", "task", "dataset", "metric", "score", "used", "total")
 # The rows of gains, and the part of an interval that each shows.
 _GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One entry of a table."""
-
-    text: str
-    best: bool = False
-    faint: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of a table; `summary` rows are set apart at the bottom."""
-
-    label: str
-    cells: Sequence[Cell]
-    summary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A title, column names and rows.
-
-    `prose` is for cells of words rather than figures. With a `span`, that many columns belong
-    together, the first of them words.
-    """
-
-    title: str
-    columns: Sequence[str]
-    lines: Sequence[Line]
-    prose: bool = False
-    span: int = 1
-
-    def is_text(self, place: int) -> bool:
-        """Return whether the cells of a column are words."""
-        return self.prose or (self.span > 1 and place % self.span == 0)
 
 
 def comparison_tables(
@@ -207,3 +172,41 @@ def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cel
         text = format_number(score)
         cells.append(Cell(f"({text})", faint=True) if few else Cell(text, best=text == best))
     return cells
+
+
+def comparison_csv(comparisons: Iterable[Comparison]) -> str:
+    """Return CSV with one line per method and dataset, and for means, at full precision.
+
+    Gains are over the baseline, with their intervals, where there is one.
+    """
+    return csv_text(
+        [*_CSV_COLUMNS, "gain", "low", "high"],
+        (row for comparison in comparisons for row in _comparison_rows(comparison)),
+    )
+
+
+def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
+    for method, evaluation in comparison.evaluations.items():
+        for row in evaluation.rows():
+            parts = [row.dataset]
+            if row.dataset not in {each.dataset for each in evaluation.outcomes}:
+                parts = _tasks_of_year(evaluation, row.dataset)
+            gain = comparison.interval(method, parts)
+            kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
+            yield [method, *kept, *_parts_of(gain)]
+        for family, mean in evaluation.means().items():
+            gain = comparison.gains(family).get(method)
+            metric = evaluation.of_family(family)[0].metric
+            label = MEANS.get(family, "mean")
+            yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
+
+
+def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
+    """Return the tasks that a year's mean is over, as `Evaluation.years` chooses them."""
+    year = name.removeprefix("STS ")
+    tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
+    return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]
+
+
+def _parts_of(gain: Interval | None) -> tuple[object, object, object]:
+    return ("", "", "") if gain is None else (gain.difference, gain.low, gain.high)

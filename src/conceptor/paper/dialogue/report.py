@@ -10,9 +10,9 @@ import numpy as np
 from conceptor.base.numbers import format_signed
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.paper.dialogue.woz import SLOTS
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.plots import axes_or_new, draw_panels, finish_axes
 from conceptor.report.result import Result
-from conceptor.report.tables import Cell, Line, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
