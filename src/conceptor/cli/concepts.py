@@ -190,7 +190,7 @@ def align(
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Bring the vectors of two languages into one space.
+    r"""Bring the vectors of two languages into one space.
 
     Each side is post-processed; then A is turned so that words come near their translations.
 
@@ -198,7 +198,7 @@ def align(
 
       conceptor postprocess demo other.bin
 
-      printf '%s\\n' 'dog dog' 'house house' 'green green' 'tree tree' > pairs.txt
+      printf '%s\n' 'dog dog' 'house house' 'green green' 'tree tree' > pairs.txt
 
       conceptor align demo other.bin pairs.txt --out-dir aligned
     """

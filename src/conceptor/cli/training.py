@@ -146,11 +146,11 @@ def counterfit(
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Pull synonyms together and push antonyms apart; other words keep their vectors.
+    r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
 
     [bold]Examples[/bold]
 
-      printf '%s\\n' 'cheap inexpensive' 'costly expensive' > synonyms.txt
+      printf '%s\n' 'cheap inexpensive' 'costly expensive' > synonyms.txt
 
       conceptor counterfit demo better.bin --synonyms synonyms.txt
     """
