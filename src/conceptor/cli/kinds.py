@@ -13,7 +13,7 @@ import typer
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
 from conceptor.cli.inputs import read_size
-from conceptor.cli.output import check_outputs, file_target, warn
+from conceptor.cli.output import check_outputs, file_target, say_rows, warn
 
 if TYPE_CHECKING:
     from conceptor.cli import groups
@@ -103,7 +103,12 @@ class Postprocessing:
 
         kind = "spaCy pipelines"
         self._refuse_file_options(kind)
-        given = {"save-map": self.save_map, **vars(self.cluster)}
+        given = {
+            "save-map": self.save_map,
+            **vars(self.cluster),
+            "column": self.reading.column,
+            "rows": self.reading.rows,
+        }
         for name, value in given.items():
             if value is not None:
                 raise InvalidInputError(f"--{name} does not apply to {kind}; remove it")
@@ -138,7 +143,8 @@ class Postprocessing:
                     method,
                     weights=self.weights.weights,
                     vocabulary=self.weights.vocabulary,
-                    column=cluster.column,
+                    column=self.reading.column,
+                    rows=self.reading.rows and self.reading.rows.value,
                     save_map=self.save_map,
                     force=self.writing.force,
                     progress=progress,
@@ -168,7 +174,10 @@ class Postprocessing:
                     f"files: {error}"
                 ) from None
             raise
-        return ShardedVectors(find_shards(self.source, self.cluster.column))
+        rows = self.reading.rows
+        opened = ShardedVectors(find_shards(self.source, self.reading.column), rows and rows.value)
+        say_rows(opened)
+        return opened
 
     def _refuse_file_options(self, kind: str) -> None:
         """Raise for options that do not apply to folders of some kind, which keep their format."""
