@@ -45,8 +45,9 @@ class Postprocessing:
 
     def run(self) -> Report:
         """Post-process, in the way of this kind of input."""
-        if _is_spacy_pipeline(self.source):
-            return self._postprocess_spacy()
+        pipeline = _find_spacy_pipeline(self.source)
+        if pipeline is not None:
+            return self._postprocess_spacy(pipeline)
         if self._is_sharded():
             return self._postprocess_shards()
         return self._postprocess_hub() if self.writing.format == _HUB else self._postprocess_file()
@@ -97,7 +98,7 @@ class Postprocessing:
                 caution=_caution,
             )
 
-    def _postprocess_spacy(self) -> Report:
+    def _postprocess_spacy(self, pipeline: Path) -> Report:
         from conceptor.base.progress import on_terminal
         from conceptor.integrations.spacy import postprocess_folder
 
@@ -115,7 +116,7 @@ class Postprocessing:
         method, options = self._choose(None)
         with on_terminal() as progress:
             return postprocess_folder(
-                self.source,
+                pipeline,
                 self.target,
                 method,
                 options,
@@ -213,6 +214,8 @@ def _is_folder_of_shards(source: str) -> bool:
     return os.path.isdir(source) and recognise_folder(Path(source)) is None
 
 
-def _is_spacy_pipeline(source: str) -> bool:
-    folder = Path(source)
-    return (folder / "config.cfg").is_file() and (folder / "vocab").is_dir()
+def _find_spacy_pipeline(source: str) -> Path | None:
+    """Return the saved spaCy pipeline that a folder is, or that its package contains."""
+    from conceptor.integrations.spacy_folders import find_pipeline
+
+    return find_pipeline(Path(source))

@@ -176,6 +176,8 @@ def _explain(head: Head) -> str:
             return what
     known = ", ".join(each.name for each in all_formats() if each.is_read)
     begins = head.lines.first[:40]
+    if any(head.lines.numbers):
+        return f"not a file of vectors: {head.lines.doubt}; line 1 begins {begins!r}"
     return f"not a known vector format; line 1 begins {begins!r}. Known formats: {known}"
 
 
