@@ -81,13 +81,13 @@ def run(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_shards(words, X, expected, workers, tmp_path):
+@pytest.mark.parametrize(("workers", "suffix"), [(1, "bin"), (2, "bin"), (1, "npy")])
+def test_shards(words, X, expected, workers, suffix, tmp_path):
     (tmp_path / "in").mkdir()
     for number, part in enumerate((slice(0, 1000), slice(1000, None))):
-        write_vectors(tmp_path / "in" / f"{number}.bin", [(words[part], X[part])])
+        write_vectors(tmp_path / "in" / f"{number}.{suffix}", [(words[part], X[part])])
     options = ["--workers", workers, "--save-map", tmp_path / "map"]
-    report = run("postprocess", tmp_path / "in", tmp_path / "out", *options)
+    report = run("postprocess", tmp_path / "in" / f"*.{suffix}", tmp_path / "out", *options)
     assert report["method"] == "cn"
     same_map(AffineMap.load(tmp_path / "map"), expected)
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+# The name of the demonstration vectors, wherever vectors are read.
+DEMO = "demo"
+
 
 def open_vectors(
     path: str | os.PathLike[str],
@@ -41,7 +44,8 @@ def open_vectors(
     Parameters
     ----------
     path
-        The file; `-` reads standard input to its end into a temporary file first.
+        The file; `-` reads standard input to its end into a temporary file first. `demo` stands
+        for GloVe 6B 50d, of the demo extra, unless there is a file of that name.
     on_error
         What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
     replace_spaces
@@ -72,12 +76,21 @@ def open_vectors(
             f"), not {replace_spaces!r}",
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
+    if is_demo(path):
+        from conceptor.data.demo import DemoSource
+
+        return DemoSource()
     source = open_source(path, wordless=wordless, column=column)
     source.rows_are = parse_rows(rows)
     check_rows(source, source.rows_are)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source
+
+
+def is_demo(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the name of the demonstration vectors."""
+    return str(path) == DEMO and not Path(path).exists()
 
 
 def _save_standard_input() -> Path:
