@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Array, Float64
 
 _FORMAT = "conceptor.Background/1"
-_FEWEST_ROWS = 100
+FEWEST_ROWS = 100
 _MOST_ROWS = 1 << 16
 _BLOCK = 128
 # Ranks of the kept cosines: all of the tail, then by steps of this factor.
@@ -251,9 +251,9 @@ def _random_pairs(unit: Array, pairs: int) -> Array:
     So all rows take part equally often, and no pair twice.
     """
     count = len(unit)
-    if count < _FEWEST_ROWS:
+    if count < FEWEST_ROWS:
         raise InvalidInputError(
-            f"random pairs need {_FEWEST_ROWS} rows or more that are not zero; there are {count}"
+            f"random pairs need {FEWEST_ROWS} rows or more that are not zero; there are {count}"
         )
     following = max(1, min(-(-pairs // count), (count - 1) // 2))
     ring = np.concatenate([unit, unit[:following]])

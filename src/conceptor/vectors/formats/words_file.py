@@ -63,7 +63,7 @@ def read_words_for(
     if found.name == TOKENIZER:
         words = read_tokenizer(found, rows)
     else:
-        lines = _normal_lines(found.read_bytes())
+        lines = normal_lines(found.read_bytes())
         words = split_lines(lines)
         if check and checksum(hashlib.sha256(lines)) != check:
             raise InvalidInputError(
@@ -128,7 +128,7 @@ def open_with_words(target: Target) -> Iterator[tuple[BinaryIO, BinaryIO | None]
         yield stream, others[0] if others else None
 
 
-def _normal_lines(data: bytes) -> bytes:
+def normal_lines(data: bytes) -> bytes:
     """Return lines that each end in a newline, as this library writes them."""
     data = data.removeprefix(BOM)
     if b"\n" not in data:
