@@ -58,6 +58,7 @@ def postprocess(
     scheduler: opt.Scheduler = None,
     workers: opt.Workers = None,
     column: opt.Column = None,
+    rows: opt.Rows = None,
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
@@ -103,9 +104,9 @@ def postprocess(
     opened: Any = None
     if is_shards:
         refuse_file_options(target, format, dtype, on_error, replace_spaces)
-        opened = open_shards(source, column)
+        opened = open_shards(source, column, rows)
     elif not is_spacy:
-        opened = open_source(source, on_error, replace_spaces, wordless=True)
+        opened = open_source(source, on_error, replace_spaces, wordless=True, rows=rows)
     chosen = resolve_method(
         opened,
         method,
@@ -144,6 +145,7 @@ def postprocess(
             weights=weights,
             vocabulary=vocabulary,
             column=column,
+            rows=rows and rows.value,
             save_map=save_map,
             force=force,
         )
@@ -204,6 +206,7 @@ def fit(
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
+    rows: opt.Rows = None,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
 
@@ -217,7 +220,7 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], [weights, vocabulary, function_words])
-    opened = open_source(source, on_error, wordless=True)
+    opened = open_source(source, on_error, wordless=True, rows=rows)
     chosen = resolve_method(
         opened,
         method,
@@ -326,12 +329,12 @@ def _print_report(report: Report, *, as_json: bool) -> None:
         write_json(asdict(report))
         return
     line = (
-        f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "
+        f"{report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s "
         f"({report.megabytes_per_second:,.0f} MB/s)"
     )
     if report.fitted_on is not None:
         few = report.estimated_on is not None and report.estimated_on != report.words
-        number = f"{report.estimated_on:,} words: " if few else ""
+        number = f"{report.estimated_on:,} {report.rows}: " if few else ""
         line += f"; {report.method} fitted on {number}{report.fitted_on}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"

@@ -12,7 +12,7 @@ import typer
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError, Setting
 from conceptor.cli import options as opt
-from conceptor.cli.output import download_progress
+from conceptor.cli.output import download_progress, say_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,6 +146,7 @@ def open_source(
     replace_spaces: str | None = None,
     *,
     wordless: bool = False,
+    rows: opt.RowsChoice | None = None,
 ) -> VectorSource:
     """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
@@ -155,9 +156,15 @@ def open_source(
 
         return DemoSource()
 
-    return open_vectors(
-        path, on_error=on_error.action, replace_spaces=replace_spaces, wordless=wordless
+    opened = open_vectors(
+        path,
+        on_error=on_error.action,
+        replace_spaces=replace_spaces,
+        wordless=wordless,
+        rows=rows and rows.value,
     )
+    say_rows(opened)
+    return opened
 
 
 def open_or_demo(
@@ -165,10 +172,11 @@ def open_or_demo(
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     *,
     wordless: bool = False,
+    rows: opt.RowsChoice | None = None,
 ) -> Vectors:
     """Open a vectors file, or the demo vectors if none is named."""
     if path is not None:
-        return open_source(path, on_error, wordless=wordless)
+        return open_source(path, on_error, wordless=wordless, rows=rows)
     from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors
 

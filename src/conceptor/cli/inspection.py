@@ -44,6 +44,7 @@ def inspect(
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    rows: opt.Rows = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
@@ -55,7 +56,7 @@ def inspect(
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source = open_or_demo(vectors, on_error, wordless=True)
+    source = open_or_demo(vectors, on_error, wordless=True, rows=rows)
     with on_terminal() as progress:
         found = run(source, weights, name=str(vectors or DEMO), progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())

@@ -24,6 +24,13 @@ class OnErrorChoice(StrEnum):
         return "skip" if self is OnErrorChoice.skip else "raise"
 
 
+class RowsChoice(StrEnum):
+    """What rows stand for."""
+
+    words = "words"
+    texts = "texts"
+
+
 class PurposeChoice(StrEnum):
     """What vectors are for."""
 
@@ -218,6 +225,16 @@ Column = Annotated[
         metavar="NAME",
         help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
         "dimension. --weights column:NAME takes row weights from another column.",
+    ),
+]
+
+Rows = Annotated[
+    RowsChoice | None,
+    Option(
+        "--rows",
+        help="What rows stand for. [b]Words[/b] count by frequency; [b]texts[/b] count equally, "
+        "and their default method is gentle.  \\[default: words if the labels look like a "
+        "vocabulary, mostly single words, each once]",
     ),
 ]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from conceptor.paper.dialogue.training import Epoch
     from conceptor.paper.dialogue.trials import Job, Watch
     from conceptor.report.tables import Table
+    from conceptor.vectors.vectors import Vectors
 
 # Settings whose flag has another name, and those that are part of a method's name.
 _FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
@@ -160,6 +161,15 @@ def warn(messages: Iterable[str]) -> None:
     """Print warnings on standard error."""
     for message in messages:
         typer.echo(f"conceptor: warning: {printable(with_flags(message))}", err=True)
+
+
+def say_rows(vectors: Vectors) -> None:
+    """Print on standard error what rows are taken for, where that is a question."""
+    from conceptor.vectors.rows import describe_rows
+
+    line = describe_rows(vectors)
+    if line is not None:
+        typer.echo(f"conceptor: {printable(with_flags(line))}", err=True)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import typer
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
+from conceptor.cli.output import say_rows
 
 if TYPE_CHECKING:
     from conceptor.distributed.vectors import ShardedVectors
@@ -82,7 +83,9 @@ def refuse_shard_options(
             raise InvalidInputError(f"{name} does not apply to {kind}; remove it")
 
 
-def open_shards(source: str, column: str | None) -> ShardedVectors:
+def open_shards(
+    source: str, column: str | None, rows: opt.RowsChoice | None = None
+) -> ShardedVectors:
     """Return what shards say about themselves; raise if Dask is missing."""
     try:
         from conceptor.distributed.shards import find_shards
@@ -93,7 +96,9 @@ def open_shards(source: str, column: str | None) -> ShardedVectors:
                 f"{source}: is a directory; name a single file. To process all its files: {error}"
             ) from None
         raise
-    return ShardedVectors(find_shards(source, column))
+    opened = ShardedVectors(find_shards(source, column), rows and rows.value)
+    say_rows(opened)
+    return opened
 
 
 def postprocess_shards(

@@ -120,6 +120,7 @@ def improve_opened(
     better = opened.rebuild(fitted)
     report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
     report.seconds = time.perf_counter() - started
+    report.rows = str(opened.vectors.kind)
     doubts = describe_doubts(found, opened.vectors.name)
     report.remarks = [*opened.remarks, *found.cautions, *doubts]
     return better, describe_method(report, found, chosen.name)

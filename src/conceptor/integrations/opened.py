@@ -81,10 +81,14 @@ def open_table(
     rebuild: Callable[[NDArray[Any]], object],
     *,
     counts: Mapping[str, float] | None = None,
+    kind: RowKind | None = None,
 ) -> Opened:
-    """Open words with one vector each; `rebuild` makes the object from the improved matrix."""
+    """Open labels with one vector each; `rebuild` makes the object from the improved matrix.
+
+    Without `kind`, the labels decide whether they are words or texts.
+    """
     # In C order, as from a file: the last bit of a product depends on it.
-    table = WordVectors(words, np.ascontiguousarray(vectors), counts=counts)
+    table = WordVectors(words, np.ascontiguousarray(vectors), counts=counts, kind=kind)
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
 

@@ -25,7 +25,7 @@ from conceptor.integrations.improving import improve_opened
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
 from conceptor.vectors.source import BLOCK_BYTES
 from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import Vectors
+from conceptor.vectors.vectors import RowKind, Vectors
 
 try:
     import spacy
@@ -100,7 +100,7 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     if table.mode == Mode.floret:
         _check_ngrams(table)
         words = _words_of_language(vocab, language)
-        composed = WordVectors(words, _to_numpy(table.get_batch(words)))
+        composed = WordVectors(words, _to_numpy(table.get_batch(words)), kind=RowKind.WORDS)
         return Opened(composed, lambda fitted: _put(vocab, map_rows(fitted, data)), needs_map=True)
     try:
         words = [vocab.strings[key] for key in table.key2row]

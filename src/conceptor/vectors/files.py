@@ -15,6 +15,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import remove_at_end
 from conceptor.vectors.formats.registry import open_source
+from conceptor.vectors.rows import check_rows, parse_rows
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.target import plan_target, write_chunks
 from conceptor.vectors.words import PackedWords
@@ -32,6 +33,7 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
+    rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.
 
@@ -45,6 +47,9 @@ def open_vectors(
         One ASCII character that replaces each space inside a word.
     wordless
         Accept arrays and tables without words; their rows are numbered.
+    rows
+        What rows stand for: `words` or `texts`. By default the labels of arrays and tables decide:
+        those of a vocabulary are mostly single words, each once.
 
     Examples
     --------
@@ -64,6 +69,8 @@ def open_vectors(
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
     source = open_source(path, wordless=wordless)
+    source.rows_are = parse_rows(rows)
+    check_rows(source, source.rows_are)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source

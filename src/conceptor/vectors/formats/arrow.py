@@ -17,6 +17,7 @@ from conceptor.base.files import replace_atomically
 from conceptor.vectors.formats.encoding import DTYPES, SCALE, Encoding
 from conceptor.vectors.formats.format import Format, starts_with
 from conceptor.vectors.formats.npy import as_float32
+from conceptor.vectors.rows import LABELS
 from conceptor.vectors.source import (
     BLOCK_BYTES,
     Chunk,
@@ -28,7 +29,7 @@ from conceptor.vectors.source import (
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -105,6 +106,11 @@ class ArrowSource(VectorSource):
                 chunk = Chunk(self._words(batch, start), self._vectors(batch, start))
                 yield LocatedChunk(chunk, np.arange(start + 1, start + batch.num_rows + 1))
                 start += batch.num_rows
+
+    def _first_labels(self) -> Sequence[str] | None:
+        with report_damage(self.path), _open_table(self.path, self.format) as (_, batches):
+            _, batch = next(batches(LABELS), (0.0, None))
+            return [] if batch is None else self._words(batch, 0)
 
     def _words(self, batch: Any, start: int) -> PackedWords:  # noqa: ANN401
         if self._word_column is None:

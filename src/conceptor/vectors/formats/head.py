@@ -122,9 +122,18 @@ class Lines:
     @cached_property
     def numbers(self) -> list[int]:
         """How many numbers end each of the first lines, without those that are empty."""
+        return [_count_trailing_numbers(line) for line in self._whole_lines if _split_fields(line)]
+
+    @cached_property
+    def _whole_lines(self) -> list[bytes]:
         lines = self.content.split(b"\n", _SAMPLE_LINES)
-        whole = lines[:_SAMPLE_LINES] if self.is_whole or len(lines) > _SAMPLE_LINES else lines[:-1]
-        return [_count_trailing_numbers(line) for line in whole if _split_fields(line)]
+        is_whole = self.is_whole or len(lines) > _SAMPLE_LINES
+        return lines[:_SAMPLE_LINES] if is_whole else lines[:-1]
+
+    def labels(self, dimension: int) -> list[str]:
+        """Return what stands before the numbers of the first lines."""
+        found = (line.rsplit(None, dimension) for line in self._whole_lines)
+        return [fields[0].decode(errors="replace") for fields in found if len(fields) > dimension]
 
     @property
     def dimension(self) -> int:

@@ -21,7 +21,7 @@ from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -45,17 +45,26 @@ class TextSource(VectorSource):
     place = "line"
 
     def __init__(
-        self, path: Path, dimension: int, header_count: int | None, newline: bytes = b"\n"
+        self,
+        path: Path,
+        dimension: int,
+        header_count: int | None,
+        newline: bytes = b"\n",
+        labels: Sequence[str] | None = None,
     ) -> None:
         self.header_count = header_count
         self._newline = newline  # or a carriage return, as on the first Macintosh
         self.format = _GLOVE if header_count is None else _WORD2VEC
         self._reader: ByteReader | None = None
+        self._labels = labels
         super().__init__(path, dimension, np.dtype(np.float32))
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
         return self._reader.fraction_read() if self._reader else None
+
+    def _first_labels(self) -> Sequence[str] | None:
+        return self._labels
 
     def _decode(self) -> Iterator[LocatedChunk]:
         has_header = self.header_count is not None
@@ -225,11 +234,14 @@ def _open_word2vec(head: Head, wordless: bool) -> TextSource:
             f"{head.path}: the header says {dimension} numbers per row, but rows have {rows[0]}; "
             "correct or remove the first line"
         )
-    return TextSource(head.path, dimension, count, head.lines.newline)
+    labels = head.lines.labels(dimension)[1:]
+    return TextSource(head.path, dimension, count, head.lines.newline, labels)
 
 
 def _open_glove(head: Head, wordless: bool) -> TextSource:
-    return TextSource(head.path, head.lines.dimension, None, head.lines.newline)
+    lines = head.lines
+    labels = lines.labels(lines.dimension)
+    return TextSource(head.path, lines.dimension, None, lines.newline, labels)
 
 
 def _rows(name: str, *, has_header: bool) -> RowLayout:
