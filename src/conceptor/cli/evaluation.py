@@ -17,11 +17,19 @@ from conceptor.cli.inputs import (
     fetch_vocabulary,
     load_benchmarks,
     make_lexicon,
-    open_or_demo,
     open_source,
     parse_choice,
     split_list,
 )
+from conceptor.cli.texts import (
+    Shown,
+    compare_rows,
+    list_methods,
+    open_rows,
+    refuse_for_texts,
+    refuse_for_words,
+)
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,14 +113,15 @@ def evaluate(
 def compare(
     vectors: opt.Vectors = None,
     methods: Annotated[
-        str,
+        str | None,
         Option(
             autocompletion=opt.complete_method,
             help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
             "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
-            "[b]abtt:n_directions=3[/b] sets a parameter.",
+            "[b]abtt:n_directions=3[/b] sets a parameter.  \\[default: original,abtt,cn-paper,cn; "
+            "for texts original,gentle,renormalization,abtt,cn]",
         ),
-    ] = "original,abtt,cn-paper,cn",
+    ] = None,
     tasks: opt.Tasks = None,
     vocabulary: opt.Vocabulary = None,
     weights: opt.Weights = None,
@@ -133,6 +142,12 @@ def compare(
     kmeans: opt.Kmeans = "categories",
     pairs: opt.Pairs = None,
     sentence_pairs: opt.SentencePairs = None,
+    texts: opt.Texts = None,
+    queries: opt.Queries = None,
+    relevant: opt.Relevant = None,
+    sizes: opt.Sizes = None,
+    dtypes: opt.Dtypes = None,
+    rows: opt.Rows = None,
     examples: Annotated[
         int,
         Option(min=0, help="Example words whose nearest words are shown, before and after."),
@@ -150,6 +165,9 @@ def compare(
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
 
+    Rows of texts are compared on your own pairs or queries, at full and smaller sizes; without
+    these, on what needs no labels.
+
     [bold]Examples[/bold]
 
       conceptor compare
@@ -161,12 +179,37 @@ def compare(
       conceptor compare wiki.fr.vec --pairs my-french-pairs.tsv
 
       conceptor compare --tasks sts --sentences average,sif,usif,conceptor
+
+      conceptor compare emb.npy --texts texts.txt --pairs pairs.tsv
+
+      conceptor compare emb.parquet --queries queries.npy --relevant judgements.tsv
     """
+    out.check_one_format(as_json, as_markdown, as_csv, as_html)
+    source = open_rows(vectors, texts, rows)
+    if source.kind is RowKind.TEXTS:
+        refuse_for_texts(source.name, tasks=tasks, sentences=sentences)
+        compare_rows(
+            source,
+            str(vectors),
+            methods=methods,
+            weights=weights,
+            vocabulary=vocabulary,
+            pairs=[*(pairs or ()), *(sentence_pairs or ())],
+            queries=queries,
+            relevant=relevant,
+            sizes=sizes,
+            dtypes=dtypes,
+            resamples=resamples,
+            seed=seed,
+            how=Shown(as_json, as_markdown, as_csv, as_html, output),
+        )
+        return
+    refuse_for_words(queries=queries, relevant=relevant, sizes=sizes, dtypes=dtypes)
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import Missing
     from conceptor.evaluation.compare.words import compare as run
     from conceptor.fitting import FitOptions
-    from conceptor.methods import ORIGINAL, as_methods, spectral_methods
+    from conceptor.methods import DEFAULT_METHODS, as_methods
     from conceptor.report.page import page
     from conceptor.report.tables import (
         comparison_tables,
@@ -176,12 +219,10 @@ def compare(
         sentence_tables,
     )
 
-    out.check_one_format(as_json, as_markdown, as_csv, as_html)
     lists = [each for files in (synonyms, antonyms, pairs, sentence_pairs) for each in files or ()]
     out.check_outputs([output], [vectors, vocabulary, weights, function_words, *lists])
     policy = parse_choice(Missing, missing, "--missing")
-    names = [ORIGINAL, *spectral_methods()] if methods == "all" else split_list(methods)
-    chains = as_methods(names)
+    chains = as_methods(list_methods(methods) or DEFAULT_METHODS)
     encoders = []
     if sentences is not None:
         from conceptor.evaluation.compare import (
@@ -189,7 +230,6 @@ def compare(
         )
 
         encoders = encoding.validate_encoders(split_list(sentences))
-    source = open_or_demo(vectors)
     title = str(vectors or DEMO)
     battery = load_benchmarks(
         tasks, data, offline=offline, kmeans=kmeans, pairs=pairs, sentence_pairs=sentence_pairs

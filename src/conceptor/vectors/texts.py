@@ -12,6 +12,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
+from conceptor.vectors.files import open_vectors
 from conceptor.vectors.formats.words_file import normal_lines, split_lines
 from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind, WrappedVectors
@@ -62,6 +63,11 @@ class TextVectors(WrappedVectors):
         return RowKind.TEXTS
 
     @property
+    def kind_evidence(self) -> str:
+        """None is needed."""
+        return ""
+
+    @property
     def ranked(self) -> bool:
         """Texts have no order of frequency."""
         return False
@@ -101,6 +107,8 @@ def as_texts(vectors: object, texts: object = None) -> Vectors:
     if isinstance(vectors, np.ndarray):
         numbers = map(str, range(1, len(vectors) + 1))
         opened: Vectors = WordVectors(numbers, vectors, has_words=False)
+    elif isinstance(vectors, (str, os.PathLike)):
+        opened = open_vectors(vectors, wordless=True, rows=str(RowKind.TEXTS))
     else:
         opened = as_vectors(vectors, wordless=True)
     if texts is None:

@@ -49,6 +49,7 @@ class Form:
     dimensions: int
     dtype: str = FLOAT32
     cut: bool = False
+    recipe: Method = Method()  # with the dimensions it leaves
 
     @property
     def name(self) -> str:
@@ -78,8 +79,8 @@ def plan_forms(
     methods: MethodsLike | None = None,
     sizes: Sequence[int] | None = None,
     dtypes: Sequence[str] | None = None,
-) -> tuple[dict[str, Form], dict[str, Method]]:
-    """Return the forms to compare by name, `original` as it is first, and the methods by name.
+) -> dict[str, Form]:
+    """Return the forms to compare by name, first `original` as it is.
 
     By default: all dimensions, half of them and a quarter; float32 and int8, and bits at full size
     of the original and of the default.
@@ -112,9 +113,11 @@ def plan_forms(
                 own = method.output_dimension(dimension)
                 if own != dimension and size != dimension:
                     continue  # it has its own size
-                form = Form(name, min(size, own), dtype, cut=size != dimension)
+                cut = size != dimension
+                whole = method.with_dimensions(size) if cut and method.steps else method
+                form = Form(name, min(size, own), dtype, cut, whole)
                 forms[form.name] = form
-    return forms, chosen
+    return forms
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +135,6 @@ class FormTransform:
 def fit_forms(
     vectors: Vectors,
     forms: Mapping[str, Form],
-    methods: Mapping[str, Method],
     options: FitOptions | None,
     progress: Progress,
 ) -> tuple[dict[str, FormTransform], list[str]]:
@@ -140,27 +142,23 @@ def fit_forms(
 
     Bits of a method take one more pass each, in which their rotation is learned.
     """
-    heads = {
-        (form.method, form.dimensions): (
-            methods[form.method].with_dimensions(form.dimensions)
-            if form.cut and methods[form.method].steps
-            else methods[form.method]
-        )
-        for form in forms.values()
-    }
-    names = {f"{method} {size}": each for (method, size), each in heads.items() if each.steps}
+    wanted = {_key(form): form.recipe for form in forms.values() if form.recipe.steps}
     notes: list[str] = []
     fitted: Mapping[str, Fitted] = {}
-    if names:
-        found = fit_methods(vectors, names, options, doubts=False, progress=progress)
+    if wanted:
+        found = fit_methods(vectors, wanted, options, doubts=False, progress=progress)
         fitted = found.methods
         weights = dict.fromkeys(each.description for each in found.weights.values())
         notes = [f"methods are fitted on {'; '.join(weights)} ({found.count:,})"]
     transforms = {}
     for name, form in forms.items():
-        head = fitted.get(f"{form.method} {form.dimensions}")
-        transforms[name] = FormTransform(_steps(vectors, form, head, progress))
+        steps = _steps(vectors, form, fitted.get(_key(form)), progress)
+        transforms[name] = FormTransform(steps)
     return transforms, notes
+
+
+def _key(form: Form) -> str:
+    return f"{form.method} {form.dimensions}"
 
 
 def _steps(

@@ -227,11 +227,11 @@ def compare_texts(
     own = read_text_pairs(pairs)
     judged = read_judgements(queries, relevant)
     opened = keep_vectors(as_texts(vectors, texts))
-    forms, chosen = plan_forms(opened.dimension, methods, sizes, dtypes)
+    forms = plan_forms(opened.dimension, methods, sizes, dtypes)
     asked = [each for task in (*own, *([judged] if judged else [])) for each in task.asked]
     some = read_some(opened, SAMPLE, asked, seed=seed, progress=progress)
     measures = _Measures(opened, some, own, judged, seed)
-    transforms, notes = fit_forms(opened, forms, chosen, options, progress)
+    transforms, notes = fit_forms(opened, forms, options, progress)
     evaluations, facts = measures.run(transforms, progress)
     backgrounds, cautions = measures.backgrounds(
         {name: transforms[name] for name, form in forms.items() if form.whole}

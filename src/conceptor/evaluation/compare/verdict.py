@@ -9,6 +9,7 @@ import numpy as np
 
 from conceptor.base.errors import Message, Setting
 from conceptor.base.numbers import format_signed
+from conceptor.evaluation.compare.forms import FLOAT32
 from conceptor.evaluation.statistics import CONFIDENCE, holm
 from conceptor.inspection import SHARED_BY_TEXTS
 from conceptor.methods import ORIGINAL
@@ -141,11 +142,26 @@ def _say_smaller(
     if name is None:
         what = "within a point of the original" if labelled else "nine of ten neighbours"
         return f"No smaller form keeps {what}."
-    size = f"{forms[name].bytes:,} bytes per row instead of {forms[ORIGINAL].bytes:,}"
+    form = forms[name]
     if labelled:
-        return f"To save space, {name}: {size}, {_describe(comparison, name, families)}."
-    kept = 100 + comparison.gains(families[0])[name].difference
-    return f"To save space, {name}: {size}, {kept:.0f}% of the neighbours stay."
+        cost = _describe(comparison, name, families)
+    else:
+        kept = 100 + comparison.gains(families[0])[name].difference
+        cost = f"{kept:.0f}% of the neighbours stay"
+    return Message(
+        f"To save space, {name}: {form.bytes:,} bytes per row instead of {forms[ORIGINAL].bytes:,},"
+        f" {cost}",
+        *_how_to(form),
+        ".",
+    )
+
+
+def _how_to(form: Form) -> list[object]:
+    """Return the settings with which `postprocess` writes a form; none for the original."""
+    if form.method == ORIGINAL:
+        return []
+    stored = [", ", Setting("dtype", form.dtype)] if form.dtype != FLOAT32 else []
+    return [" (", Setting("method", str(form.recipe)), *stored, ")"]
 
 
 def _describe(comparison: Comparison, name: str, families: Sequence[str]) -> str:

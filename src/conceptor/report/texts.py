@@ -1,0 +1,120 @@
+"""Tables of a comparison of embeddings of texts: methods, smaller forms, what cosines mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conceptor.base.numbers import format_number
+from conceptor.evaluation.compare.texts import KEPT, RELATED
+from conceptor.evaluation.compare.verdict import show_gain
+from conceptor.methods import ORIGINAL
+from conceptor.report.page import document, glossary, listing, page_table, paragraph
+from conceptor.report.tables import Cell, Line, Table, comparison_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conceptor.evaluation.compare.texts import TextComparison
+
+__all__ = ["text_page", "text_tables"]
+
+_SMALLER = {
+    "text-pairs": "Smaller: gain on your pairs over the original",
+    "text-retrieval": "Smaller: gain on your queries over the original",
+}
+
+
+def text_tables(found: TextComparison) -> list[Table]:
+    """Return methods at full size, what smaller forms lose, and what needs no labels."""
+    tables = [
+        table
+        for family, table in zip(
+            found.whole.families, comparison_tables(found.whole), strict=True
+        )
+        if family in found.labelled
+    ]
+    tables.append(_unlabelled(found))
+    if len(found.forms) > len(found.whole.evaluations):
+        tables += [_smaller(found, family) for family in found.labelled]
+        tables.append(_smaller_kept(found))
+    return tables
+
+
+def text_page(found: TextComparison) -> str:
+    """Return a complete HTML document."""
+    first, *others = found.summary
+    parts = [paragraph(first, "verdict"), *(paragraph(line) for line in others)]
+    parts += [f"<section><h2>{each.title}</h2>\n{page_table(each)}</section>"
+              for each in text_tables(found)]  # fmt: skip
+    parts.append(glossary(found.methods))
+    parts.append(listing("How it was measured", [*found.notes, *map(str, found.cautions)]))
+    body = "\n".join(part for part in parts if part)
+    return document(f"conceptor compare: {found.vectors}", body)
+
+
+def _unlabelled(found: TextComparison) -> Table:
+    """Return what can be said of the methods without labels."""
+    names = found.whole.methods
+    means = {name: found.comparison.evaluations[name].means() for name in names}
+    lines = [
+        Line("neighbours kept, %", [_cell(means[name].get(KEPT, 0.0), 1) for name in names]),
+        Line(
+            "hubness (skew)",
+            [_cell(found.facts[name].hubness, 2) for name in names],
+        ),
+        Line(
+            "strongest direction, %",
+            [_cell(100 * found.facts[name].strongest, 1) for name in names],
+        ),
+    ]
+    if RELATED in means[ORIGINAL]:
+        cells = [_cell(means[name][RELATED], 2) for name in names]
+        lines.append(Line("related told apart", cells))
+    if found.backgrounds:
+        for label, p in (("cosine of a random pair", 0.5), ("of one in 1,000", 0.001)):
+            cells = [_cell(float(found.backgrounds[name].cosine(p)), 3) for name in names]
+            lines.append(Line(label, cells))
+    return Table("Without labels", names, lines)
+
+
+def _cell(number: float, digits: int) -> Cell:
+    return Cell(format_number(number, digits))
+
+
+def _smaller(found: TextComparison, family: str) -> Table:
+    """Return the gains of smaller forms on a family; a row says what is stored of a vector."""
+    gains = found.comparison.gains(family)
+
+    def cell(name: str | None) -> Cell:
+        if name is None or name not in gains:
+            return Cell("")
+        return Cell(show_gain(gains[name]), best=name == found.verdict.smaller)
+
+    return _grid(found, _SMALLER[family], cell)
+
+
+def _smaller_kept(found: TextComparison) -> Table:
+    def cell(name: str | None) -> Cell:
+        if name is None:
+            return Cell("")
+        kept = found.comparison.evaluations[name].means().get(KEPT, 0.0)
+        best = not found.labelled and name == found.verdict.smaller
+        return Cell(format_number(kept, 1), best=best)
+
+    return _grid(found, "Smaller: neighbours kept, %", cell)
+
+
+def _grid(
+    found: TextComparison, title: str, cell: Callable[[str | None], Cell]
+) -> Table:
+    """Return a table with a row for each size and number type, and a column for each method."""
+    small = {name: form for name, form in found.forms.items() if not form.whole}
+    by_label: dict[str, dict[str, str]] = {}
+    for name, form in small.items():
+        by_label.setdefault(f"{form.label}, {form.bytes:,} bytes", {})[form.method] = name
+    methods = [method for method in found.methods if any(method in row for row in by_label.values())]
+    lines = [
+        Line(label, [cell(row.get(method)) for method in methods])
+        for label, row in by_label.items()
+    ]
+    return Table(title, methods, lines)
