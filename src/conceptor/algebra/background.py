@@ -186,11 +186,9 @@ class Background:
 
     def describe(self, cosine: float) -> str:
         """Return a cosine in words: `above 99.9% of random pairs`."""
-        p = float(self.p(cosine))
-        if p <= self.floor:
+        if float(self.p(cosine)) <= self.floor:
             return f"above all of {self.pairs:,} random pairs"
-        scale = 10.0 ** max(0, int(-np.log10(p)) - 1)
-        return f"above {np.floor(100 * (1 - p) * scale) / scale:.10g}% of random pairs"
+        return f"above {percent_below(float(self.p(cosine)))} of random pairs"
 
     @property
     def tensors(self) -> dict[str, Array]:
@@ -233,6 +231,12 @@ class Background:
         found = {"pairs": self.pairs, "rows": self.rows}
         levels = [10.0**-k for k in range(1, 9) if 10.0**-k >= 2 * self.floor]
         return html_table("Background", found | {f"p = {p:g}": self.cosine(p) for p in levels})
+
+
+def percent_below(p: float) -> str:
+    """Return the share of random pairs with a lower cosine, rounded down: `99.9%` for 0.001."""
+    scale = 10.0 ** max(0, int(-np.log10(p)) - 1)
+    return f"{np.floor(100 * (1 - p) * scale) / scale:.10g}%"
 
 
 def _shuffled_directions(rows: Array, seed: int) -> Array:

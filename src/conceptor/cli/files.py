@@ -217,6 +217,7 @@ def fit(
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
     from conceptor.postprocessing import fit as run
+    from conceptor.postprocessing import fit_background
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], [weights, vocabulary, function_words])
@@ -236,7 +237,9 @@ def fit(
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
         solution, report = run(opened, chosen, options, progress=progress)
-    solution.map.save(target)
+        background, said = fit_background(opened, solution.map)
+    report.remarks += [f"{source}: {each}" for each in said]
+    solution.map.save(target, background=background)
     _print_report(report, as_json=as_json)
 
 

@@ -16,12 +16,19 @@ from conceptor.base.numbers import format_number, format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
 from conceptor.cli.inputs import DEMO, open_or_demo, split_list
-from conceptor.cli.output import check_outputs, safe_console, warn, write_json
+from conceptor.cli.output import check_outputs, print_warnings, safe_console, warn, write_json
+from conceptor.cli.texts import (
+    open_rows,
+    refuse_for_texts,
+    refuse_for_words,
+    show_text_neighbours,
+)
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.concepts.spelling import Unknown
     from conceptor.inspection import Inspection
 
@@ -117,7 +124,12 @@ def neighbors(
     vectors: Annotated[
         str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
     ],
-    words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
+    words: Annotated[
+        list[str],
+        Argument(
+            metavar="WORD...", help="Words to look up; of texts, a text or a row number from 1."
+        ),
+    ],
     without: Annotated[
         list[str] | None,
         Option(
@@ -136,12 +148,13 @@ def neighbors(
         bool, Option("--together", help="One query of all words, without --without or --within.")
     ] = False,
     methods: Annotated[
-        str,
+        str | None,
         Option(
             autocompletion=opt.complete_method,
-            help="As in [b]compare[/b], comma-separated; a column for each.",
+            help="As in [b]compare[/b], comma-separated; a column for each.  \\[default: "
+            "original,cn; original,gentle for texts]",
         ),
-    ] = "original,cn",
+    ] = None,
     number: Annotated[
         int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
     ] = 10,
@@ -161,9 +174,21 @@ def neighbors(
     weights: opt.Weights = None,
     vocabulary: opt.Vocabulary = None,
     function_words: opt.FunctionWords = None,
+    texts: opt.Texts = None,
+    background: Annotated[
+        Path | None,
+        Option(
+            metavar="MAP",
+            help="Compare the cosines of texts with the random pairs that were saved with this "
+            "map, for a single method.  \\[default: random pairs of the rows]",
+        ),
+    ] = None,
+    rows: opt.Rows = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show the nearest words among all words, with score and rank, for several methods.
+
+    Of rows of texts it shows the nearest texts, and how rare such a cosine is among random pairs.
 
     [bold]Examples[/bold]
 
@@ -172,25 +197,35 @@ def neighbors(
       conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
 
       conceptor neighbors demo bank finance --without river,shore,water
+
+      conceptor neighbors emb.parquet "How do I reset my password?" 17
     """
+    from conceptor.algebra.background import BackgroundWarning
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
 
-    source = open_or_demo(
-        None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
-    )
+    is_demo = vectors == "demo" and not Path(vectors).exists()
+    source = open_rows(None if is_demo else Path(vectors), texts, rows)
+    of_texts = source.kind is RowKind.TEXTS
+    if of_texts:
+        refuse_for_texts(source.name, without=without, within=within, together=together)
+    else:
+        refuse_for_words(background=background)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     unknown: list[Unknown] = []
     search = _search(words, without or [], within or [], together, unknown)
-    with on_terminal() as progress:
+    chosen = methods or ("original,gentle" if of_texts else "original,cn")
+    given = {"background": background} if background else {}
+    with print_warnings(BackgroundWarning), on_terminal() as progress:
         found = search(
             source,
-            split_list(methods),
+            split_list(chosen),
             options,
             n=number,
             among=among,
             prior=prior,
             progress=progress,
+            **given,
         )
     warn(map(str, unknown))
     if as_json:
@@ -200,6 +235,9 @@ def neighbors(
                 for method, by_word in found.items()
             }
         )
+        return
+    if of_texts:
+        show_text_neighbours(found)
         return
     _show_neighbours(found)
     warn(_far_away(found))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.numbers import format_number
 from conceptor.cli import options as opt
 from conceptor.cli import output as out
 from conceptor.cli.inputs import open_or_demo, split_list
@@ -13,6 +14,7 @@ from conceptor.cli.inputs import open_or_demo, split_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from conceptor.concepts.found import Neighbour
     from conceptor.vectors.vectors import Vectors
 
 __all__ = [
@@ -22,7 +24,12 @@ __all__ = [
     "open_rows",
     "refuse_for_texts",
     "refuse_for_words",
+    "show_text_neighbours",
 ]
+
+
+# Letters of a text that a table shows.
+_SHOWN = 160
 
 
 class Shown(NamedTuple):
@@ -80,7 +87,8 @@ def refuse_for_words(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
             raise InvalidInputError(
-                f"the rows are words, and --{option} is for texts; leave it out, or say --rows texts"
+                f"the rows are words, and --{option} is for texts; leave it out, or say --rows "
+                "texts"
             )
 
 
@@ -138,6 +146,35 @@ def compare_rows(
         closing = "\n".join(map(out.with_flags, found.summary))
         notes = [title, *found.notes]
         out.show_tables(text_tables(found), notes, how.as_markdown, how.output, closing)
+
+
+def show_text_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
+    """Show the nearest texts of each method, with what their cosines mean."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from conceptor.algebra.background import percent_below
+    from conceptor.concepts.text_neighbours import shorten
+
+    console = out.safe_console()
+    first = next(iter(found.values()))
+    for title in first:
+        console.print(Text(shorten(title, 3 * _SHOWN), style="bold"))
+        for method, by_text in found.items():
+            near = by_text[title]
+            table = Table(box=box.SIMPLE, pad_edge=False)
+            table.add_column(Text(method), ratio=1)
+            for name in ("row", "cosine", *(["above"] if near and near[0].p is not None else [])):
+                table.add_column(name, justify="right", style="dim", no_wrap=True)
+            known = {one.rank for one in first[title]}
+            for one in near:
+                text = Text(shorten(one.word, _SHOWN), style="" if one.rank in known else "bold")
+                above = [] if one.p is None else [percent_below(one.p)]
+                table.add_row(text, f"{one.rank + 1:,}", format_number(one.score, 3), *above)
+            console.print(table)
+    if any(one.p is not None for near in first.values() for one in near):
+        console.print("above: the share of random pairs of rows with a lower cosine.", style="dim")
 
 
 def _read_number(text: str) -> int:

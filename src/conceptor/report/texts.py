@@ -28,9 +28,7 @@ def text_tables(found: TextComparison) -> list[Table]:
     """Return methods at full size, what smaller forms lose, and what needs no labels."""
     tables = [
         table
-        for family, table in zip(
-            found.whole.families, comparison_tables(found.whole), strict=True
-        )
+        for family, table in zip(found.whole.families, comparison_tables(found.whole), strict=True)
         if family in found.labelled
     ]
     tables.append(_unlabelled(found))
@@ -104,15 +102,15 @@ def _smaller_kept(found: TextComparison) -> Table:
     return _grid(found, "Smaller: neighbours kept, %", cell)
 
 
-def _grid(
-    found: TextComparison, title: str, cell: Callable[[str | None], Cell]
-) -> Table:
+def _grid(found: TextComparison, title: str, cell: Callable[[str | None], Cell]) -> Table:
     """Return a table with a row for each size and number type, and a column for each method."""
     small = {name: form for name, form in found.forms.items() if not form.whole}
     by_label: dict[str, dict[str, str]] = {}
     for name, form in small.items():
         by_label.setdefault(f"{form.label}, {form.bytes:,} bytes", {})[form.method] = name
-    methods = [method for method in found.methods if any(method in row for row in by_label.values())]
+    methods = [
+        method for method in found.methods if any(method in row for row in by_label.values())
+    ]
     lines = [
         Line(label, [cell(row.get(method)) for method in methods])
         for label, row in by_label.items()

@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["SomeRows", "TextVectors", "as_texts", "plain_text", "read_some"]
+__all__ = [
+    "BACKGROUND_ROWS",
+    "SomeRows",
+    "TextVectors",
+    "as_texts",
+    "open_rows",
+    "plain_text",
+    "read_some",
+]
+
+
+# Random rows whose pairs say what a cosine means.
+BACKGROUND_ROWS = 4000
 
 
 def plain_text(text: str) -> str:
@@ -116,6 +128,13 @@ def as_texts(vectors: object, texts: object = None) -> Vectors:
     if isinstance(texts, (str, os.PathLike)):
         return TextVectors(opened, _read_texts(Path(texts)), os.fspath(texts))
     return TextVectors(opened, PackedWords.from_words(map(plain_text, _strings(texts))))
+
+
+def open_rows(vectors: object, texts: object = None) -> Vectors:
+    """Return words or texts: rows are texts where these are given, and in a plain array."""
+    if texts is not None or isinstance(vectors, np.ndarray):
+        return as_texts(vectors, texts)
+    return as_vectors(vectors, wordless=True)
 
 
 def _strings(texts: Any) -> Iterable[str]:  # noqa: ANN401

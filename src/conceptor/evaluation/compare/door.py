@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.evaluation.compare.texts import compare_texts
@@ -13,8 +11,7 @@ from conceptor.evaluation.compare.words import compare as compare_words
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.task import Missing
 from conceptor.methods import DEFAULT_METHODS
-from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.texts import as_texts
+from conceptor.vectors.texts import open_rows
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -80,10 +77,7 @@ def compare(
     >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
     >>> compare("emb.parquet", pairs="pairs.tsv").summary  # doctest: +SKIP
     """
-    if texts is not None or isinstance(vectors, np.ndarray):
-        opened = as_texts(vectors, texts)
-    else:
-        opened = as_vectors(vectors, wordless=True)
+    opened = open_rows(vectors, texts)
     if opened.kind is RowKind.TEXTS:
         for given, value in {"tasks": tasks, "examples": examples or None}.items():
             if value is not None:

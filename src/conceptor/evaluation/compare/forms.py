@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
-    from conceptor.fitting import Fitted, FitOptions
+    from conceptor.fitting import FitOptions, Fitted
     from conceptor.methods import MethodsLike
     from conceptor.vectors.chunks import Transform
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["PCA", "Form", "FormTransform", "TEXT_METHODS", "fit_forms", "plan_forms"]
+__all__ = ["PCA", "TEXT_METHODS", "Form", "FormTransform", "fit_forms", "plan_forms"]
 
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
 # Plain PCA, the usual way to fewer dimensions.
 PCA = "pca"
-_PCA = Method.parse("abtt:n_directions=0")
+_PCA, _NOTHING = Method.parse("abtt:n_directions=0"), Method()
 TEXT_METHODS = (ORIGINAL, "gentle", "renormalization", "abtt", "cn")
 # Rotations for bits take minutes to learn, so by default only these have them.
 _WITH_BITS = (ORIGINAL, "gentle")
@@ -49,7 +49,7 @@ class Form:
     dimensions: int
     dtype: str = FLOAT32
     cut: bool = False
-    recipe: Method = Method()  # with the dimensions it leaves
+    recipe: Method = _NOTHING  # with the dimensions it leaves
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ def plan_forms(
     of the original and of the default.
     """
     chosen = as_methods(TEXT_METHODS if methods is None else methods)
-    chosen = {ORIGINAL: Method()} | {n: each for n, each in chosen.items() if each.steps}
+    chosen = {ORIGINAL: _NOTHING} | {n: each for n, each in chosen.items() if each.steps}
     if sizes is None:
         sizes = [size for part in _SIZES if (size := dimension // part) >= 1]
     sizes = list(dict.fromkeys([dimension, *sizes]))
@@ -106,8 +106,10 @@ def plan_forms(
             for name, method in chosen.items():
                 if name == PCA and method is _PCA and size == dimension:
                     continue
-                if dtype == BINARY and dtypes is None and not (
-                    size == dimension and (methods is not None or name in _WITH_BITS)
+                if (
+                    dtype == BINARY
+                    and dtypes is None
+                    and not (size == dimension and (methods is not None or name in _WITH_BITS))
                 ):
                     continue
                 own = method.output_dimension(dimension)
