@@ -10,8 +10,9 @@ from typer import Argument, Option
 
 from conceptor.cli import options as opt
 from conceptor.cli.app import app
-from conceptor.cli.inputs import DEMO, open_or_demo, split_list
+from conceptor.cli.inputs import DEMO, split_list
 from conceptor.cli.output import warn
+from conceptor.cli.texts import open_rows
 
 
 @app.command()
@@ -25,7 +26,7 @@ def explore(
         str | None,
         Option(
             help="Comma-separated list of the methods to choose from.  \\[default: cn,cn-paper,"
-            "abtt,pvn,whitening,zipf-whitening]"
+            "abtt,pvn,whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]"
         ),
     ] = None,
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0,
@@ -43,6 +44,8 @@ def explore(
     vocabulary: opt.Vocabulary = None,
     data: opt.Data = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    texts: opt.Texts = None,
+    rows: opt.Rows = None,
 ) -> None:
     """Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
@@ -53,6 +56,8 @@ def explore(
       conceptor explore my.bin --methods cn,abtt --port 8000
 
       conceptor explore my.bin better.bin
+
+      conceptor explore emb.npy --texts texts.txt
     """
     from conceptor.base.progress import on_terminal
     from conceptor.data import demo
@@ -72,7 +77,7 @@ def explore(
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source = open_or_demo(path, on_error)
+                source = open_rows(path, texts, rows, on_error)
                 name = path.name if path else DEMO
                 tables.append(PageTable.open(source, name, str(path or demo.NAME), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())

@@ -77,7 +77,10 @@ def near_texts(
 
 
 def choose_background(
-    given: Background | str | os.PathLike[str] | None, rows: NDArray[Any]
+    given: Background | str | os.PathLike[str] | None,
+    rows: NDArray[Any],
+    *,
+    pairs: int = 1_000_000,
 ) -> Background | None:
     """Return what cosines are compared with: what is given, or random pairs of rows.
 
@@ -85,7 +88,7 @@ def choose_background(
     """
     enough = np.count_nonzero(rows.any(axis=1)) >= FEWEST_ROWS
     if given is None:
-        return Background.fit(rows) if enough else None
+        return Background.fit(rows, pairs=pairs) if enough else None
     found = given if isinstance(given, Background) else Background.load(given)
     if enough:
         found.check(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_number
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.compare.texts import TextComparison
 
-__all__ = ["text_page", "text_tables"]
+__all__ = ["text_html", "text_page", "text_tables"]
 
 _SMALLER = {
     "text-pairs": "Smaller: gain on your pairs over the original",
@@ -40,14 +41,20 @@ def text_tables(found: TextComparison) -> list[Table]:
 
 def text_page(found: TextComparison) -> str:
     """Return a complete HTML document."""
+    return document(f"conceptor compare: {found.vectors}", text_html(found))
+
+
+def text_html(found: TextComparison) -> str:
+    """Return what stands below the title: also shown by `explore`."""
     first, *others = found.summary
     parts = [paragraph(first, "verdict"), *(paragraph(line) for line in others)]
-    parts += [f"<section><h2>{each.title}</h2>\n{page_table(each)}</section>"
-              for each in text_tables(found)]  # fmt: skip
+    parts += [
+        f"<section><h2>{escape(each.title)}</h2>\n{page_table(each)}</section>"
+        for each in text_tables(found)
+    ]
     parts.append(glossary(found.methods))
     parts.append(listing("How it was measured", [*found.notes, *map(str, found.cautions)]))
-    body = "\n".join(part for part in parts if part)
-    return document(f"conceptor compare: {found.vectors}", body)
+    return "\n".join(part for part in parts if part)
 
 
 def _unlabelled(found: TextComparison) -> Table:
