@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RelatedPairs", "Separation", "find_related"]
 
-# A rare word is in two texts or more, and in at most this share of them.
+# A rare word is in at most this share of the texts.
 _MOST_COMMON = 0.01
 # Related are texts with at least two rare words and this cosine of rare words in common; above the
 # second they are nearly the same text, which any embedding sees.
-_ALIKE, _SAME = 0.3, 0.9
+_ALIKE, _SAME = 0.2, 0.9
 _FEWEST, _MOST = 50, 1000
 
 
@@ -109,7 +109,7 @@ def _rare_words(texts: Sequence[str]) -> sparse.csr_array | None:
     shape = (len(texts), len(column))
     found = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
     times = np.asarray(found.sum(axis=0)).ravel()
-    rare = np.flatnonzero((times >= 2) & (times <= max(2, _MOST_COMMON * len(texts))))
+    rare = np.flatnonzero(times <= max(2, _MOST_COMMON * len(texts)))
     if not len(rare):
         return None
     weights = sparse.diags_array(np.log(len(texts) / times[rare]))

@@ -75,7 +75,7 @@ class Form:
 
 
 def plan_forms(
-    dimension: int,
+    vectors: Vectors,
     methods: MethodsLike | None = None,
     sizes: Sequence[int] | None = None,
     dtypes: Sequence[str] | None = None,
@@ -85,7 +85,10 @@ def plan_forms(
     By default: all dimensions, half of them and a quarter; float32 and int8, and bits at full size
     of the original and of the default.
     """
+    dimension = vectors.dimension
     chosen = as_methods(TEXT_METHODS if methods is None else methods)
+    for method in chosen.values():
+        method.check_words(vectors)
     chosen = {ORIGINAL: _NOTHING} | {n: each for n, each in chosen.items() if each.steps}
     if sizes is None:
         sizes = [size for part in _SIZES if (size := dimension // part) >= 1]

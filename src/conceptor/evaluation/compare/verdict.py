@@ -113,8 +113,8 @@ def _without_labels(strongest: float) -> str:
     if strongest >= SHARED_BY_TEXTS:
         return Message(
             f"Not decided: all rows share a direction, with {strongest:.0%} of their squared "
-            "length. Taking it out helps if the model puts it there, and harms if all texts are about one "
-            "thing; only labels tell. ",
+            "length. Taking it out helps if the model puts it there, and harms if all texts are "
+            "about one thing; only labels tell. ",
             ask,
         )
     return Message(f"{_LEAVE}without labels nothing shows that a change is better. ", ask)
