@@ -22,6 +22,7 @@ from conceptor.evaluation.task import Outcome
 from conceptor.report.tables import csv_text
 from conceptor.report.texts import text_page, text_tables
 from conceptor.vectors import open_vectors
+from conceptor.vectors.texts import as_texts, read_some
 
 COUNT, DIMENSION = 600, 24
 
@@ -163,7 +164,7 @@ def test_few_labels_are_warned_about(rows, pairs) -> None:
 
 
 def test_forms_have_the_bytes_of_their_files(rows, tmp_path) -> None:
-    forms = plan_forms(DIMENSION)
+    forms = plan_forms(as_texts(rows))
     np.save(tmp_path / "rows.npy", rows)
     for name in ("gentle 12", "gentle int8", "gentle binary"):
         form = forms[name]
@@ -176,17 +177,18 @@ def test_forms_have_the_bytes_of_their_files(rows, tmp_path) -> None:
 
 
 def test_forms_are_those_asked_for() -> None:
-    assert list(plan_forms(8, ["cn"], [4], ["int8"])) == [
+    eight = as_texts(np.eye(8))
+    assert list(plan_forms(eight, ["cn"], [4], ["int8"])) == [
         "original", "cn", "original int8", "cn int8",
         "original 4", "cn 4", "original 4 int8", "cn 4 int8",
     ]  # fmt: skip
-    whole = [name for name, form in plan_forms(8).items() if form.whole]
+    whole = [name for name, form in plan_forms(eight).items() if form.whole]
     assert whole == ["original", "gentle", "renormalization", "abtt", "cn"]
-    assert list(plan_forms(8, {"mine": METHODS["abtt"]}, []))[:2] == ["original", "mine"]
+    assert list(plan_forms(eight, {"mine": METHODS["abtt"]}, []))[:2] == ["original", "mine"]
     with pytest.raises(InvalidInputError, match="a size of 9: the rows have 8"):
-        plan_forms(8, sizes=[9])
+        plan_forms(eight, sizes=[9])
     with pytest.raises(InvalidInputError, match="unknown number type 'int4'"):
-        plan_forms(8, dtypes=["int4"])
+        plan_forms(eight, dtypes=["int4"])
 
 
 def outcome(scores: np.ndarray) -> Outcome:
@@ -324,8 +326,6 @@ def test_files_of_judgements(rows, texts, tmp_path) -> None:
 
 
 def compare_some(rows, texts, asked):
-    from conceptor.vectors.texts import as_texts, read_some
-
     return read_some(as_texts(rows, texts), 0, asked)
 
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, most_similar
+from conceptor import AffineMap, Background, most_similar
 from conceptor.concepts.spelling import UnknownWordsError
 from conceptor.explore.answers import Settings
 from conceptor.explore.figures import Figures
@@ -78,7 +78,7 @@ def test_texts_are_completed_by_what_they_contain(session) -> None:
 
 
 def test_unknown_texts_get_texts_that_contain_them(session) -> None:
-    with pytest.raises(UnknownWordsError, match="no text or row 'topic99 '") as caught:
+    with pytest.raises(UnknownWordsError, match="no text or row 'topic99'") as caught:
         session.neighbours(session.default, ["topic99 "], [], 3)
     assert caught.value.unknown[0].suggestions == list(session.table.words[495:498])
     for asked in ("0", "501", "9" * 30):
@@ -116,3 +116,4 @@ def test_the_saved_map_is_that_of_the_method(session, tmp_path) -> None:
 
     (tmp_path / "map.safetensors").write_bytes(_save_map(session, Settings("gentle")))
     assert AffineMap.load(tmp_path / "map.safetensors").n_in == 12
+    assert Background.load(tmp_path / "map.safetensors").rows == COUNT

@@ -267,6 +267,10 @@ class Session:
         scales = self._scale(views[0], None), self._scale(views[1], settings)
         return AskedNeighbours(views, futures, asked, self.about.sorted, scales)
 
+    def background(self, settings: Settings) -> Background | None:
+        """Return what cosines mean as a method leaves rows of texts; None for words."""
+        return self._scale(self._view(settings), settings)
+
     def _scale(self, view: View, key: Settings | None) -> Background | None:
         """Return what cosines of texts mean in a view; None for words, and for few rows."""
         if not view.table.of_texts:
