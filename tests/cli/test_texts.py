@@ -102,7 +102,7 @@ def test_neighbors_shows_texts_and_how_rare_their_cosines_are(world, tmp_path) -
     assert shown.returncode == 0, shown.stderr
     assert TEXTS[11] in shown.stdout
     assert re.search(r"99\.\d+%", shown.stdout)
-    assert "share of random pairs of rows" in shown.stdout
+    assert "random pairs below" in shown.stdout
     assert world("postprocess", "emb.npy", "b.npy", "--save-map", "m.safetensors").returncode == 0
     for methods, code in (("original", 0), ("original,cn", 2)):
         kept = ("--methods", methods, "--background", "m.safetensors")

@@ -5,20 +5,27 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from conceptor.algebra.background import percent_below
 from conceptor.base.numbers import format_number
+from conceptor.concepts.text_neighbours import shorten
 from conceptor.evaluation.compare.texts import KEPT, RELATED
 from conceptor.evaluation.compare.verdict import show_gain
 from conceptor.methods import ORIGINAL
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.page import document, glossary, listing, page_table, paragraph
-from conceptor.report.tables import Cell, Line, Table, comparison_tables
+from conceptor.report.result import Result
+from conceptor.report.tables import comparison_csv, comparison_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.texts import TextComparison
 
-__all__ = ["text_html", "text_page", "text_tables"]
+__all__ = ["text_html", "text_neighbour_tables", "text_page", "text_result", "text_tables"]
 
+# Letters of a text that a table shows.
+_SHOWN = 160
 _SMALLER = {
     "text-pairs": "Smaller: gain on your pairs over the original",
     "text-retrieval": "Smaller: gain on your queries over the original",
@@ -37,6 +44,49 @@ def text_tables(found: TextComparison) -> list[Table]:
         tables += [_smaller(found, family) for family in found.labelled]
         tables.append(_smaller_kept(found))
     return tables
+
+
+def text_result(found: TextComparison, spell: Callable[[str], str]) -> Result:
+    """Return a comparison in every form; `spell` puts settings into the words of a front end."""
+    closing = [spell(line) for line in found.summary]
+    return Result(
+        found.to_dict(),
+        text_tables(found),
+        [found.vectors, *found.notes],
+        closing,
+        closing[0],
+        lambda: comparison_csv([found.comparison]),
+        lambda: text_page(found),
+    )
+
+
+def text_neighbour_tables(
+    found: Mapping[str, Mapping[str, Sequence[Neighbour]]],
+) -> list[Table]:
+    """Return a table for each text and method, with what cosines mean where that is known."""
+    tables = []
+    first = next(iter(found.values()))
+    for text in first:
+        known = {one.rank for one in first[text]}
+        for method, by_text in found.items():
+            near = by_text[text]
+            means = bool(near) and near[0].p is not None
+            names = [method, "row", "cosine", *(["random pairs below"] if means else [])]
+            lines = [
+                Line(str(place), _neighbour_cells(one, known))
+                for place, one in enumerate(near, start=1)
+            ]
+            tables.append(Table(shorten(text, _SHOWN), names, lines, prose=True))
+    return tables
+
+
+def _neighbour_cells(one: Neighbour, known: set[int]) -> list[Cell]:
+    cells = [
+        Cell(shorten(one.word, _SHOWN), best=one.rank not in known),
+        Cell(f"{one.rank + 1:,}", faint=True),
+        Cell(format_number(one.score, 3), faint=True),
+    ]
+    return cells if one.p is None else [*cells, Cell(percent_below(one.p), faint=True)]
 
 
 def text_page(found: TextComparison) -> str:

@@ -98,6 +98,8 @@ class VectorSource(Vectors):
         self.dtype = dtype
         self._opened = self._states()
         self.findings = Findings()
+        # The places of the rows that the last pass dropped, as far as it has got.
+        self.gone: list[int] = []
         self.on_error: OnError = "raise"
         self.replace_spaces: str | None = None
         self._decided: RowDecision | None = None
@@ -174,6 +176,7 @@ class VectorSource(Vectors):
 
     def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
+        self.gone.clear()
         seen = SeenWords()
         settings = self.on_error, self.replace_spaces, self.kind
         is_clean = settings == self._clean_under  # as the file has not changed, neither has that
@@ -181,11 +184,15 @@ class VectorSource(Vectors):
         # Two texts may be the same; of a vocabulary, each word comes once.
         drops_seen = self.has_words and self.kind is not RowKind.TEXTS
         for located in self._decode():
-            chunk = located.chunk if is_clean else self._drop_bad_rows(located)
+            kept = located if is_clean else self._drop_bad_rows(located)
             if self.replace_spaces is not None:
-                chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
+                blob = kept.chunk.words.blob
+                blob[blob == 32] = ord(self.replace_spaces)
             if drops_seen and not is_clean:
-                chunk = self._drop_seen(chunk, seen)
+                kept = self._drop_seen(kept, seen)
+            if len(kept.places) < len(located.places):
+                self.gone.extend(np.setdiff1d(located.places, kept.places).tolist())
+            chunk = kept.chunk
             count += len(chunk.words)
             if len(chunk.words):
                 yield chunk
@@ -196,14 +203,14 @@ class VectorSource(Vectors):
         if not (self.findings.duplicates or self.findings.skipped):
             self._clean_under = settings
 
-    def _drop_seen(self, chunk: Chunk, seen: SeenWords) -> Chunk:
-        new = seen.add(chunk.words)
+    def _drop_seen(self, located: LocatedChunk, seen: SeenWords) -> LocatedChunk:
+        new = seen.add(located.chunk.words)
         if new.all():
-            return chunk
+            return located
         self.findings.duplicates += int(np.count_nonzero(~new))
-        return chunk.take(np.flatnonzero(new))
+        return LocatedChunk(located.chunk.take(np.flatnonzero(new)), located.places[new])
 
-    def _drop_bad_rows(self, located: LocatedChunk) -> Chunk:
+    def _drop_bad_rows(self, located: LocatedChunk) -> LocatedChunk:
         from conceptor.kernels import first_beyond
 
         chunk, places = located
@@ -219,7 +226,7 @@ class VectorSource(Vectors):
             rows = range(len(chunk.words))
             good = np.array([is_utf8(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
             chunk, places = self._keep(chunk, places, good)
-        return chunk
+        return LocatedChunk(chunk, places)
 
     def _keep(
         self, chunk: Chunk, places: NDArray[np.int64], good: NDArray[np.bool_]

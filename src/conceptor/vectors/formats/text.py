@@ -227,11 +227,18 @@ def _open_word2vec(head: Head, wordless: bool) -> TextSource:
         raise InvalidInputError(
             f"{head.path}: the header says {count} vectors, but nothing follows it"
         )
-    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
-    rows = [numbers for numbers in found if numbers >= dimension]
-    if len(rows) > 1 and min(rows) == max(rows) > dimension:
+    rows = sum(bool(line.strip()) for line in head.lines.rest.split(b"\n"))
+    if dimension == 1 and head.lines.is_whole and count != rows:
+        first = head.lines.first.decode(errors="replace")
         raise InvalidInputError(
-            f"{head.path}: the header says {dimension} numbers per row, but rows have {rows[0]}; "
+            f"{head.path}: not a file of vectors, unless the first line, {first!r}, is wrong: it "
+            f"would stand for {count} vectors of one number, and {rows} lines follow"
+        )
+    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
+    long = [numbers for numbers in found if numbers >= dimension]
+    if len(long) > 1 and min(long) == max(long) > dimension:
+        raise InvalidInputError(
+            f"{head.path}: the header says {dimension} numbers per row, but rows have {long[0]}; "
             "correct or remove the first line"
         )
     labels = head.lines.labels(dimension)[1:]
@@ -263,7 +270,7 @@ WORD2VEC = Format(
 GLOVE = Format(
     name=_GLOVE,
     description="rows only",
-    recognise=lambda head: head.lines.dimension > 0,
+    recognise=lambda head: not head.lines.doubt,
     open=_open_glove,
     open_writer=_rows(_GLOVE, has_header=False).open_writer,
     suffixes=(".txt", ".glove"),
