@@ -16,9 +16,9 @@ from conceptor.concepts.spelling import (
 )
 from conceptor.concepts.text_neighbours import near_texts
 from conceptor.fitting import fit_methods
+from conceptor.integrations.reading import open_rows
 from conceptor.vectors.chunks import keep_vectors
 from conceptor.vectors.nearest import Nearest
-from conceptor.vectors.texts import open_rows
 from conceptor.vectors.vectors import RowKind
 from conceptor.weights import why_not_ranked
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from conceptor.concepts.found import Neighbour
     from conceptor.fitting import FitOptions, FittedMethods
     from conceptor.methods import MethodsLike
+    from conceptor.vectors.columns import Asked
     from conceptor.vectors.vectors import Vectors
 
 __all__ = ["most_similar", "nearest_words"]
@@ -50,6 +51,8 @@ def most_similar(
     among: int | None = None,
     prior: float | None = None,
     texts: object = None,
+    column: Asked = None,
+    rows: str | None = None,
     background: Background | str | os.PathLike[str] | None = None,
     unknown: Callable[[Unknown], object] | None = None,
     progress: Progress = silent,
@@ -58,7 +61,7 @@ def most_similar(
 
     Parameters
     ----------
-    vectors : path, array, open source, WordVectors, (words, array), ...
+    vectors : path, array, data frame, open source, WordVectors, (words, array), ...
     words : str, int, or several of them
         A word is looked up as it is, then in lower case. In rows of texts, a string is a text or a
         row's number from 1, and an int a row's index from 0.
@@ -75,6 +78,8 @@ def most_similar(
         the words are sorted by frequency, and else 0.
     texts : path or iterable of str, optional
         The text of each row, where rows are texts without labels.
+    column, rows : optional
+        The column of a table that holds the vectors; whether rows are `words` or `texts`.
     background : Background or path, optional
         What the cosines of texts are compared with, for a single method: one that was saved, so
         that p means the same as before. By default random pairs of the rows themselves.
@@ -104,7 +109,7 @@ def most_similar(
     listed = list(dict.fromkeys([words] if isinstance(words, (str, int)) else words))
     if not listed or n < 1:
         raise InvalidInputError("at least one word and one neighbour must be asked for")
-    opened = keep_vectors(open_rows(vectors, texts))
+    opened = keep_vectors(open_rows(vectors, texts, column=column, rows=rows))
     if opened.kind is RowKind.TEXTS:
         if prior is not None:
             raise InvalidInputError(Setting("prior"), " is for words sorted by frequency")

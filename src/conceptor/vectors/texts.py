@@ -14,6 +14,7 @@ from conceptor.base.progress import silent
 from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.formats.words_file import normal_lines, split_lines
+from conceptor.vectors.source import number_rows
 from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.vectors import RowKind, WrappedVectors
 from conceptor.vectors.words import PackedWords
@@ -31,7 +32,6 @@ __all__ = [
     "SomeRows",
     "TextVectors",
     "as_texts",
-    "open_rows",
     "plain_text",
     "read_some",
 ]
@@ -91,7 +91,9 @@ class TextVectors(WrappedVectors):
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield texts and rows; raise if there is not one text for each row."""
         if self._texts is None:
-            yield from self.wrapped.chunks()
+            for before, labels, rows in number_chunks(self.wrapped.chunks()):
+                known = self.wrapped.has_words
+                yield labels if known else number_rows(before, before + len(labels)), rows
             return
         texts, before = self._texts, 0
         for labels, rows in self.wrapped.chunks():
@@ -117,24 +119,17 @@ def as_texts(vectors: object, texts: object = None) -> Vectors:
         are their numbers, from 1, where there are no others.
     """
     if isinstance(vectors, np.ndarray):
-        numbers = map(str, range(1, len(vectors) + 1))
-        opened: Vectors = WordVectors(numbers, vectors, has_words=False)
+        opened: Vectors = WordVectors([""] * len(vectors), vectors, has_words=False)
     elif isinstance(vectors, (str, os.PathLike)):
         opened = open_vectors(vectors, wordless=True, rows=str(RowKind.TEXTS))
     else:
         opened = as_vectors(vectors, wordless=True)
     if texts is None:
-        return opened if opened.kind is RowKind.TEXTS else TextVectors(opened)
+        known = opened.kind is RowKind.TEXTS and opened.has_words
+        return opened if known or isinstance(opened, TextVectors) else TextVectors(opened)
     if isinstance(texts, (str, os.PathLike)):
         return TextVectors(opened, _read_texts(Path(texts)), os.fspath(texts))
     return TextVectors(opened, PackedWords.from_words(map(plain_text, _strings(texts))))
-
-
-def open_rows(vectors: object, texts: object = None) -> Vectors:
-    """Return words or texts: rows are texts where these are given, and in a plain array."""
-    if texts is not None or isinstance(vectors, np.ndarray):
-        return as_texts(vectors, texts)
-    return as_vectors(vectors, wordless=True)
 
 
 def _strings(texts: Any) -> Iterable[str]:  # noqa: ANN401

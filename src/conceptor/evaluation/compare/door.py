@@ -10,8 +10,8 @@ from conceptor.evaluation.compare.texts import compare_texts
 from conceptor.evaluation.compare.words import compare as compare_words
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.task import Missing
+from conceptor.integrations.reading import open_rows
 from conceptor.methods import DEFAULT_METHODS
-from conceptor.vectors.texts import open_rows
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
+    from conceptor.vectors.columns import Asked
 
 __all__ = ["compare"]
 
@@ -34,6 +35,8 @@ def compare(
     options: FitOptions | None = None,
     *,
     texts: object = None,
+    column: Asked = None,
+    rows: str | None = None,
     pairs: object = None,
     queries: object = None,
     relevant: object = None,
@@ -53,11 +56,14 @@ def compare(
 
     Parameters
     ----------
-    vectors : path, array, open source, WordVectors, (labels, array), ...
+    vectors : path, array, data frame, open source, WordVectors, (labels, array), ...
         A plain array has rows of texts.
     methods : names, or recipes by name
         From `original` and `conceptor.methods`; `a+b` applies b after a. By default those that are
         usual for the kind of rows.
+    column, rows : optional
+        The column of a table that holds the vectors; whether rows are `words` or `texts`, which
+        the labels decide otherwise.
     tasks, missing, examples
         Of words: see `conceptor.evaluation.compare.words.compare`.
     texts, pairs, queries, relevant, sizes, dtypes
@@ -77,7 +83,7 @@ def compare(
     >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
     >>> compare("emb.parquet", pairs="pairs.tsv").summary  # doctest: +SKIP
     """
-    opened = open_rows(vectors, texts)
+    opened = open_rows(vectors, texts, column=column, rows=rows)
     if opened.kind is RowKind.TEXTS:
         for given, value in {"tasks": tasks, "examples": examples or None}.items():
             if value is not None:
