@@ -16,7 +16,7 @@ from conceptor.concepts.spelling import (
 )
 from conceptor.fitting import fit_methods
 from conceptor.vectors.chunks import as_vectors, keep_vectors, read_chunks
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 from conceptor.weights import why_not_ranked
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def most_similar(
     among : int, optional
         Only the first words of the vectors are candidates.
     prior : float, optional
-        Preference for common words: see `conceptor.vectors.nearest.Nearest`. By default 0.02 if
+        Preference for common words: see `conceptor.vectors.search.Nearest`. By default 0.02 if
         the words are sorted by frequency, and else 0.
     unknown : callable, optional
         Told of words that have no vector, and of what may have been meant; the others are looked

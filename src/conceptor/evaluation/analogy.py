@@ -14,7 +14,7 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
-from conceptor.vectors.nearest import Contest
+from conceptor.vectors.search import Contest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from conceptor.evaluation import (
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.task import Missing, SearchTask
 from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors
-from conceptor.vectors.nearest import search
+from conceptor.vectors.search import search
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.evaluation.task import Task
     from conceptor.vectors.chunks import Transform
-    from conceptor.vectors.nearest import Search
+    from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 

@@ -13,7 +13,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Masked, Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
