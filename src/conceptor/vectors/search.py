@@ -59,10 +59,14 @@ class Candidates(NamedTuple):
     score: NDArray[np.float32]
 
     @classmethod
+    def none(cls) -> Candidates:
+        """Return no rows."""
+        return cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    @classmethod
     def join(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return several as one; none if there are none."""
-        none = cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
-        return cls(*(np.concatenate(each) for each in zip(none, *parts, strict=True)))
+        """Return several as one."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else cls.none()
 
     def some(self, which: NDArray[Any]) -> Candidates:
         """Return those at some places, or where a mask is true."""
@@ -84,7 +88,7 @@ class Best:
         self._queries, self._k, self._margin = queries, k, np.float32(margin)
         # The score that a row must reach, for each query.
         self._bars = np.full((queries, 1), _NO_BAR, dtype=np.float32)
-        self._found = Candidates.join([])
+        self._found = Candidates.none()
 
     def pick(
         self, scores: NDArray[np.float32], start: int, losses: Mapping[int, Loss] | None = None
@@ -117,19 +121,20 @@ class Best:
 
     def take(self, found: Candidates) -> None:
         """Keep the best of what is there and what was found."""
-        if not len(found.query):
-            return
-        new = np.zeros(self._queries, dtype=np.bool_)
-        new[found.query] = True  # soon few queries find anything better
-        touched = new[self._found.query]
-        both = Candidates.join([self._found.some(touched), found])
+        bars, others = self._bars[:, 0], []
+        both = Candidates.join([self._found, found])
+        if self._queries > _MANY_QUERIES:  # soon few of them find anything better
+            new = np.zeros(self._queries, dtype=np.bool_)
+            new[found.query] = True
+            touched = new[both.query]
+            both, others = both.some(touched), [both.some(~touched)]
         both = both.some(np.lexsort((both.row, -both.score, both.query)))
         rank = _rank_within(both.query)
-        last = both.some(rank == self._k - 1)
-        bars = self._bars[:, 0]
-        bars[last.query] = np.maximum(bars[last.query], last.score - self._margin)
+        last = np.flatnonzero(rank == self._k - 1)
+        which = both.query[last]
+        bars[which] = np.maximum(bars[which], both.score[last] - self._margin)
         kept = both.some((rank < self._k) | (both.score > bars[both.query]))
-        self._found = Candidates.join([self._found.some(~touched), kept])
+        self._found = Candidates.join([*others, kept]) if others else kept
 
     def candidates(self, query: int) -> NDArray[np.int64]:
         """Return the rows that may be among the best of a query, those within the margin too."""
