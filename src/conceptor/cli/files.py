@@ -24,7 +24,8 @@ from conceptor.cli.shards import (
 )
 
 if TYPE_CHECKING:
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
+    from conceptor.vectors.conversion import Written
 
 # A folder for the Hugging Face hub, which is no format of a file.
 _HUB = "hub"
@@ -307,7 +308,7 @@ def _transfer(
     from conceptor.vectors.conversion import convert as run
 
     with on_terminal() as progress:
-        report = run(
+        written = run(
             open_source(source, on_error, replace_spaces, wordless=True),
             target,
             map_,
@@ -316,7 +317,20 @@ def _transfer(
             force=force,
             progress=progress,
         )
-    _print_report(report, as_json=as_json)
+    if as_json:
+        from conceptor.postprocessing import Report  # only JSON names what was not fitted
+
+        _print_report(Report.of(written), as_json=True)
+        return
+    warn(written.remarks)
+    typer.echo(printable(_describe_written(written)), err=True)
+
+
+def _describe_written(written: Written) -> str:
+    return (
+        f"{written.words:,} words × {written.dimension} in {written.seconds:.1f} s "
+        f"({written.megabytes_per_second:,.0f} MB/s)"
+    )
 
 
 def _print_report(report: Report, *, as_json: bool) -> None:
@@ -325,10 +339,7 @@ def _print_report(report: Report, *, as_json: bool) -> None:
     if as_json:
         write_json(asdict(report))
         return
-    line = (
-        f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "
-        f"({report.megabytes_per_second:,.0f} MB/s)"
-    )
+    line = _describe_written(report)
     if report.fitted_on is not None:
         few = report.estimated_on is not None and report.estimated_on != report.words
         number = f"{report.estimated_on:,} words: " if few else ""

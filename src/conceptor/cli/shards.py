@@ -15,7 +15,7 @@ from conceptor.cli import options as opt
 if TYPE_CHECKING:
     from conceptor.distributed.vectors import ShardedVectors
     from conceptor.methods import Method
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
 
 
 def is_sharded(source: str, scheduler: str | None, workers: int | None, column: str | None) -> bool:
