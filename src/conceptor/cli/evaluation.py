@@ -323,7 +323,7 @@ def reproduce(
         reproduction_page,
         reproduction_tables,
     )
-    from conceptor.paper.vector_files import file_note
+    from conceptor.paper.tables import file_note
 
     if not sources:
         with out.download_progress() as bars:

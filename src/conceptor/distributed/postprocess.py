@@ -12,9 +12,8 @@ from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
 from conceptor.distributed.gathering import COLUMN, require_moments, weigh_by_column
-from conceptor.distributed.manifest import Manifest
+from conceptor.distributed.manifest import Manifest, check_output
 from conceptor.distributed.moments import gather
-from conceptor.distributed.output import check_output
 from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey

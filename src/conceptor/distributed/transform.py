@@ -17,8 +17,7 @@ from conceptor.distributed import manifest
 from conceptor.distributed.arrays import map_array
 from conceptor.distributed.cluster import Tally, run_tasks
 from conceptor.distributed.content import words_beside
-from conceptor.distributed.manifest import Manifest
-from conceptor.distributed.output import bind, check_output
+from conceptor.distributed.manifest import Manifest, bind, check_output
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.storage import Place, publishing, tidy
 from conceptor.distributed.survey import (

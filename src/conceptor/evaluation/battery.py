@@ -197,26 +197,26 @@ def load_battery(
 def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
+    names = _FILES[family][dataset]
     if family in own.LANGUAGES:
-        return [own.read_words(dataset, paths[own.LANGUAGES[family][dataset]], family)]
+        return [own.read_words(dataset, paths[names[0]], family)]
     match family:
         case "similarity":
-            return [similarity.WordSimilarity.read(dataset, paths[similarity.FILES[dataset]])]
+            return [similarity.WordSimilarity.read(dataset, paths[names[0]])]
         case "sts":
             return sts.read_tasks(paths)
         case "categorization":
-            path = paths[categorization.FILES[dataset]]
-            return [categorization.Categorization.read(dataset, path, start)]
+            return [categorization.Categorization.read(dataset, paths[names[0]], start)]
         case "neighbours":
-            return neighbours.read_neighbours(paths[neighbours.FILE])
+            return neighbours.read_neighbours(paths[names[0]])
         case "analogy":
-            return analogy.read_analogies(paths[analogy.FILE])
+            return analogy.read_analogies(paths[names[0]])
         case "retrieval":
             return retrieval.read_retrieval(dataset, paths)
         case "classification":
             return [classification.read_classification(dataset, paths)]
         case _:
-            return [sts.read_benchmark(dataset, paths[sts.BENCHMARK_FILES[dataset]])]
+            return [sts.read_benchmark(dataset, paths[names[0]])]
 
 
 def _one_each(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
