@@ -134,9 +134,18 @@ def test_compare_formats_hold_the_same_figures(call, small_file, tmp_path):
     scores = {m["name"]: [row["score"] for row in m["results"]] for m in found["methods"]}
     lines = list(csv.DictReader(io.StringIO(call(*common, "--csv").stdout)))
     for name, expected in scores.items():
-        assert [float(line["score"]) for line in lines if line["method"] == name] == expected
+        rows = [line for line in lines if (line["method"], line["dataset"] == "mean") == (name, 0)]
+        assert [float(line["score"]) for line in rows] == expected
+    gain = next(m for m in found["methods"] if m["name"] == "cn")["gains"]["similarity"]
+    mean = next(r for r in lines if (r["method"], r["dataset"]) == ("cn", "mean"))
+    assert [float(mean[key]) for key in ("gain", "low", "high")] == list(gain.values())[:3]
+    tex = call(*common, "--latex").stdout
+    assert tex.count(r"\begin{tabular}") == tex.count(r"\bottomrule") > 0
+    assert r"\textbf{" in tex
     assert f"{scores['cn'][0]:.2f}" in call(*common, "--markdown").stdout
-    assert call(*common, "--html", "-o", "page.html").stdout == ""
+    written = call(*common, "--html", "-o", "page.html")
+    assert written.stdout == ""
+    assert re.search(r"wrote page.html: (Yes|Not|It)[^\n]*\.$", written.stderr.strip())
     page = (tmp_path / "page.html").read_text()
     assert f"{scores['cn'][0]:.2f}" in page
     assert "<svg" in page

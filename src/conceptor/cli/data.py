@@ -9,7 +9,8 @@ from typer import Argument
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import app, command
+from conceptor.cli.bars import download_progress
 from conceptor.cli.output import write_json
 
 data_app = typer.Typer(help="List, download and verify the benchmark files.", no_args_is_help=True)
@@ -20,11 +21,13 @@ NamesArgument = Annotated[
 ]
 
 
-@data_app.command("list")
+@command("list", data_app)
 def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """List every file with its location, size, hash, source, terms and citation.
 
-    Example: [b]conceptor data list[/b]
+    [bold]Example[/bold]
+
+      conceptor data list
     """
     from dataclasses import asdict
 
@@ -49,13 +52,14 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
         typer.echo(f"{absent} files were not found; `conceptor data fetch` downloads what it can")
 
 
-@data_app.command("fetch")
+@command("fetch", data_app)
 def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Download files that were not found locally to the cache, verified by SHA-256.
 
-    Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
+    [bold]Example[/bold]
+
+      conceptor data fetch word-similarity/EN-RG-65.txt
     """
-    from conceptor.cli.output import download_progress
     from conceptor.data.registry import data_file, fetch_all, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())
@@ -76,11 +80,13 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
         )
 
 
-@data_app.command("verify")
+@command("verify", data_app)
 def verify_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 
-    Example: [b]conceptor data verify[/b]
+    [bold]Example[/bold]
+
+      conceptor data verify
     """
     from conceptor.data.registry import data_file, registry, verify
 

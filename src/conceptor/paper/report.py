@@ -9,9 +9,10 @@ import numpy as np
 
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.report.charts import gate_chart
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.page import document, glossary, listing, page_table, paragraph
 from conceptor.report.plots import draw_panels, plot_coefficients
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +88,18 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset
     return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
+
+
+def reproduction_result(found: Reproduction, remarks: Sequence[str] = ()) -> Result:
+    """Return what was measured next to what was published, in every form."""
+    return Result(
+        found.to_dict() | {"other_files": list(remarks)},
+        reproduction_tables(found),
+        [*found.notes, *remarks],
+        [*found.summary, gates_text(found)],
+        next(iter(found.summary), ""),
+        own_page=lambda: reproduction_page(found, remarks),
+    )
 
 
 def gates_text(found: Reproduction, directions: int = 12) -> str:

@@ -31,6 +31,8 @@ class Written:
         How many vectors were written (or read, where only a map was made), of which length.
     seconds, megabytes_per_second
         Time taken, and the input's bytes on disk over it.
+    rows
+        What the rows stand for: `words`, `tokens` or `texts`.
     remarks
         What was odd about the input: duplicates, skipped rows, a wrong count in the header.
     """
@@ -39,6 +41,7 @@ class Written:
     dimension: int = 0
     seconds: float = 0.0
     megabytes_per_second: float = 0.0
+    rows: str = "words"
     remarks: list[str] = field(default_factory=list)
 
 
@@ -90,4 +93,5 @@ def sum_up(
     if target is not None and target.has_unknown_suffix:
         remarks.append(f"{target.path}: unrecognised file extension; written as {target.format}")
     speed = source.size / 1e6 / seconds
-    return Written(words, dimension or source.dimension, seconds, speed, remarks)
+    rows = str(source.kind)
+    return Written(words, dimension or source.dimension, seconds, speed, rows, remarks)
