@@ -252,7 +252,7 @@ def reproduce(*, paper: PaperOptions, where: DataOptions, show: ShowOptions) -> 
     paper.check()
     files = paper.open()
     from conceptor.paper.report import draw_gates, reproduction_result
-    from conceptor.paper.vector_files import file_note
+    from conceptor.paper.tables import file_note
 
     found = _reproduce(files, paper, where)
     if paper.figure is not None:

@@ -17,7 +17,7 @@ from conceptor.evaluation.own import check_once, name_files, read_pairs
 from conceptor.evaluation.retrieval import DEPTH, ndcg
 from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.texts import as_texts, read_some
 

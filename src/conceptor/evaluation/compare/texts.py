@@ -28,7 +28,7 @@ from conceptor.evaluation.statistics import RESAMPLES, Mean
 from conceptor.evaluation.task import Outcome
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import keep_vectors
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import as_texts, read_some
 
 if TYPE_CHECKING:
