@@ -16,8 +16,6 @@ from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conceptor.evaluation.task import Task
-
 __all__ = ["LANGUAGES", "PAIRS", "SENTENCE_PAIRS", "read_own", "read_pairs", "read_words"]
 
 # The families of the user's own benchmarks.
@@ -35,7 +33,7 @@ LANGUAGES = {
 def read_own(
     pairs: Sequence[str | os.PathLike[str]] = (),
     sentence_pairs: Sequence[str | os.PathLike[str]] = (),
-) -> list[Task]:
+) -> list[WordSimilarity | SentenceSimilarity]:
     """Return a benchmark for each file, called by the file's name."""
     files = [*pairs, *sentence_pairs]
     names = [Path(file).name for file in files]
@@ -43,7 +41,7 @@ def read_own(
         names = [os.fspath(file) for file in files]
     if len(set(names)) < len(names):
         raise InvalidInputError("a file of pairs was named twice; name each once")
-    tasks: list[Task] = []
+    tasks: list[WordSimilarity | SentenceSimilarity] = []
     for position, (name, file) in enumerate(zip(names, files, strict=True)):
         _check_once(file)
         if position < len(pairs):
