@@ -81,6 +81,8 @@ def fit(
     weights: WeightOptions,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
@@ -96,7 +98,7 @@ def fit(
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], weights.files)
-    opened = open_source(source, on_error, wordless=True)
+    opened = open_source(source, on_error, wordless=True, column=column, rows=rows)
     chosen = method.choose(opened, weights.weights)
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
@@ -177,12 +179,12 @@ def print_report(report: Report, *, as_json: bool) -> None:
         write_json(asdict(report))
         return
     line = (
-        f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s "
+        f"{report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s "
         f"({report.megabytes_per_second:,.0f} MB/s)"
     )
     if report.fitted_on is not None:
         few = report.estimated_on is not None and report.estimated_on != report.words
-        number = f"{report.estimated_on:,} words: " if few else ""
+        number = f"{report.estimated_on:,} {report.rows}: " if few else ""
         line += f"; {report.method} fitted on {number}{report.fitted_on}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"

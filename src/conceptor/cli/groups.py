@@ -136,10 +136,19 @@ class ReadOptions:
 
     on_error: opt.OnError = opt.OnErrorChoice.error
     replace_spaces: opt.ReplaceSpaces = None
+    column: opt.Column = None
+    rows: opt.Rows = None
 
     def open(self, path: str | Path, *, wordless: bool = False) -> VectorSource:
         """Open a vectors file, or the demo vectors."""
-        return open_source(path, self.on_error, self.replace_spaces, wordless=wordless)
+        return open_source(
+            path,
+            self.on_error,
+            self.replace_spaces,
+            wordless=wordless,
+            column=self.column,
+            rows=self.rows,
+        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,6 @@ class ClusterOptions:
 
     scheduler: opt.Scheduler = None
     workers: opt.Workers = None
-    column: opt.Column = None
 
 
 @dataclass(frozen=True)

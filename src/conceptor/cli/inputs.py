@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
+from conceptor.cli.output import say_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,13 +85,22 @@ def open_source(
     replace_spaces: str | None = None,
     *,
     wordless: bool = False,
+    column: str | None = None,
+    rows: opt.RowsChoice | None = None,
 ) -> VectorSource:
     """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
 
-    return open_vectors(
-        path, on_error=on_error.action, replace_spaces=replace_spaces, wordless=wordless
+    opened = open_vectors(
+        path,
+        on_error=on_error.action,
+        replace_spaces=replace_spaces,
+        wordless=wordless,
+        column=column,
+        rows=rows and rows.value,
     )
+    say_rows(opened)
+    return opened
 
 
 def open_or_demo(
@@ -98,12 +108,15 @@ def open_or_demo(
     on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
     *,
     wordless: bool = False,
+    column: str | None = None,
+    rows: opt.RowsChoice | None = None,
 ) -> tuple[Vectors, str]:
     """Open a vectors file, or the demo vectors if none is named; return its name too."""
     from conceptor.vectors.files import is_demo
 
     if path is not None and not is_demo(path):
-        return open_source(path, on_error, wordless=wordless), str(path)
+        opened = open_source(path, on_error, wordless=wordless, column=column, rows=rows)
+        return opened, str(path)
     from conceptor.data.registry import demo_vectors
     from conceptor.vectors import WordVectors
 

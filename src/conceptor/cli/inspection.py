@@ -38,6 +38,8 @@ def inspect(
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
@@ -51,7 +53,7 @@ def inspect(
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source, name = open_or_demo(vectors, on_error, wordless=True)
+    source, name = open_or_demo(vectors, on_error, wordless=True, column=column, rows=rows)
     with on_terminal() as progress:
         found = run(source, weights, name=name, progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
@@ -67,7 +69,8 @@ def _show_inspection(found: Inspection) -> None:
     from conceptor.report.small_tables import inspection_table
 
     title = (
-        f"{found.vectors}: {found.count:,} vectors, dimension {found.dimension}; {found.fitted_on}"
+        f"{found.vectors}: {found.count:,} {found.rows}, dimension {found.dimension}; "
+        f"{found.fitted_on}"
     )
     suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
     closing = [f"{suggested}quota {found.quota:.3f}", with_flags(found.advice)]

@@ -13,7 +13,7 @@ import typer
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.cli import options as opt
 from conceptor.cli.inputs import read_size
-from conceptor.cli.output import check_outputs, file_target, warn
+from conceptor.cli.output import check_outputs, file_target, say_rows, warn
 
 if TYPE_CHECKING:
     from conceptor.cli import groups
@@ -45,8 +45,9 @@ class Postprocessing:
 
     def run(self) -> Report:
         """Post-process, in the way of this kind of input."""
-        if _is_spacy_pipeline(self.source):
-            return self._postprocess_spacy()
+        pipeline = _find_spacy_pipeline(self.source)
+        if pipeline is not None:
+            return self._postprocess_spacy(pipeline)
         if self._is_sharded():
             return self._postprocess_shards()
         return self._postprocess_hub() if self.writing.format == _HUB else self._postprocess_file()
@@ -97,20 +98,25 @@ class Postprocessing:
                 caution=_caution,
             )
 
-    def _postprocess_spacy(self) -> Report:
+    def _postprocess_spacy(self, pipeline: Path) -> Report:
         from conceptor.base.progress import on_terminal
         from conceptor.integrations.spacy import postprocess_folder
 
         kind = "spaCy pipelines"
         self._refuse_file_options(kind)
-        given = {"save-map": self.save_map, **vars(self.cluster)}
+        given = {
+            "save-map": self.save_map,
+            **vars(self.cluster),
+            "column": self.reading.column,
+            "rows": self.reading.rows,
+        }
         for name, value in given.items():
             if value is not None:
                 raise InvalidInputError(f"--{name} does not apply to {kind}; remove it")
         method, options = self._choose(None)
         with on_terminal() as progress:
             return postprocess_folder(
-                self.source,
+                pipeline,
                 self.target,
                 method,
                 options,
@@ -138,7 +144,8 @@ class Postprocessing:
                     method,
                     weights=self.weights.weights,
                     vocabulary=self.weights.vocabulary,
-                    column=cluster.column,
+                    column=self.reading.column,
+                    rows=self.reading.rows and self.reading.rows.value,
                     save_map=self.save_map,
                     force=self.writing.force,
                     progress=progress,
@@ -168,7 +175,10 @@ class Postprocessing:
                     f"files: {error}"
                 ) from None
             raise
-        return ShardedVectors(find_shards(self.source, self.cluster.column))
+        rows = self.reading.rows
+        opened = ShardedVectors(find_shards(self.source, self.reading.column), rows and rows.value)
+        say_rows(opened)
+        return opened
 
     def _refuse_file_options(self, kind: str) -> None:
         """Raise for options that do not apply to folders of some kind, which keep their format."""
@@ -204,6 +214,8 @@ def _is_folder_of_shards(source: str) -> bool:
     return os.path.isdir(source) and recognise_folder(Path(source)) is None
 
 
-def _is_spacy_pipeline(source: str) -> bool:
-    folder = Path(source)
-    return (folder / "config.cfg").is_file() and (folder / "vocab").is_dir()
+def _find_spacy_pipeline(source: str) -> Path | None:
+    """Return the saved spaCy pipeline that a folder is, or that its package contains."""
+    from conceptor.integrations.spacy_folders import find_pipeline
+
+    return find_pipeline(Path(source))

@@ -24,6 +24,13 @@ class OnErrorChoice(StrEnum):
         return "skip" if self is OnErrorChoice.skip else "raise"
 
 
+class RowsChoice(StrEnum):
+    """What rows stand for."""
+
+    words = "words"
+    texts = "texts"
+
+
 class PurposeChoice(StrEnum):
     """What vectors are for."""
 
@@ -236,8 +243,19 @@ Column = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
-        "dimension. --weights column:NAME takes row weights from another column.",
+        help="Column of a table that holds the vectors, or names or a pattern for one column per "
+        "dimension, as in 'd*'. With shards, --weights column:NAME takes row weights from another "
+        "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
+    ),
+]
+
+Rows = Annotated[
+    RowsChoice | None,
+    Option(
+        "--rows",
+        help="What rows stand for. [b]Words[/b] count by frequency; [b]texts[/b] count equally, "
+        "and their default method is gentle.  \\[default: words if the labels look like a "
+        "vocabulary, mostly single words, each once]",
     ),
 ]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
     from conceptor.report.forms import Table
+    from conceptor.vectors.vectors import Vectors
 
 # Settings whose flag has another name, and those that are part of a method's name.
 _FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
@@ -149,6 +150,15 @@ def warn(messages: Iterable[str]) -> None:
     """Print warnings on standard error."""
     for message in messages:
         typer.echo(f"conceptor: warning: {printable(with_flags(message))}", err=True)
+
+
+def say_rows(vectors: Vectors) -> None:
+    """Print on standard error what rows are taken for, where that is a question."""
+    from conceptor.vectors.rows import describe_rows
+
+    line = describe_rows(vectors)
+    if line is not None:
+        typer.echo(f"conceptor: {printable(with_flags(line))}", err=True)
 
 
 @contextmanager

@@ -48,6 +48,7 @@ def postprocess(
     weights: str | None = None,
     vocabulary: str | None = None,
     column: str | None = None,
+    rows: str | None = None,
     save_map: str | os.PathLike[str] | None = None,
     force: bool = False,
     storage_options: Mapping[str, Any] | None = None,
@@ -61,12 +62,13 @@ def postprocess(
     written, and after all others are done an error names it. Once it is fixed, the same call
     writes it with the same map as the other shards.
 
-    Parameters are those of `moments` and `transform`; `save_map` is a file to save the map to.
+    Parameters are those of `moments` and `transform`; `save_map` is a file to save the map to, and
+    `rows` is as for `open_vectors`.
     """
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
     folder = Place.from_path(str(target), storage_options)
-    vectors = ShardedVectors(shards)
+    vectors = ShardedVectors(shards, rows)
     recipe = _single_recipe(Method.default_for(vectors) if method is None else Method.of(method))
     request = {"method": recipe.name} | recipe.parameters
     request |= {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
@@ -96,6 +98,7 @@ def postprocess(
     seconds = time.perf_counter() - started
     report.megabytes_per_second *= report.seconds / seconds
     report.seconds = seconds
+    report.rows = str(vectors.kind)
     if plan.estimated_without:
         report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
     report.method, report.fitted_on = str(Method.of(recipe)), weighting.description

@@ -20,22 +20,27 @@ __all__ = ["bias_table", "inspection_table", "neighbour_tables", "translation_ta
 
 def inspection_table(found: Inspection) -> Table:
     """Return norms, spectrum and isotropy, before and after."""
-    before, after = (_describe_side(side) for side in (found.before, found.after))
+    of_texts = found.rows == "texts"
+    before, after = (
+        _describe_side(side, of_texts=of_texts) for side in (found.before, found.after)
+    )
     lines = [Line(label, [Cell(text), Cell(after[label])]) for label, text in before.items()]
     return Table("", ["before", "after"], lines)
 
 
-def _describe_side(side: Side) -> dict[str, str]:
+def _describe_side(side: Side, *, of_texts: bool) -> dict[str, str]:
     shares = " ".join(f"{100 * value:.1f}" for value in side.eigenvalues)
-    frequency = " ".join(format_signed(value) for value in side.frequency)
+    frequency = " ".join(format_signed(value) for value in side.frequency) or "unknown"
+    by_usage = {} if of_texts else {"their correlation with log frequency": frequency}
+    over = "over all texts" if of_texts else "in running text"
     return {
         "length: mean": f"{side.norms[0]:.4g}",
         "length: smallest to largest": f"{side.norms[1]:.4g} – {side.norms[2]:.4g}",
         "leading eigenvalues, % of total": shares,
-        "their correlation with log frequency": frequency or "unknown",
+        **by_usage,
         "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
         "IsoScore": f"{side.isoscore:.3f}",
-        "participation in running text": f"{side.participation:.3f}",
+        f"participation {over}": f"{side.participation:.3f}",
     }
 
 

@@ -41,6 +41,8 @@ class Report:
         Time taken, and the input's bytes on disk over it.
     method, fitted_on
         The method's name, and which words it was fitted on, with which weights.
+    rows
+        What the rows stand for: `words`, `tokens` or `texts`.
     remarks
         What was odd about the input: duplicates, skipped rows, a header that lies.
     """
@@ -55,6 +57,7 @@ class Report:
     megabytes_per_second: float = 0.0
     method: str | None = None
     fitted_on: str | None = None
+    rows: str = "words"
     remarks: list[str] = field(default_factory=list)
 
 
@@ -104,6 +107,7 @@ def finish_report(
     seconds = time.perf_counter() - started
     report = Report(words=words, dimension=dimension or source.dimension, seconds=seconds)
     report.megabytes_per_second = source.size / 1e6 / seconds
+    report.rows = str(source.kind)
     report.remarks = source.findings.lines()
     if target is not None and target.has_unknown_suffix:
         report.remarks.append(

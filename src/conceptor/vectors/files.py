@@ -15,6 +15,7 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import remove_at_end
 from conceptor.vectors.formats.registry import open_source
+from conceptor.vectors.rows import check_rows, parse_rows
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.target import plan_target, write_chunks
 from conceptor.vectors.words import PackedWords
@@ -35,6 +36,8 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
+    column: str | Sequence[str] | None = None,
+    rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.
 
@@ -49,6 +52,12 @@ def open_vectors(
         One ASCII character that replaces each space inside a word.
     wordless
         Accept arrays and tables without words; their rows are numbered.
+    column
+        The column of a table that holds the vectors, if there are several; or the columns of the
+        dimensions, as names or as patterns (`d*`), if their names do not say that they are.
+    rows
+        What rows stand for: `words` or `texts`. By default the labels of arrays and tables decide:
+        those of a vocabulary are mostly single words, each once.
 
     Examples
     --------
@@ -71,7 +80,9 @@ def open_vectors(
         from conceptor.data.demo import DemoSource
 
         return DemoSource()
-    source = open_source(path, wordless=wordless)
+    source = open_source(path, wordless=wordless, column=column)
+    source.rows_are = parse_rows(rows)
+    check_rows(source, source.rows_are)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source

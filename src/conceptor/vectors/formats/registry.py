@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from conceptor.vectors.columns import Asked
     from conceptor.vectors.formats.format import Format
     from conceptor.vectors.source import VectorSource
 
@@ -125,13 +126,14 @@ def recognise_folder(path: Path) -> Format | None:
     )
 
 
-def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
+def open_source(path: Path, *, wordless: bool = False, column: Asked = None) -> VectorSource:
     """Recognise a file or folder by its content and open it with the reader of its format.
 
-    With `wordless`, words may be missing.
+    With `wordless`, words may be missing. `column` is that of the vectors, for tables.
     """
     folder = recognise_folder(path)
     if folder is not None and folder.open is not None:
+        _refuse_column(path, folder, column)
         return folder.open(Head(path), wordless)
     check_readable_file(path)
     head = Head.read(path)
@@ -150,7 +152,17 @@ def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
     compression = None if found.streamed else detect_compression(path)
     if compression:
         raise InvalidInputError(f"{path}: {found.name} inside {compression}; unpack it first")
+    if column is not None and found.open_column is not None:
+        return found.open_column(head, wordless, column)
+    _refuse_column(path, found, column)
     return found.open(head, wordless)
+
+
+def _refuse_column(path: Path, format_: Format, column: Asked) -> None:
+    if column is not None:
+        raise InvalidInputError(
+            f"{path}: {format_.name} has no columns; remove ", Setting("column", column)
+        )
 
 
 def _explain(head: Head) -> str:
@@ -164,6 +176,8 @@ def _explain(head: Head) -> str:
             return what
     known = ", ".join(each.name for each in all_formats() if each.is_read)
     begins = head.lines.first[:40]
+    if any(head.lines.numbers):
+        return f"not a file of vectors: {head.lines.doubt}; line 1 begins {begins!r}"
     return f"not a known vector format; line 1 begins {begins!r}. Known formats: {known}"
 
 

@@ -74,6 +74,11 @@ class RowLayout:
     @contextmanager
     def open_writer(self, target: Target, dimension: int, count: int | None) -> Iterator[RowWriter]:
         """Yield a writer to a file, perhaps compressed, or to standard output."""
+        if dimension == 1 and not self.has_header:
+            raise InvalidInputError(
+                f"{self.name} cannot be told from counts if vectors have one number; write .vec, "
+                "which has a header"
+            )
         if target.path is None:
             yield RowWriter(sys.stdout.buffer, self, dimension, count, seekable=False)
             sys.stdout.buffer.flush()

@@ -24,6 +24,7 @@ SUFFIXES = (".words.txt", ".words", ".vocab.txt", ".vocab", ".txt")
 TOKENIZER = "tokenizer.json"
 BOM = b"\xef\xbb\xbf"
 CHECKSUM_BYTES = 8
+_SAMPLE_BYTES = 1 << 16
 
 
 def words_path(array: Path) -> Path:
@@ -49,6 +50,15 @@ def find_words_file(array: Path, *, tokenizer: bool) -> Path:
             "beside it"
         )
     return found
+
+
+def read_first_lines(path: Path, start: int = 0, stop: int | None = None) -> list[str]:
+    """Return the first lines of a file, or of a part of it, as far as they show what they are."""
+    with path.open("rb") as file:
+        file.seek(start)
+        data = file.read(_SAMPLE_BYTES if stop is None else min(_SAMPLE_BYTES, stop - start))
+    lines = data.removeprefix(BOM).replace(b"\r\n", b"\n").decode(errors="replace").split("\n")
+    return lines[:-1] if lines[1:] else lines  # the last may be cut, or empty
 
 
 def read_words_for(
