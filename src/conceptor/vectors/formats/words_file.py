@@ -142,10 +142,10 @@ def normal_lines(data: bytes) -> bytes:
     data = data.removeprefix(BOM)
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    if data and not data.endswith(b"\n"):
-        data += b"\n"
     if b"\r" in data and data.count(b"\r\n") == data.count(b"\n"):
         data = data.replace(b"\r\n", b"\n")
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
     return data
 
 
