@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
 from conceptor.algebra.itq import ITQ, MOST_ROWS
 from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.progress import silent
@@ -20,6 +22,7 @@ from conceptor.vectors.conversion import Written, sum_up
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target, write_chunks
+from conceptor.vectors.texts import BACKGROUND_ROWS, read_some
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -130,7 +133,8 @@ def postprocess(
         Bytes within which decoded vectors are kept between the passes, where that saves decoding
         them again; by default a quarter of the machine's memory.
     save_map
-        Also save the map there.
+        Also save the map there. Of rows of texts, what cosines of mapped rows mean is saved with it
+        (`Background`).
     format, dtype, force
         As for `write_vectors`. As `binary`, rows of texts go through a rotation behind the method,
         learned from them in one more pass, so that their signs lose least (`ITQ`).
@@ -164,8 +168,21 @@ def postprocess(
     if of_bits and map_ is not None:
         map_ = rotate_for_bits(kept, map_)
         transform = partial(_through_map, map_)
-    words = write_last(kept, goal, transform, map_, save_map, progress, dimension=fitted.n_out)
+    background, said = None, list[str]()
+    if save_map is not None and map_ is not None:
+        background, said = fit_background(kept, map_)
+    words = write_last(
+        kept,
+        goal,
+        transform,
+        map_,
+        save_map,
+        progress,
+        dimension=fitted.n_out,
+        background=background,
+    )
     written = sum_up(opened, started, words, goal, fitted.n_out)
+    written.remarks += [f"{opened.name}: {each}" for each in said]
     written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
     return Report.of(written, found, name)
 
@@ -186,6 +203,23 @@ def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
             break
     mapped = np.concatenate(taken)
     return map_ @ ITQ.fit(mapped).map if len(mapped) > map_.n_out else map_
+
+
+def fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
+    """Return what cosines of mapped rows mean, in one pass, and what speaks against these rows.
+
+    None for words, whose random pairs nobody asks about, and for fewer than 100 rows.
+    """
+    if vectors.kind is not RowKind.TEXTS:
+        return None, []
+    some = read_some(vectors, BACKGROUND_ROWS)
+    rows = map_(some.vectors[some.sample])
+    if np.count_nonzero(rows.any(axis=1)) < FEWEST_ROWS:
+        return None, []
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", BackgroundWarning)
+        found = Background.fit(rows)
+    return found, [str(each.message) for each in raised]
 
 
 def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
@@ -264,10 +298,12 @@ def write_last(
     progress: Progress,
     *,
     dimension: int | None = None,
+    background: Background | None = None,
 ) -> int:
     """Write the vectors, or a whole model, in the last pass; return how many there are.
 
     `map_` is what `transform` does, as it is saved or written into a model; else not needed.
+    `background` is saved with it.
     """
     source = kept.wrapped
     if goal.kind.rewrite is not None and goal.path is not None:
@@ -277,7 +313,7 @@ def write_last(
             _last_pass(kept, progress), goal, source.count, transform, dimension=dimension
         )
     if save_map is not None and map_ is not None:
-        map_.save(save_map)
+        map_.save(save_map, background=background)
     return words
 
 

@@ -96,6 +96,7 @@ def fit(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.postprocessing import fit as run
+    from conceptor.postprocessing import fit_background
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], weights.files)
@@ -104,7 +105,9 @@ def fit(
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
         solution, report = run(opened, chosen, weights.fit_options(), progress=progress)
-    solution.map.save(target)
+        background, said = fit_background(opened, solution.map)
+    report.remarks += [f"{source}: {each}" for each in said]
+    solution.map.save(target, background=background)
     print_report(report, as_json=as_json)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, did_you_mean
 from conceptor.base.progress import silent
 from conceptor.data import registry as datasets
 from conceptor.evaluation import (
@@ -181,7 +181,9 @@ def load_battery(
     wanted = list(dict.fromkeys(families))
     unknown = [family for family in wanted if family not in _FILES]
     if unknown or not wanted:
-        found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
+        found = "no tasks were given"
+        if unknown:
+            found = f"unknown task {unknown[0]!r}{did_you_mean(unknown[0], _FILES)}"
         raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
     files = [file for family in wanted for names in _FILES[family].values() for file in names]
     paths, missing = datasets.fetch_all(files, data, offline=offline, progress=progress)

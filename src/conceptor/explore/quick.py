@@ -76,6 +76,8 @@ class QuickFigures:
     @cached_property
     def _benchmarks(self) -> list[tuple[float | None, _Pairs, _Pairs | None]]:
         """The score as it is, and the vectors of a benchmark's pairs in each table."""
+        if self._table.of_texts:
+            return []
         paths, _ = datasets.fetch_all(
             [FILES[name] for name in _BENCHMARKS], self._options.data, offline=True
         )

@@ -41,6 +41,7 @@ def improve(
     rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[False] = ...,
+    **parameters: object,
 ) -> Kind: ...
 @overload
 def improve(
@@ -53,6 +54,7 @@ def improve(
     rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[True],
+    **parameters: object,
 ) -> tuple[Kind, Report]: ...
 def improve(
     x: Any,
@@ -64,6 +66,7 @@ def improve(
     rows: str | None = None,
     texts: Sequence[str] | None = None,
     return_report: bool = False,
+    **parameters: object,
 ) -> Any:
     """Improve vectors, however they are held; the same kind comes back as went in.
 
@@ -94,6 +97,8 @@ def improve(
         Sentences to fit a `SentenceTransformer` to, unless it averages static vectors.
     return_report
         Return what was done as well. Otherwise what is odd about the vectors is a warning.
+    **parameters
+        Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
 
     Examples
     --------
@@ -107,6 +112,8 @@ def improve(
     chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
     if n_components is not None:
         chosen = chosen.with_dimensions(n_components)
+    if parameters:
+        chosen = chosen.with_parameters(**parameters)
     better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report

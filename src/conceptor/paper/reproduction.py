@@ -25,8 +25,7 @@ from conceptor.paper.dialogue.woz import SLOTS, load_corpus
 from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import WordVectors, as_word_vectors
+from conceptor.vectors.table import WordVectors
 from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 # The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
-# Minutes: for scoring, for reading a gigabyte often enough, for a tracked run of one dimension.
-_MINUTES, _MINUTES_PER_GIGABYTE, _MINUTES_OF_TRAINING = 0.7, 4.0, 0.008
 # Frequent words that the whole Google News file lacks, so that the paper had none for them either.
 NOT_IN_GOOGLE_NEWS = frozenset({"a", "and", "of", "to"})
 
@@ -80,24 +77,6 @@ def available_vectors(
     except MissingExtraError as error:
         missing["glove"] = str(error)
     return found, missing
-
-
-def estimate_time(sources: Mapping[str, object], dialogue: int) -> str:
-    """Return a line that says about how long a reproduction will take, before it starts.
-
-    From times measured on two processors of 2020; a progress bar tells it better later on.
-    """
-    minutes = 0.0
-    for source in sources.values():
-        given = source.vectors if isinstance(source, PaperVectors) else source
-        opened = given if isinstance(given, VectorSource) else as_word_vectors(given)
-        size = opened.size if isinstance(opened, VectorSource) else opened.vectors.nbytes
-        minutes += _MINUTES + _MINUTES_PER_GIGABYTE * size / 1e9
-        minutes += dialogue * len(METHODS) * opened.dimension * _MINUTES_OF_TRAINING
-    line = f"this takes about {max(1, round(minutes))} min on two processors"
-    if dialogue:
-        line += f", most of it for {dialogue} runs of dialogue trackers with each method"
-    return line
 
 
 def reproduce(
