@@ -118,7 +118,8 @@ class Best:
 
     def candidates(self, query: int) -> NDArray[np.int64]:
         """Return the rows that may be among the best of a query, those within the margin too."""
-        return self._found.row[self._found.query == query]
+        found: NDArray[np.int64] = self._found.row[self._found.query == query]
+        return found
 
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k best rows of each query and their scores; −1 and −∞ where there are less."""
