@@ -40,11 +40,15 @@ class Setting(NamedTuple):
 
 
 def _quoted(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return f'"{_one_line(value)}"' if isinstance(value, str) else repr(value)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\\n")
 
 
 class Message(str):
-    """Text for users that may speak of settings; as a string it is in the words of Python."""
+    """One line for users that may speak of settings; as a string it is in the words of Python."""
 
     parts: tuple[str | Setting, ...]
 
@@ -55,7 +59,7 @@ class Message(str):
             if isinstance(part, Message):
                 flat.extend(part.parts)
             else:
-                flat.append(part if isinstance(part, Setting) else str(part))
+                flat.append(part if isinstance(part, Setting) else _one_line(str(part)))
         text = super().__new__(cls, "".join(map(str, flat)))
         text.parts = tuple(flat)
         return text

@@ -21,8 +21,10 @@ from conceptor.cli.groups import (
     WeightOptions,
     load_benchmarks,
 )
-from conceptor.cli.inputs import open_or_demo, open_source, read_methods, split_list
+from conceptor.cli.inputs import open_source, read_methods, split_list
 from conceptor.cli.output import print_warnings, warn
+from conceptor.cli.texts import LabelOptions, RowOptions, compare_rows, refuse_for_texts
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from conceptor.evaluation import Evaluation
     from conceptor.paper.tables import Reproduction
     from conceptor.vectors.source import VectorSource
+    from conceptor.vectors.vectors import Vectors
 
 
 @command()
@@ -77,7 +80,8 @@ def evaluate(
 def compare(
     vectors: opt.Vectors = None,
     *,
-    methods: opt.Methods = "original,abtt,cn-paper,cn",
+    methods: opt.Methods = None,
+    rows: RowOptions,
     weights: WeightOptions,
     lists: LexiconOptions,
     sentences: Annotated[
@@ -91,6 +95,7 @@ def compare(
         ),
     ] = None,
     benchmarks: BenchmarkOptions,
+    labels: LabelOptions,
     examples: Annotated[
         int, Option(min=0, help="Example words whose nearest words are shown, before and after.")
     ] = 10,
@@ -99,18 +104,30 @@ def compare(
 ) -> None:
     """Post-process vectors with several methods and compare their scores.
 
+    Rows of texts, as in emb.parquet or in emb.npy with --texts, are compared on your own scored
+    pairs (--pairs) or queries (--queries, --relevant), at full and smaller sizes; without these, on
+    what needs no labels.
+
     [bold]Examples[/bold]
 
       conceptor compare demo --tasks similarity --html -o report.html
 
       conceptor compare demo --methods original,abtt,cn --tasks similarity,categorization
     """
-    from conceptor.methods import as_methods
+    from conceptor.methods import DEFAULT_METHODS, as_methods
 
     show.check([vectors, *weights.files, *lists.files, *benchmarks.files])
+    chosen = as_methods(DEFAULT_METHODS if methods is None else read_methods(methods))
+    source, name = rows.open(vectors)
+    if source.kind is RowKind.TEXTS:
+        refuse_for_texts(name, sentences=sentences)
+        compare_rows(source, name, methods, weights.fit_options(), benchmarks, labels, show)
+        return
+    labels.refuse()
     _compare(
-        vectors,
-        as_methods(read_methods(methods)),
+        source,
+        name,
+        chosen,
         None if sentences is None else split_list(sentences),
         benchmarks,
         where,
@@ -121,7 +138,8 @@ def compare(
 
 
 def _compare(
-    vectors: Path | None,
+    source: Vectors,
+    name: str,
     methods: Any,  # noqa: ANN401
     encoders: list[str] | None,
     benchmarks: BenchmarkOptions,
@@ -139,7 +157,6 @@ def _compare(
         from conceptor.evaluation.compare import sentences  # scikit-learn takes a second
 
         encoders = sentences.validate_encoders(encoders)
-    source, name = open_or_demo(vectors)
     battery = benchmarks.load(where)
     if encoders is not None:
         sentences.sentence_tasks(battery)
@@ -235,7 +252,7 @@ def reproduce(*, paper: PaperOptions, where: DataOptions, show: ShowOptions) -> 
     paper.check()
     files = paper.open()
     from conceptor.paper.report import draw_gates, reproduction_result
-    from conceptor.paper.vector_files import file_note
+    from conceptor.paper.tables import file_note
 
     found = _reproduce(files, paper, where)
     if paper.figure is not None:

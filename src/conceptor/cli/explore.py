@@ -12,8 +12,9 @@ from typer import Argument, Option
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import open_or_demo, split_list
+from conceptor.cli.inputs import split_list
 from conceptor.cli.output import warn
+from conceptor.cli.texts import RowOptions
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class PageOptions:
         str | None,
         Option(
             help="Comma-separated list of the methods to choose from.  \\[default: cn,cn-paper,"
-            "abtt,pvn,whitening,zipf-whitening]"
+            "abtt,pvn,whitening,zipf-whitening; of texts gentle,renormalization,abtt,cn,whitening]"
         ),
     ] = None
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0
@@ -52,6 +53,7 @@ def explore(
     weights: WeightOptions,
     data: opt.Data = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    rows: RowOptions,
 ) -> None:
     """Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
@@ -79,7 +81,7 @@ def explore(
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source, shown = open_or_demo(path, on_error)
+                source, shown = rows.open(path, on_error)
                 name = Path(shown).name
                 tables.append(PageTable.open(source, name, str(path or DEMO), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())

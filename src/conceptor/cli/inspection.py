@@ -16,12 +16,21 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import WeightOptions
 from conceptor.cli.inputs import open_or_demo, read_methods, split_list
-from conceptor.cli.output import check_outputs, show_tables, warn, with_flags, write_json
+from conceptor.cli.output import (
+    check_outputs,
+    print_warnings,
+    show_tables,
+    warn,
+    with_flags,
+    write_json,
+)
+from conceptor.cli.texts import RowOptions, refuse_for_texts, refuse_for_words
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.concepts.spelling import Unknown
     from conceptor.inspection import Inspection
 
@@ -138,15 +147,24 @@ def neighbors(
     vectors: Annotated[
         str, Argument(metavar="VECTORS", help="A vectors file; demo for GloVe 6B 50d.")
     ],
-    words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
+    words: Annotated[
+        list[str],
+        Argument(
+            metavar="WORD...", help="Words to look up; of texts, a text or a row number from 1."
+        ),
+    ],
     *,
     query: QueryOptions,
-    methods: opt.Methods = "original,cn",
+    methods: opt.Methods = None,
     how: SearchOptions,
     weights: WeightOptions,
+    rows: RowOptions,
+    background: opt.Background = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show the nearest words among all words, with score and rank, for several methods.
+
+    Of rows of texts it shows the nearest texts, and how rare such a cosine is among random pairs.
 
     [bold]Examples[/bold]
 
@@ -156,15 +174,24 @@ def neighbors(
 
       conceptor neighbors demo bank finance --without river,shore,water
     """
+    from conceptor.algebra.background import BackgroundWarning
     from conceptor.base.progress import on_terminal
     from conceptor.report.small_tables import neighbour_tables
+    from conceptor.report.texts import text_neighbour_tables
 
-    source, _ = open_or_demo(vectors)
+    source, name = rows.open(vectors)
+    of_texts = source.kind is RowKind.TEXTS
+    if of_texts:
+        refuse_for_texts(name, **vars(query))
+    else:
+        refuse_for_words(background=background)
     unknown: list[Unknown] = []
     search = _search(words, query, unknown)
     options = weights.fit_options()
-    with on_terminal() as progress:
-        found = search(source, read_methods(methods), options, **how.arguments, progress=progress)
+    chosen = read_methods(methods or f"original,{'gentle' if of_texts else 'cn'}")
+    given = how.arguments | ({"background": background} if background else {})
+    with print_warnings(BackgroundWarning), on_terminal() as progress:
+        found = search(source, chosen, options, **given, progress=progress)
     warn(map(str, unknown))
     if as_json:
         by_method = found.items()
@@ -174,6 +201,9 @@ def neighbors(
                 for method, by_word in by_method
             }
         )
+        return
+    if of_texts:
+        show_tables(text_neighbour_tables(found))
         return
     show_tables(neighbour_tables(found))
     warn(_far_away(found))

@@ -105,12 +105,13 @@ Method = Annotated[
     ),
 ]
 Methods = Annotated[
-    str,
+    str | None,
     Option(
         autocompletion=complete_method,
         help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
         "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
-        "[b]abtt:n_directions=3[/b] sets a parameter.",
+        "[b]abtt:n_directions=3[/b] sets a parameter.  \\[default: original and those that are "
+        "usual for words, or for texts]",
     ),
 ]
 Aperture = Annotated[
@@ -273,9 +274,54 @@ Tasks = Annotated[
 Pairs = Annotated[
     list[Path] | None,
     Option(
-        help="Your own word pairs, in any language: a file of 'word, word, score' lines, separated "
-        "by tabs (or by commas in .csv files); repeatable. Only these are run unless --tasks names "
-        "others."
+        help="Your own pairs of words, in any language, or of texts: a file of 'word, word, score' "
+        "lines, separated by tabs (or by commas in .csv files); repeatable. Only these are run "
+        "unless --tasks names others."
+    ),
+]
+Texts = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="The texts that the rows of an array were made of, one per line.",
+    ),
+]
+Background = Annotated[
+    Path | None,
+    Option(
+        metavar="MAP",
+        help="Compare the cosines of texts with the random pairs that were saved with this map, "
+        "for a single method.  \\[default: random pairs of the rows]",
+    ),
+]
+Queries = Annotated[
+    Path | None,
+    Option(
+        metavar="VECTORS",
+        help="For rows of texts: vectors of your queries, by the same model; with --relevant.",
+    ),
+]
+Relevant = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="Which rows are relevant to which query: lines of 'query row', or 'query row grade'; "
+        "numbers from 1, or texts separated by tabs.",
+    ),
+]
+Sizes = Annotated[
+    str | None,
+    Option(
+        metavar="N,...",
+        help="For rows of texts: how many dimensions to keep.  \\[default: all, half, a quarter]",
+    ),
+]
+Dtypes = Annotated[
+    str | None,
+    Option(
+        metavar="NAME,...",
+        help="For rows of texts: float32, float16, int8, binary.  \\[default: int8 at each size, "
+        "binary at full size]",
     ),
 ]
 SentencePairs = Annotated[

@@ -13,8 +13,8 @@ from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.integrations.registry import TABLES, find_adapter, kinds
 from conceptor.methods import Method
-from conceptor.postprocessing import describe_doubts, describe_method
-from conceptor.vectors.conversion import Report
+from conceptor.postprocessing import Report, describe_doubts
+from conceptor.vectors.conversion import Written
 from conceptor.vectors.rows import SaidRows, parse_rows
 from conceptor.vectors.vectors import Vectors
 
@@ -140,12 +140,12 @@ def improve_opened(
     found = fit_methods(opened.vectors, [chosen], options, progress=progress)
     fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
-    report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
-    report.seconds = time.perf_counter() - started
-    report.rows = str(opened.vectors.kind)
+    written = Written(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
+    written.seconds = time.perf_counter() - started
+    written.rows = str(opened.vectors.kind)
     doubts = describe_doubts(found, opened.vectors.name)
-    report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    return better, describe_method(report, found, chosen.name)
+    written.remarks = [*opened.remarks, *found.cautions, *doubts]
+    return better, Report.of(written, found, chosen.name)
 
 
 def open_object(

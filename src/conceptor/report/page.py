@@ -21,7 +21,7 @@ from conceptor.report.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.evaluation.statistics import Interval
     from conceptor.report.forms import Table

@@ -11,7 +11,7 @@ from conceptor.report.forms import Cell, Line, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.bias import BiasComparison, Measured
     from conceptor.inspection import Inspection, Side
 

@@ -32,6 +32,10 @@ TITLES = {
     "similarity-ru": "Word similarity in Russian (Spearman × 100)",
     "pairs": "Your word pairs (Spearman × 100)",
     "sentence-pairs": "Your sentence pairs (Pearson × 100)",
+    "text-pairs": "Your scored pairs (Spearman × 100)",
+    "text-retrieval": "Your queries (nDCG@10 × 100)",
+    "text-neighbours": "Neighbours kept (%)",
+    "text-related": "Related rows told apart (AUC × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
 

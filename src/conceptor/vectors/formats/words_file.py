@@ -73,7 +73,7 @@ def read_words_for(
     if found.name == TOKENIZER:
         words = read_tokenizer(found, rows)
     else:
-        lines = _normal_lines(found.read_bytes())
+        lines = normal_lines(found.read_bytes())
         words = split_lines(lines)
         if check and checksum(hashlib.sha256(lines)) != check:
             raise InvalidInputError(
@@ -138,15 +138,15 @@ def open_with_words(target: Target) -> Iterator[tuple[BinaryIO, BinaryIO | None]
         yield stream, others[0] if others else None
 
 
-def _normal_lines(data: bytes) -> bytes:
+def normal_lines(data: bytes) -> bytes:
     """Return lines that each end in a newline, as this library writes them."""
     data = data.removeprefix(BOM)
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    if data and not data.endswith(b"\n"):
-        data += b"\n"
     if b"\r" in data and data.count(b"\r\n") == data.count(b"\n"):
         data = data.replace(b"\r\n", b"\n")
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
     return data
 
 
