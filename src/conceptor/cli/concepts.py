@@ -24,6 +24,7 @@ from conceptor.cli.output import (
 
 if TYPE_CHECKING:
     from conceptor.report.forms import Table
+    from conceptor.vectors.source import VectorSource
 
 
 @dataclass(frozen=True)
@@ -216,18 +217,25 @@ def align(
     warn([*found.remarks, *(remark for each in reports for remark in each.remarks)])
     files = [str(out_dir / each.path.name) for each in (left, right)]
     result: dict[str, Any] = {"pairs": found.pairs, "listed": found.listed, "files": files}
-    tables, closing = [], []
+    tables: list[Table] = []
+    closing: list[str] = []
     if questions is not None:
-        from conceptor.evaluation.compare.translations import measure_alignment
-        from conceptor.report.small_tables import translation_table
-
-        with on_terminal() as progress:
-            tested = measure_alignment(left, right, found, questions, among, progress)
-        result["test"] = tested
-        tables.append(translation_table(tested))
-        closing = [f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."]
+        result["test"], tables, closing = _test_alignment(left, right, found, questions, among)
     line = f"{' and '.join(files)}: {found.pairs:,} of {found.listed:,} pairs used"
     _show(result, line, tables, closing, as_json=as_json)
+
+
+def _test_alignment(
+    left: VectorSource, right: VectorSource, *tested: Any
+) -> tuple[dict[str, Any], list[Table], list[str]]:
+    from conceptor.base.progress import on_terminal
+    from conceptor.evaluation.compare.translations import measure_alignment
+    from conceptor.report.small_tables import translation_table
+
+    with on_terminal() as progress:
+        found = measure_alignment(left, right, *tested, progress)
+    note = f"{found['used']:,} of {found['total']:,} words have vectors on both sides."
+    return found, [translation_table(found)], [note]
 
 
 def _read_concept(text: str) -> tuple[str, str]:
