@@ -23,8 +23,13 @@ from conceptor.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conceptor.concepts.align import Alignment
     from conceptor.report.forms import Table
     from conceptor.vectors.source import VectorSource
+
+    Dictionary = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -226,16 +231,16 @@ def align(
 
 
 def _test_alignment(
-    left: VectorSource, right: VectorSource, *tested: Any
+    left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.translations import measure_alignment
     from conceptor.report.small_tables import translation_table
 
     with on_terminal() as progress:
-        found = measure_alignment(left, right, *tested, progress)
-    note = f"{found['used']:,} of {found['total']:,} words have vectors on both sides."
-    return found, [translation_table(found)], [note]
+        tested = measure_alignment(left, right, found, questions, among, progress)
+    note = f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."
+    return tested, [translation_table(tested)], [note]
 
 
 def _read_concept(text: str) -> tuple[str, str]:
