@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import read_lines
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.own import check_once, name_files, read_pairs
 from conceptor.evaluation.retrieval import DEPTH, ndcg
 from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
