@@ -102,11 +102,9 @@ def test_demo_is_a_name_unless_a_file_has_it(call, tmp_path) -> None:
 
 
 def test_parameters_of_the_method_are_arguments_of_improve() -> None:
-    rows = np.random.default_rng(4).standard_normal((len(WORDS), 5)) + 1
-    for parameters, name in (
-        ({"aperture": 2}, "cn:aperture=2"),
-        ({"unit": False}, "cn:unit=false"),
-    ):
+    rows = np.random.default_rng(4).standard_normal((len(WORDS), 5)) + 5
+    settings = [({"aperture": 2}, "cn:aperture=2"), ({"unit": False}, "cn:unit=false")]
+    for parameters, name in settings:
         _, by_argument = improve((WORDS, rows), "cn", **parameters)
         _, by_name = improve((WORDS, rows), name)
         np.testing.assert_array_equal(by_argument, by_name)
