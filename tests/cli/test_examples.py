@@ -26,7 +26,7 @@ COMMANDS = {command.name: command for command in describe_commands()}
 SLOW = {"conceptor compare", "conceptor reproduce", "conceptor dialogue", "conceptor align"}
 # A program that goes on until it is stopped, and what it prints when it is ready.
 SERVES = {"conceptor explore demo": "Ctrl-C to stop"}
-INSTALLS = re.compile(r"pip install '\.\[(\w+)\]'")
+INSTALLS = re.compile(r"pip install 'conceptor\[(\w+)\]'")
 
 
 @pytest.fixture

@@ -94,5 +94,5 @@ class MissingExtraError(ConceptorError, ImportError):
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(
             f"{purpose} needs an optional dependency; install it with: "
-            f"pip install 'conceptor[{extra}]' (in a clone: pip install '.[{extra}]')"
+            f"pip install 'conceptor[{extra}]'"
         )

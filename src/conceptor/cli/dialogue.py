@@ -148,7 +148,7 @@ def dialogue(
 
     [bold]Examples[/bold]
 
-      pip install '.[dialogue]'
+      pip install 'conceptor[dialogue]'
 
       conceptor data fetch
 

@@ -59,7 +59,7 @@ def explore(
 
     [bold]Examples[/bold]
 
-      pip install '.[explore]'
+      pip install 'conceptor[explore]'
 
       conceptor explore demo
     """

@@ -100,7 +100,7 @@ def distill(
 
     [bold]Examples[/bold]
 
-      pip install '.[static]'
+      pip install 'conceptor[static]'
 
       conceptor distill sentence-transformers/all-MiniLM-L6-v2 static --vocabulary tokens
     """
