@@ -144,11 +144,11 @@ def dialogue(
     where: DataOptions,
     show: ShowOptions,
 ) -> None:
-    """Train dialogue state trackers on each method's vectors and compare their accuracy.
+    r"""Train dialogue state trackers on each method's vectors and compare their accuracy.
 
     [bold]Examples[/bold]
 
-      pip install 'conceptor[dialogue]'
+      pip install 'conceptor\[dialogue]'
 
       conceptor data fetch
 
