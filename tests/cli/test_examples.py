@@ -66,7 +66,7 @@ def tiny_transformer(folder: Path) -> None:
     """Put a small model where the name on the hub leads, since a folder comes first."""
     from tests.model_folders import save_transformer
 
-    save_transformer(folder / "sentence-transformers" / "all-MiniLM-L6-v2")
+    save_transformer(folder / "BAAI" / "bge-small-en-v1.5")
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
@@ -76,6 +76,7 @@ def test_every_help_ends_with_an_example_of_its_own(command: CommandHelp) -> Non
     shown = " ".join(call(*command.name.split()[1:], "--help", env=WIDE).stdout.split())
     for line in command.examples:
         assert line in shown  # nothing is taken for markup
+        assert len(line) <= 75  # nor folded in 80 columns, which could not be pasted
         if found := INSTALLS.fullmatch(line):
             assert found[1] in extras["optional-dependencies"]
 

@@ -96,11 +96,9 @@ def debias(
 
     Vectors are brought to length 1 on the way.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
-      conceptor debias demo fair.bin --concept gender=he:she,man:woman,son:daughter
-
-      conceptor debias demo both.bin --concept g=he:she,man:woman --expression 'not (usage or g)'
+      conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
@@ -204,7 +202,7 @@ def align(
 
       conceptor postprocess demo other.bin
 
-      printf '%s\n' 'dog dog' 'house house' 'green green' 'tree tree' > pairs.txt
+      printf '%s\n' 'dog dog' 'cat cat' 'sun sun' 'tree tree' > pairs.txt
 
       conceptor align demo other.bin pairs.txt --out-dir aligned
     """

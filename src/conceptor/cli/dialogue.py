@@ -152,7 +152,7 @@ def dialogue(
 
       conceptor data fetch
 
-      conceptor dialogue demo --methods original,cn --seeds 1 --slots area --epochs 3
+      conceptor dialogue demo --methods cn --seeds 1 --slots area --epochs 3
     """
     from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.report import dialogue_result, draw_learning

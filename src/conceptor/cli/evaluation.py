@@ -112,7 +112,7 @@ def compare(
 
       conceptor compare demo --tasks similarity --html -o report.html
 
-      conceptor compare demo --methods original,abtt,cn --tasks similarity,categorization
+      conceptor compare demo --methods original,abtt,cn --tasks similarity
     """
     from conceptor.methods import DEFAULT_METHODS, as_methods
 

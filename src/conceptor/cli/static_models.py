@@ -102,7 +102,7 @@ def distill(
 
       pip install 'conceptor\[static]'
 
-      conceptor distill sentence-transformers/all-MiniLM-L6-v2 static --vocabulary tokens
+      conceptor distill BAAI/bge-small-en-v1.5 static --vocabulary tokens
     """
     from time import perf_counter
 
