@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from conceptor import __version__, write_vectors
-from conceptor.cli import COMMANDS, installation
+from conceptor.cli import COMMANDS
 from conceptor.cli.manual import describe_commands, man_page
+from conceptor.data import installation
 from tests import processes
 from tests.platforms import posix_only
 

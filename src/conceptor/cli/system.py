@@ -22,7 +22,7 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
 
       conceptor doctor
     """
-    from conceptor.cli.installation import examine
+    from conceptor.data.installation import examine
 
     found = examine(data)
     if as_json:
