@@ -35,7 +35,7 @@ def test_doctor_tells_what_is_installed(call) -> None:
     assert shown.returncode == 0, shown.stderr
     assert __version__ in shown.stdout
     assert np.__version__ in shown.stdout
-    assert shown.stdout.endswith("Nothing needs to be mended.\n")
+    assert shown.stdout.endswith("No problems found.\n")
     found = json.loads(call("doctor", "--json").stdout)
     assert found["packages"]["numpy"] == np.__version__
     assert found["data"]["sts"] == [0, 6]
