@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import Method
 from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
-from conceptor.vectors.conversion import Report, finish_report
+from conceptor.vectors.conversion import Written, sum_up
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target, write_chunks
@@ -40,8 +41,62 @@ if TYPE_CHECKING:
     Source = VectorSource | str | os.PathLike[str]
 
 _BITS = "binary"
+_LEVELS = (
+    "levels directions, which bits then count alike; gentle keeps more neighbours in bits "
+    "(docs/smaller.md)"
+)
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
+
+
+@dataclass
+class Report(Written):
+    """What was written, and which method was fitted for it.
+
+    Attributes
+    ----------
+    estimated_on
+        How many of the vectors the map was estimated on.
+    variance_removed
+        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
+    quota
+        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    aperture
+        The α that was used, where there is one.
+    method, fitted_on
+        The method's name, and which words it was fitted on, with which weights.
+    """
+
+    estimated_on: int | None = None
+    variance_removed: float | None = None
+    quota: float | None = None
+    aperture: float | None = None
+    method: str | None = None
+    fitted_on: str | None = None
+
+    @classmethod
+    def of(
+        cls, written: Written, found: FittedMethods | None = None, name: str | None = None
+    ) -> Report:
+        """Return a report on what was written with a fitted method; without one, as it is."""
+        report = cls(**vars(written), method=name)
+        if found is None or name is None:
+            return report
+        if name in found.weights:
+            report.fitted_on = found.weights[name].description
+        solution = found.methods[name].solution
+        return report if solution is None else report.describe(solution)
+
+    def describe(self, solution: Solution) -> Report:
+        """Add what a solved recipe does to the vectors."""
+        self.estimated_on, self.aperture = solution.moments.count, solution.aperture
+        gate, values = solution.gate, solution.spectrum.values
+        if not (gate**2 * values).sum() > _NOTHING * values.sum():
+            self.remarks.append("nothing is left of the vectors: all their variance was taken out")
+        self.variance_removed = solution.variance_removed
+        if self.variance_removed is not None:
+            self.quota = float((1 - gate).mean())
+        return self
 
 
 def postprocess(
@@ -103,10 +158,7 @@ def postprocess(
     doubts = describe_doubts(found, opened.name)
     of_bits = goal.dtype == _BITS and opened.kind is RowKind.TEXTS and chosen.is_map
     if of_bits and chosen.weighs_by_usage:
-        doubts.append(
-            f"{opened.name}: {name} levels directions, which bits then count alike; gentle keeps "
-            "more neighbours in bits (docs/smaller.md)"
-        )
+        doubts.append(f"{opened.name}: {name} {_LEVELS}")
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
@@ -129,10 +181,10 @@ def postprocess(
         dimension=fitted.n_out,
         background=background,
     )
-    report = finish_report(opened, started, words, goal, fitted.n_out)
-    report.remarks += [f"{opened.name}: {each}" for each in said]
-    report.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
-    return describe_method(report, found, name)
+    written = sum_up(opened, started, words, goal, fitted.n_out)
+    written.remarks += [f"{opened.name}: {each}" for each in said]
+    written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
+    return Report.of(written, found, name)
 
 
 def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
@@ -182,15 +234,6 @@ def describe_doubts(found: FittedMethods, where: str) -> list[str]:
     ]
 
 
-def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
-    """Add which method was fitted on what, and what it does."""
-    report.method = name
-    if name in found.weights:
-        report.fitted_on = found.weights[name].description
-    solution = found.methods[name].solution
-    return report if solution is None else describe(report, solution)
-
-
 def fit(
     source: Source,
     method: MethodLike | None = None,
@@ -207,9 +250,9 @@ def fit(
     found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
     solution = found.methods[chosen.name].solution
     assert solution is not None
-    report = finish_report(opened, started, opened.count or solution.moments.count)
-    report.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return solution, describe_method(report, found, chosen.name)
+    written = sum_up(opened, started, opened.count or solution.moments.count)
+    written.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
+    return solution, Report.of(written, found, chosen.name)
 
 
 def _open(source: Source) -> VectorSource:
@@ -281,16 +324,3 @@ def _last_pass(kept: KeptVectors, progress: Progress) -> Iterator[Any]:
         words += len(chunk.words)
         progress("writing", kept.fraction_read(), words)
         yield chunk
-
-
-def describe(report: Report, solution: Solution) -> Report:
-    """Add what a solved recipe does to the vectors."""
-    report.estimated_on = solution.moments.count
-    report.aperture = solution.aperture
-    gate, values = solution.gate, solution.spectrum.values
-    if not (gate**2 * values).sum() > _NOTHING * values.sum():
-        report.remarks.append("nothing is left of the vectors: all their variance was taken out")
-    report.variance_removed = solution.variance_removed
-    if report.variance_removed is not None:
-        report.quota = float((1 - gate).mean())
-    return report

@@ -20,8 +20,7 @@ from conceptor.evaluation.own import LANGUAGES, read_own, read_pairs
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.evaluation.task import is_thin
-from conceptor.paper.tables import PaperCell
-from conceptor.paper.vector_files import file_note
+from conceptor.paper.tables import PaperCell, file_note
 from conceptor.report.forms import Cell, Line, Table, fit_width, rich_table
 from tests import processes
 

@@ -22,7 +22,7 @@ from conceptor.fitting import FitOptions, gather
 from conceptor.methods import spectral_methods
 from conceptor.paper.dialogue import TrackerOptions
 from conceptor.paper.report import gates_text, reproduction_tables
-from conceptor.paper.reproduction import PaperVectors, estimate_time, reproduce
+from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import paper_tables
 from conceptor.report.forms import markdown
 from conceptor.report.page import page
@@ -355,13 +355,6 @@ def test_a_reproduction_goes_on_from_what_is_finished(glove, tmp_path, monkeypat
     (tmp_path / "parts" / "glove.json").write_text("{}")
     with pytest.raises(InvalidInputError, match="not a finished part"):
         reproduce({"glove": source}, battery, resume=tmp_path / "parts")
-
-
-def test_how_long_it_will_take_is_said_first():
-    small = PaperVectors((["a", "b"], np.ones((2, 300))), "small")
-    assert estimate_time({"glove": small}, 0) == "this takes about 1 min on two processors"
-    line = estimate_time({"glove": small}, 5)
-    assert "5 runs" in line
 
 
 @pytest.mark.slow

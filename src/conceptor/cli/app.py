@@ -56,8 +56,8 @@ def command(
 
 def _flatten(function: Callable[..., None]) -> Callable[..., None]:
     """Return a function whose signature, which Typer reads, has options instead of groups."""
-    kinds = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    kinds: dict[str, Any] = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     members = {name: list(_parameters(kind)) for name, kind in groups.items()}
     flat: list[inspect.Parameter] = []
     for parameter in _parameters(function):

@@ -252,7 +252,7 @@ def reproduce(*, paper: PaperOptions, where: DataOptions, show: ShowOptions) -> 
     paper.check()
     files = paper.open()
     from conceptor.paper.report import draw_gates, reproduction_result
-    from conceptor.paper.vector_files import file_note
+    from conceptor.paper.tables import file_note
 
     found = _reproduce(files, paper, where)
     if paper.figure is not None:
@@ -274,6 +274,7 @@ def _reproduce(
     from conceptor.paper.dialogue import TrackerOptions
     from conceptor.paper.dialogue.comparing import FewWordsWarning
 
+    where.fetch_vocabulary(required=True)
     sources: dict[str, object] = {**files}
     if not sources:
         with download_progress() as bars:
@@ -285,10 +286,9 @@ def _reproduce(
     if not sources:
         raise ConceptorError("no vectors were found; use --word2vec FILE or --glove FILE")
     battery = load_benchmarks(PAPER_FAMILIES, where)
-    told = reproduction.estimate_time(sources, paper.dialogue)
     if paper.dialogue and paper.resume is None:
-        told += "; --resume DIR makes it possible to stop and continue"
-    typer.echo(f"conceptor: {told}", err=True)
+        line = "trackers take long to train; --resume DIR makes it possible to stop and continue"
+        typer.echo(f"conceptor: {line}", err=True)
     with (
         print_warnings(FewWordsWarning),
         on_terminal() as progress,

@@ -25,7 +25,8 @@ from conceptor.cli.output import check_json_output, check_outputs, file_target, 
 
 if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
+    from conceptor.vectors.conversion import Written
 
 
 @command()
@@ -171,8 +172,21 @@ def _transfer(
 
     opened = reading.open(source, wordless=True)
     with on_terminal() as progress:
-        report = run(opened, target, map_, **writing.arguments, progress=progress)
-    print_report(report, as_json=as_json)
+        written = run(opened, target, map_, **writing.arguments, progress=progress)
+    if as_json:
+        from conceptor.postprocessing import Report  # only JSON names what was not fitted
+
+        print_report(Report.of(written), as_json=True)
+        return
+    warn(written.remarks)
+    typer.echo(printable(_describe_written(written)), err=True)
+
+
+def _describe_written(written: Written) -> str:
+    return (
+        f"{written.words:,} {written.rows} × {written.dimension} in {written.seconds:.1f} s "
+        f"({written.megabytes_per_second:,.0f} MB/s)"
+    )
 
 
 def print_report(report: Report, *, as_json: bool) -> None:
@@ -181,10 +195,7 @@ def print_report(report: Report, *, as_json: bool) -> None:
     if as_json:
         write_json(asdict(report))
         return
-    line = (
-        f"{report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s "
-        f"({report.megabytes_per_second:,.0f} MB/s)"
-    )
+    line = _describe_written(report)
     if report.fitted_on is not None:
         few = report.estimated_on is not None and report.estimated_on != report.words
         number = f"{report.estimated_on:,} {report.rows}: " if few else ""

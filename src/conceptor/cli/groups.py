@@ -16,7 +16,7 @@ from conceptor.base.errors import ConceptorError, InvalidInputError, Setting, pr
 from conceptor.cli import options as opt
 from conceptor.cli.bars import download_progress
 from conceptor.cli.inputs import open_source, parse_choice, read_aperture, split_list
-from conceptor.cli.output import check_outputs, show_tables, write_json, write_output
+from conceptor.cli.output import check_outputs, show_tables, warn, write_json, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
 _PAPER = "cn-paper"
+# With fewer pairs an interval covers nearly everything.
+_FEW_PAIRS = 30
 # What vectors are for, and the method for it.
 _PURPOSES = {"words": "cn", "sentences": "cn+sif"}
 
@@ -179,13 +181,20 @@ class DataOptions:
     data: opt.Data = None
     offline: opt.Offline = False
 
-    def fetch_vocabulary(self) -> None:
-        """Download the vocabulary that methods are fitted on, so that every command finds it."""
-        from conceptor.data.registry import fetch_all
+    def fetch_vocabulary(self, *, required: bool = False) -> None:
+        """Download the vocabulary that methods are fitted on, so that every command finds it.
+
+        Raise if it is `required` and cannot be had.
+        """
+        from conceptor.data.registry import MissingDataError, fetch
         from conceptor.weights import PAPER_VOCABULARY
 
-        with download_progress() as progress:
-            fetch_all([PAPER_VOCABULARY], self.data, offline=self.offline, progress=progress)
+        try:
+            with download_progress() as progress:
+                fetch(PAPER_VOCABULARY, self.data, offline=self.offline, progress=progress)
+        except MissingDataError:
+            if required:
+                raise
 
 
 @dataclass(frozen=True)
@@ -224,6 +233,12 @@ class BenchmarkOptions:
         from conceptor.evaluation.own import read_own
 
         own = read_own(self.pairs or (), self.sentence_pairs or ())
+        warn(
+            f"{task.dataset}: only {len(task.pairs)} pairs; with fewer than {_FEW_PAIRS} a "
+            "difference between methods is mostly chance"
+            for task in own
+            if len(task.pairs) < _FEW_PAIRS
+        )
         if own and self.tasks is None:
             return Battery(own)
         families: Sequence[str] | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from conceptor.distributed.vectors import ShardedVectors
     from conceptor.fitting import FitOptions
     from conceptor.methods import Method
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
     from conceptor.vectors.vectors import Vectors
 
 # A folder for the Hugging Face hub, which is no format of a file.

@@ -48,8 +48,9 @@ class DistillOptions:
     sentences: Annotated[
         str | None,
         Option(
-            metavar="FILE|drawn:N",
-            help="Any text, one sentence or short paragraph per line. The table is fitted to the "
+            metavar="FILE|FOLDER|drawn:N",
+            help="Any text, one sentence or short paragraph per line; of a folder, all .txt "
+            "files. The table is fitted to the "
             "model's vectors of them; no labels are needed. Without any text, drawn:8192 makes "
             "up sentences of words drawn by their frequency.",
         ),
@@ -101,12 +102,12 @@ def distill(
 
       pip install '.[static]'
 
-      conceptor distill sentence-transformers/all-MiniLM-L6-v2 my-static-model
+      conceptor distill sentence-transformers/all-MiniLM-L6-v2 static --vocabulary tokens
     """
     from time import perf_counter
 
     from conceptor.base.files import hidden_name
-    from conceptor.base.progress import on_terminal
+    from conceptor.base.progress import on_terminal_or_log
     from conceptor.static_models import distill as run
     from conceptor.vectors.target import check_new_folder
 
@@ -114,7 +115,7 @@ def distill(
     check_new_folder(target, force=force, inputs=[model, *how.inputs])
     whole = target.resolve()
     keep = whole.with_name(f"{hidden_name(whole.name)}distilling")
-    with on_terminal() as progress:
+    with on_terminal_or_log() as progress:
         made = run(model, **how.arguments, keep=keep, progress=progress)
     made.save(target, dtype=dtype.value, force=force)
     shutil.rmtree(keep, ignore_errors=True)

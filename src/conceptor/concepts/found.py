@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.nearest import search
+from conceptor.vectors.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from conceptor.base.progress import Progress
     from conceptor.fitting import FittedMethods
-    from conceptor.vectors.nearest import Nearest
+    from conceptor.vectors.search import Nearest
     from conceptor.vectors.vectors import Vectors
 
 __all__ = ["Neighbour", "all_words", "find_words", "name_rows"]

@@ -18,7 +18,7 @@ from conceptor.concepts.text_neighbours import near_texts
 from conceptor.fitting import fit_methods
 from conceptor.integrations.reading import open_rows
 from conceptor.vectors.chunks import keep_vectors
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 from conceptor.vectors.vectors import RowKind
 from conceptor.weights import why_not_ranked
 
@@ -74,7 +74,7 @@ def most_similar(
     among : int, optional
         Only the first words of the vectors are candidates.
     prior : float, optional
-        Preference for common words: see `conceptor.vectors.nearest.Nearest`. By default 0.02 if
+        Preference for common words: see `conceptor.vectors.search.Nearest`. By default 0.02 if
         the words are sorted by frequency, and else 0.
     texts : path or iterable of str, optional
         The text of each row, where rows are texts without labels.

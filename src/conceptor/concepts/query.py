@@ -17,7 +17,7 @@ from conceptor.concepts.found import find_words
 from conceptor.concepts.neighbours import choose_prior, find_known
 from conceptor.fitting import fit_methods
 from conceptor.vectors.chunks import as_vectors, keep_vectors
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

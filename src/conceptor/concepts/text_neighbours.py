@@ -15,7 +15,7 @@ from conceptor.concepts.found import all_words, find_words
 from conceptor.concepts.spelling import Unknown, UnknownWordsError
 from conceptor.fitting import fit_methods
 from conceptor.methods import as_methods
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.texts import BACKGROUND_ROWS, plain_text, read_some
 

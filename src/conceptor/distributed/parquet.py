@@ -18,11 +18,14 @@ from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_
 from conceptor.vectors.columns import choose_vectors, refuse_label
 from conceptor.vectors.formats.arrow import open_parquet
 from conceptor.vectors.formats.arrow_columns import (
+    VECTOR,
     check_no_nulls,
     describe_columns,
+    find_encoding,
     find_label,
     output_schema,
     parquet_options,
+    refuse_encoding,
     report_damage,
     to_matrix,
     to_words,
@@ -143,6 +146,8 @@ class ParquetContent:
             )
         columns = [each for each in describe_columns(schema) if each.name != need.weights]
         found: list[Any] = choose_vectors(self._place, columns, self._column)
+        if found == [VECTOR]:
+            refuse_encoding(self._place, find_encoding(schema))
         return found
 
     def _word_column(self, table: Any) -> str:  # noqa: ANN401

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import read_lines
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.own import check_once, name_files, read_pairs
 from conceptor.evaluation.retrieval import DEPTH, ndcg
 from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.texts import as_texts, read_some
 

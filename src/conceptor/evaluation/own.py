@@ -16,8 +16,6 @@ from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conceptor.evaluation.task import Task
-
 __all__ = [
     "LANGUAGES",
     "PAIRS",
@@ -44,10 +42,10 @@ LANGUAGES = {
 def read_own(
     pairs: Sequence[str | os.PathLike[str]] = (),
     sentence_pairs: Sequence[str | os.PathLike[str]] = (),
-) -> list[Task]:
+) -> list[WordSimilarity | SentenceSimilarity]:
     """Return a benchmark for each file, called by the file's name."""
     files = [*pairs, *sentence_pairs]
-    tasks: list[Task] = []
+    tasks: list[WordSimilarity | SentenceSimilarity] = []
     for position, (name, file) in enumerate(zip(name_files(files), files, strict=True)):
         check_once(file)
         if position < len(pairs):

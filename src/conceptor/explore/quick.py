@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.algebra.recipes import Words
+from conceptor.base.arrays import cosines
 from conceptor.data import registry as datasets
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.explore.answers import Score

@@ -19,6 +19,7 @@ from conceptor.concepts.spelling import Unknown, suggest
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore.cache import Cache
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.search import rank_penalties
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.table import MISSING, WordVectors, as_word_vectors
 from conceptor.vectors.vectors import RowKind, Vectors
@@ -117,10 +118,9 @@ class PageTable:
     @cached_property
     def penalties(self) -> NDArray[np.float32]:
         """What is taken off each row's cosine to prefer common words; ∞ for rows of zeros."""
-        prior = choose_prior(None, self.vectors)
-        found = prior * np.log1p(np.arange(len(self)) / 1000.0)
+        found = rank_penalties(np.arange(len(self)), choose_prior(None, self.vectors))
         found[self.empty] = np.inf
-        return found.astype(np.float32)
+        return found
 
     @cached_property
     def _alphabetic(self) -> NDArray[np.int32]:

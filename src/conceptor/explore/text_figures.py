@@ -11,7 +11,7 @@ from conceptor.evaluation.hubness import occurrence_skew
 from conceptor.evaluation.kept import share_kept, without_own
 from conceptor.explore.answers import Score
 from conceptor.explore.cache import Cache
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

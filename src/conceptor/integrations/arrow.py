@@ -10,6 +10,7 @@ from conceptor.vectors.formats.arrow_columns import (
     import_pyarrow,
     is_list,
     output_schema,
+    refuse_encoding,
     to_matrix,
     vector_arrays,
 )
@@ -56,6 +57,7 @@ def read_table(table: Any, column: Asked, kind: str) -> TableContent:  # noqa: A
         column,
         wordless=True,
     )
+    refuse_encoding(where, found.encoding)
     check_vectors(len(table), len(found.vectors), kind, "pass one with rows")
     parts = [_whole(arrow, table.column(name)) for name in found.vectors]
     size = _length(parts[0][0]) if is_list(parts[0].type) else len(parts)

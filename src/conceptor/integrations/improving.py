@@ -13,8 +13,8 @@ from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.integrations.registry import TABLES, find_adapter, kinds
 from conceptor.methods import Method
-from conceptor.postprocessing import describe_doubts, describe_method
-from conceptor.vectors.conversion import Report
+from conceptor.postprocessing import Report, describe_doubts
+from conceptor.vectors.conversion import Written
 from conceptor.vectors.rows import SaidRows, parse_rows
 from conceptor.vectors.vectors import Vectors
 
@@ -41,6 +41,7 @@ def improve(
     rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[False] = ...,
+    **parameters: object,
 ) -> Kind: ...
 @overload
 def improve(
@@ -53,6 +54,7 @@ def improve(
     rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[True],
+    **parameters: object,
 ) -> tuple[Kind, Report]: ...
 def improve(
     x: Any,
@@ -64,6 +66,7 @@ def improve(
     rows: str | None = None,
     texts: Sequence[str] | None = None,
     return_report: bool = False,
+    **parameters: object,
 ) -> Any:
     """Improve vectors, however they are held; the same kind comes back as went in.
 
@@ -94,6 +97,8 @@ def improve(
         Sentences to fit a `SentenceTransformer` to, unless it averages static vectors.
     return_report
         Return what was done as well. Otherwise what is odd about the vectors is a warning.
+    **parameters
+        Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
 
     Examples
     --------
@@ -107,6 +112,8 @@ def improve(
     chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
     if n_components is not None:
         chosen = chosen.with_dimensions(n_components)
+    if parameters:
+        chosen = chosen.with_parameters(**parameters)
     better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report
@@ -133,12 +140,12 @@ def improve_opened(
     found = fit_methods(opened.vectors, [chosen], options, progress=progress)
     fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
-    report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
-    report.seconds = time.perf_counter() - started
-    report.rows = str(opened.vectors.kind)
+    written = Written(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
+    written.seconds = time.perf_counter() - started
+    written.rows = str(opened.vectors.kind)
     doubts = describe_doubts(found, opened.vectors.name)
-    report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    return better, describe_method(report, found, chosen.name)
+    written.remarks = [*opened.remarks, *found.cautions, *doubts]
+    return better, Report.of(written, found, chosen.name)
 
 
 def open_object(

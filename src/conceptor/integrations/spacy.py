@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.fitting import Fitted
     from conceptor.methods import MethodLike
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
 
 # How many words of a language a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -57,20 +59,30 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
             by_place = {(cell.dataset, cell.method): cell for cell in cells}
             lines = []
             for dataset in dict.fromkeys(cell.dataset for cell in cells):
-                row = [by_place.get((dataset, method)) for method in methods]
-                figures = [
-                    cell
-                    for one in row
-                    for cell in (
-                        Cell("" if one is None else format_number(one.paper), faint=True),
-                        Cell("" if one is None else format_number(one.measured) + _mark(one)),
-                    )
-                ]
-                lines.append(Line(dataset, figures))
+                lines.append(_layout_line(dataset, [by_place.get((dataset, m)) for m in methods]))
             columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
             title = f"{vectors} (stand-in)" if part.stand_in else vectors
             tables.setdefault(name, []).append(Table(title, columns, lines))
     return tables
+
+
+def _layout_line(dataset: str, row: Sequence[PaperCell | None]) -> Line:
+    """Return what was published and what was measured for each method, the best of each marked."""
+    best = [
+        max((f for one in row if one and not math.isnan(f := figure(one))), default=math.nan)
+        for figure in (lambda one: one.paper, lambda one: one.measured)
+    ]
+    cells = []
+    for one in row:
+        if one is None:
+            cells += [Cell(""), Cell("")]
+            continue
+        here = format_number(one.measured)
+        cells += [
+            Cell(format_number(one.paper), best=one.paper == best[0], faint=True),
+            Cell(here + _mark(one), best=here == format_number(best[1]) != "—"),
+        ]
+    return Line(dataset, cells)
 
 
 def _mark(cell: PaperCell) -> str:
@@ -99,6 +111,11 @@ def reproduction_result(found: Reproduction, remarks: Sequence[str] = ()) -> Res
         [*found.summary, gates_text(found)],
         next(iter(found.summary), ""),
         own_page=lambda: reproduction_page(found, remarks),
+        paper_tables=[
+            replace(table, title=f"{TITLES[name]}, {table.title}")
+            for name, tables in layout_tables(found).items()
+            for table in tables
+        ],
     )
 
 

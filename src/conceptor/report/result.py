@@ -37,6 +37,8 @@ class Result:
         The answer in one sentence, if there is one.
     own_csv, own_page : callable, optional
         CSV and web page, where they are more than the tables.
+    paper_tables : sequence of Table
+        The tables for LaTeX, where they are other ones.
     """
 
     data: object
@@ -46,6 +48,7 @@ class Result:
     verdict: str = ""
     own_csv: Callable[[], str] | None = None
     own_page: Callable[[], str] | None = None
+    paper_tables: Sequence[Table] = ()
 
     def markdown(self) -> str:
         """Return Markdown."""
@@ -54,7 +57,7 @@ class Result:
 
     def latex(self) -> str:
         """Return LaTeX tables."""
-        return "\n".join(latex(table) for table in self.tables)
+        return "\n".join(latex(table) for table in self.paper_tables or self.tables)
 
     def csv(self) -> str:
         """Return CSV."""

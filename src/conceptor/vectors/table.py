@@ -142,11 +142,6 @@ class WordVectors(Vectors):
         """How many rows there are."""
         return len(self.words)
 
-    @property
-    def all_distinct(self) -> bool:
-        """Whether no word occurs twice."""
-        return len(self._rows) == len(self.words)
-
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order, in the chunks in which an array is read from a file.
 

@@ -11,14 +11,13 @@ import numpy as np
 from scipy.linalg import eigh
 
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
-from conceptor.base.arrays import jsonable, unit_rows
+from conceptor.base.arrays import cosines, jsonable, unit_rows
 from conceptor.base.notebook import html_table
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.evaluation.compare.forms import fit_forms, plan_forms
 from conceptor.evaluation.compare.verdict import Verdict, decide
 from conceptor.evaluation.compare.words import Comparison
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.hubness import occurrence_skew
 from conceptor.evaluation.kept import share_kept, without_own
 from conceptor.evaluation.labels import PAIRS, RETRIEVAL, read_judgements, read_text_pairs
@@ -28,7 +27,7 @@ from conceptor.evaluation.statistics import RESAMPLES, Mean
 from conceptor.evaluation.task import Outcome
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import keep_vectors
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import as_texts, read_some
 
 if TYPE_CHECKING:

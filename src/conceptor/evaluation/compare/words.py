@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.recipes import Solution
     from conceptor.concepts.found import Neighbour
     from conceptor.methods import MethodsLike
-    from conceptor.vectors.nearest import Nearest
+    from conceptor.vectors.search import Nearest
     from conceptor.vectors.table import WordVectors
 
 __all__ = ["Comparison", "compare"]

@@ -113,7 +113,7 @@ class ArrowSource(VectorSource):
                 start += batch.num_rows
 
     def _first_labels(self) -> Sequence[str] | None:
-        label = self.columns.label
+        label = self.columns.label or ""
         with report_damage(self.path), open_table(self.path, self.format) as (_, batches):
             _, batch = next(batches(LABELS, [label]), (0.0, None))
             return [] if batch is None else self._words(batch, 0, may_miss=True)

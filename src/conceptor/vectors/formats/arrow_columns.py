@@ -219,6 +219,15 @@ def choose_columns(
     return TableColumns(label, vectors, encoding)
 
 
+def refuse_encoding(where: object, encoding: Encoding | None) -> None:
+    """Raise for vectors as small numbers with scales, where only floats will do."""
+    if encoding is not None:
+        raise InvalidInputError(
+            f"{where}: no columns of vectors as floats, only {encoding.dtype} with scales; convert "
+            "the file first (conceptor convert)"
+        )
+
+
 def find_label(columns: Sequence[Column], first_rows: Callable[[list[str]], Any]) -> str | None:
     """Return the column that labels rows with words or texts, if there is one."""
 
@@ -228,8 +237,8 @@ def find_label(columns: Sequence[Column], first_rows: Callable[[list[str]], Any]
             return {name: [] for name in names}
         return {name: [each or "" for each in rows.column(name).to_pylist()] for name in names}
 
-    found: Any = choose_label(columns, sample)
-    return found
+    found = choose_label(columns, sample)
+    return None if found is None else str(found)
 
 
 def output_schema(

@@ -6,16 +6,14 @@ A package adds a format with
     my-format = "package.module:FORMAT"
 
 where `FORMAT` is a `conceptor.vectors.formats.Format`; a program adds one with `register(FORMAT)`.
-Entry points are looked up only where the formats of this library do not fit, since that takes
-longer than converting a small file.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.registry import Registry
 from conceptor.vectors.formats import (
     arrow,
     fasttext,
@@ -37,24 +35,21 @@ if TYPE_CHECKING:
     from conceptor.vectors.formats.format import Format
     from conceptor.vectors.source import VectorSource
 
-GROUP = "conceptor.formats"
-_FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (
-        word2vec_binary.FORMAT,
-        fasttext.FORMAT,
-        text.WORD2VEC,
-        text.GLOVE,
-        npy.FORMAT,
-        safetensors.FORMAT,
-        arrow.PARQUET,
-        arrow.FEATHER,
-        projector.FORMAT,
-        static_model.FORMAT,
-    )
-}
+_OWN = (
+    word2vec_binary.FORMAT,
+    fasttext.FORMAT,
+    text.WORD2VEC,
+    text.GLOVE,
+    npy.FORMAT,
+    safetensors.FORMAT,
+    arrow.PARQUET,
+    arrow.FEATHER,
+    projector.FORMAT,
+    static_model.FORMAT,
+)
+_FORMATS: Registry[Format] = Registry("conceptor.formats", _OWN)
 # The names of the files that this library reads.
-FORMATS = tuple(each.name for each in _FORMATS.values() if each.is_read)
+FORMATS = tuple(each.name for each in _OWN if each.is_read)
 _FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"PK": "a zip archive",
@@ -64,37 +59,22 @@ _PICKLE = b"\x80"
 
 def register(format_: Format) -> Format:
     """Add a format; raise if its name, or the name of its targets, belongs to another."""
-    taken = {name for each in _FORMATS.values() for name in (each.name, *each.suffixes)}
+    taken = {name for each in all_formats() for name in (each.name, *each.suffixes)}
     for name in (format_.name, *format_.suffixes):
         if name in taken:
             raise InvalidInputError(f"{name}: another format of vectors has this name")
-    _FORMATS[format_.name] = format_
+    _FORMATS.register(format_)
     return format_
-
-
-@cache
-def _load_entry_points() -> None:
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP):
-        register(entry.load())
 
 
 def all_formats() -> list[Format]:
     """Return all formats, also those of other packages."""
-    _load_entry_points()
     return list(_FORMATS.values())
 
 
 def find(wanted: Callable[[Format], bool]) -> Format | None:
     """Return the first format that fits; files are asked before rows of text, which fit most."""
-    for with_entry_points in (False, True):
-        formats = all_formats() if with_entry_points else list(_FORMATS.values())
-        ordered = sorted(formats, key=lambda each: each.streamed)
-        found = next((each for each in ordered if wanted(each)), None)
-        if found is not None:
-            return found
-    return None
+    return _FORMATS.find(wanted, lambda each: each.streamed)
 
 
 def find_format(name: str) -> Format | None:

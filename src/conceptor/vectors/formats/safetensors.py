@@ -101,7 +101,7 @@ class SafetensorsSource(ArraySource):
         with self.path.open("rb") as file:
             file.seek(begin)
             words = split_lines(file.read(end - begin))
-        check_count(words, self.rows, self.path, self.path)
+        check_count(words, self.rows, self.path, self.path.name)
         return words
 
 

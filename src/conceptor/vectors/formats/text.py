@@ -252,7 +252,8 @@ def _open_glove(head: Head, wordless: bool) -> TextSource:
 
 
 def _rows(name: str, *, has_header: bool) -> RowLayout:
-    return RowLayout(name, has_header, partial(_check_words, name=name), encoded_size, encode)
+    check = partial(_check_words, name=name)
+    return RowLayout(name, has_header, check, encoded_size, encode, is_text=True)
 
 
 WORD2VEC = Format(

@@ -81,16 +81,15 @@ def read_words_for(
                 "different runs; write both again (if the words were edited on purpose, save the "
                 "array again with numpy.save)"
             )
-    check_count(words, rows, found, array)
+    check_count(words, rows, found, array.name)
     return words
 
 
-def check_count(words: PackedWords, rows: int, found: Path, array: Path) -> None:
+def check_count(words: PackedWords, rows: int, found: object, array: str) -> None:
     """Raise unless there is one word for each row."""
     if len(words) != rows:
         raise InvalidInputError(
-            f"{found}: {len(words)} words for the {rows} vectors of {array.name}; "
-            "the numbers must agree"
+            f"{found}: {len(words)} words for the {rows} vectors of {array}; the numbers must agree"
         )
 
 
