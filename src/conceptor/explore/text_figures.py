@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextFigures"]
 
-_ASKED, _NEAR = 500, 10
+_ASKED, _NEAR = 1000, 10
 _KEPT = 64
 
 
