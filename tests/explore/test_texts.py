@@ -38,7 +38,7 @@ def session(rows) -> Session:
 def test_texts_have_short_labels_of_their_own(session) -> None:
     words = session.table.words
     assert len(set(words)) == COUNT
-    assert max(map(len, words)) < 180
+    assert max(map(len, words)) < 120
     assert words[3].startswith("Text 3 says something about topic0 at length. And so on.")
     assert words[7] == f"{words[6]} (8)"
     assert session.about.rows == "texts"
