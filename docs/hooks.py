@@ -2,16 +2,24 @@
 
 The command line and the methods come from the program, the API from docstrings, JSON from
 docs/schemas, notebooks from docs/notebooks, and some files from the root of the repository.
+In a page, a line that only links to a table of docs/data becomes that table, folded, and a chart of
+docs/charts becomes part of the page, so that it follows the page's colours. The finished site is
+looked at by docs/check_site.py.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import posixpath
 import re
 import sys
+import textwrap
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -30,6 +39,10 @@ ROOT_FILES = {
 }
 # Between these a page has the table of formats, as this file makes it.
 FORMATS = ("<!-- formats -->", "<!-- end of formats -->")
+# A line like [Title](../data/search.json#words); `#glove-6b-50d/*` is every table below that name.
+TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
+CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
+FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 # The front door, by what it is for; a new public name is listed under the last heading until it
 # is given its place.
 API = {
@@ -56,12 +69,71 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the table of formats where a page has one."""
+    """Put the table of formats where a page has one, and tables of figures."""
     begin, end = FORMATS
     before, found, rest = markdown.partition(begin)
-    if not found:
-        return markdown
-    return f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
+    if found:
+        markdown = f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
+    return TABLE.sub(_folded, markdown)
+
+
+def _folded(link: re.Match[str]) -> str:
+    """Return a table of a data file as a block that opens when it is clicked."""
+    title, up, file, name, below = link.groups()
+    tables = json.loads((DOCS / "data" / file).read_text(encoding="utf-8"))
+    names = [each for each in tables if each.startswith(f"{name}/")] if below else [name]
+    if not names or not set(names) <= set(tables):
+        raise PluginError(f"docs/data/{file} has no table {name}")
+    parts = []
+    for each in names:
+        table = tables[each]
+        heading = f"**{table['title']}**" if below else ""
+        parts += [heading, table["text"], figures_table(table), table["notes"]]
+    parts.append(f"[{file}]({up}data/{file})")
+    body = "\n\n".join(part for part in parts if part)
+    return f'??? figures "{title}"\n\n{textwrap.indent(body, "    ")}\n'
+
+
+def figures_table(table: dict[str, Any]) -> str:
+    """Return a table of a data file as Markdown, words to the left and numbers to the right."""
+    if not table["rows"]:
+        return ""
+    head = f"| {' | '.join(table['columns'])} |"
+    rule = "|---" + "|---:" * (len(table["columns"]) - 1) + "|"
+    return "\n".join([head, rule, *(f"| {' | '.join(row)} |" for row in table["rows"])])
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Put charts into the page, and see that no heading was lost."""
+    shown = {_plain(found) for found in re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html, re.DOTALL)}
+    for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", page.markdown or ""), re.MULTILINE):
+        if _plain(heading) not in shown:
+            raise PluginError(f"{page.file.src_path}: the heading {heading!r} is lost")
+    return CHART.sub(lambda found: _chart(found[1], page), html)
+
+
+def _plain(heading: str) -> str:
+    """Return the letters and digits of a heading, in HTML or in Markdown."""
+    text = re.sub(r"<[^>]*>|\]\([^)]*\)|\{[^}]*\}", "", unescape(heading)).removesuffix("¶")
+    return re.sub(r"\W", "", text)
+
+
+def _chart(source: str, page: Page) -> str:
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.dest_uri), source))
+    svg = (DOCS / path).read_text(encoding="utf-8")
+    return re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL).strip()
+
+
+def on_post_build(config: MkDocsConfig, **_: object) -> None:
+    """Look at the finished site."""
+    spec = importlib.util.spec_from_file_location("check_site", DOCS / "check_site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    wrong = module.check(Path(config.site_dir).resolve())
+    if wrong:
+        raise PluginError("\n".join(["the site is not as it should be:", *wrong]))
 
 
 def _pages() -> Iterator[tuple[str, str]]:
