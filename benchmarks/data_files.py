@@ -18,7 +18,7 @@ from pathlib import Path
 
 from conceptor.base.files import replace_atomically
 
-__all__ = ["Table", "parse", "read", "write", "write_tables"]
+__all__ = ["Table", "parse", "read", "slug", "write", "write_tables"]
 
 
 @dataclass
@@ -30,10 +30,6 @@ class Table:
     rows: list[list[str]]
     text: str = ""
     notes: str = ""
-
-    def by_row(self) -> dict[str, dict[str, str]]:
-        """Return the cells of each row by column, under the row's first cell."""
-        return {row[0]: dict(zip(self.columns[1:], row[1:], strict=True)) for row in self.rows}
 
 
 @dataclass

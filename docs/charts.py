@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -397,24 +398,30 @@ def readme(text: str) -> str:
         return f"{-numbers(by_vectors[vectors][family])[0]:.2f}"
 
     zipf = Data("claims").cells(f"{AGAINST}/all-benchmarks")["zipf-whitening"]
-    sentences = [
-        f"Points gained, mean over seven sets of vectors: word similarity {shown['similarity']}, "
-        f"sentence similarity by plain averages {shown['STS by averages']}, categorisation "
-        f"{shown['categorisation']}, synonyms among the ten nearest words {shown['neighbours']}, "
-        f"retrieval {shown['retrieval']}, analogies {shown['analogies']}.",
-        "",
-        f"**Where it loses.** Analogies: {loss('GloVe 6B 50d', 'analogies')} points on GloVe, "
-        f"{loss('Google News 26k', 'analogies')} on Google News, {loss('MiniLM words', 'analogies')} "
-        f"on words through MiniLM. Plain averages of words: Zipfian whitening is better by "
+    paragraphs = [
+        f"In points, on the mean over seven sets of vectors: word "
+        f"similarity {shown['similarity']}, similarity of sentences by plain averages "
+        f"{shown['STS by averages']}, categorisation {shown['categorisation']}, synonyms among the ten "
+        f"nearest words {shown['neighbours']}, retrieval {shown['retrieval']}, analogies "
+        f"{shown['analogies']}.",
+        f"**Where it loses.** Analogies lose {loss('GloVe 6B 50d', 'analogies')} points on GloVe, "
+        f"{loss('Google News 26k', 'analogies')} on Google News and {loss('MiniLM words', 'analogies')} on "
+        f"words through MiniLM. On plain averages of words Zipfian whitening is better, by "
         f"{-numbers(zipf['STS by averages'])[0]:.2f} points on STS and "
-        f"{-numbers(zipf['retrieval'])[0]:.2f} on retrieval; use `--for sentences` there. Vectors that "
-        f"were trained to be averaged: wordllama loses {loss('wordllama tokens', 'retrieval')} points "
-        "of retrieval, and `conceptor` warns you first.",
+        f"{-numbers(zipf['retrieval'])[0]:.2f} on retrieval; `--for sentences` and `SentenceEncoder` are made "
+        f"for that. Vectors that were trained to be averaged have little to gain: wordllama loses "
+        f"{loss('wordllama tokens', 'retrieval')} points of retrieval, and `conceptor` warns you first.",
     ]
     begin, end = FIGURES
     before, rest = text.split(begin)
-    body = "\n".join(sentences)
+    body = "\n\n".join(map(_filled, paragraphs))
     return f"{before}{begin}\n\n{body}\n\n{end}{rest.split(end)[1]}"
+
+
+def _filled(paragraph: str) -> str:
+    """Return a paragraph in lines that do not break within code."""
+    kept = re.sub(r"`[^`]*`", lambda found: found[0].replace(" ", "\0"), paragraph)
+    return textwrap.fill(kept, 110, break_on_hyphens=False).replace("\0", " ")
 
 
 def outputs() -> dict[Path, str]:

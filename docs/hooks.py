@@ -9,7 +9,6 @@ looked at by docs/check_site.py.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import posixpath
 import re
@@ -81,13 +80,13 @@ def _folded(link: re.Match[str]) -> str:
     """Return a table of a data file as a block that opens when it is clicked."""
     title, up, file, name, below = link.groups()
     tables = json.loads((DOCS / "data" / file).read_text(encoding="utf-8"))
-    names = [each for each in tables if each.startswith(f"{name}/")] if below else [name]
+    names = [each for each in tables if f"{each}/".startswith(f"{name}/")] if below else [name]
     if not names or not set(names) <= set(tables):
         raise PluginError(f"docs/data/{file} has no table {name}")
     parts = []
     for each in names:
         table = tables[each]
-        heading = f"**{table['title']}**" if below else ""
+        heading = f"**{table['title']}**" if below and each != name else ""
         parts += [heading, table["text"], figures_table(table), table["notes"]]
     parts.append(f"[{file}]({up}data/{file})")
     body = "\n\n".join(part for part in parts if part)
@@ -126,12 +125,10 @@ def _chart(source: str, page: Page) -> str:
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
     """Look at the finished site."""
-    spec = importlib.util.spec_from_file_location("check_site", DOCS / "check_site.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wrong = module.check(Path(config.site_dir).resolve())
+    sys.path.insert(0, str(DOCS))
+    from check_site import check
+
+    wrong = check(Path(config.site_dir).resolve())
     if wrong:
         raise PluginError("\n".join(["the site is not as it should be:", *wrong]))
 
@@ -152,16 +149,17 @@ def command_line() -> str:
     from conceptor.cli.manual import describe_commands
 
     parts = [
-        "# Command line\n\nMade from the program itself; `conceptor man` prints the same as a "
-        "manual page, and `conceptor --install-completion` teaches your shell the commands, "
-        "options, methods and tasks.\n\nExit codes: 0 done, 1 the work failed, 2 the "
-        "call or the input is wrong. `--debug` before the command shows tracebacks.\n"
+        "# Command line\n\nGenerated from the program. `conceptor man` prints the same as a manual "
+        "page; `conceptor --install-completion` sets up your shell.\n\nExit codes: 0 done, 1 the "
+        "work failed, 2 the call or the input is wrong. `--debug` before the command shows "
+        "tracebacks.\n"
     ]
     for command in describe_commands():
-        parts.append(f"## {command.name}\n\n```\n{command.usage}\n```\n")
+        usage = textwrap.fill(command.usage, 100, subsequent_indent="    ", break_on_hyphens=False)
+        parts.append(f"## {command.name}\n\n```text\n{usage}\n```\n")
         parts += [f"{_text(paragraph)}\n" for paragraph in command.paragraphs]
         if command.examples:
-            parts.append("```sh\n" + "\n".join(command.examples) + "\n```\n")
+            parts.append("```sh\n" + "\n".join(map(_wrapped, command.examples)) + "\n```\n")
         rows = []
         for option in command.options:
             takes = "" if option.is_argument or not option.takes else f" {option.takes}"
@@ -178,9 +176,15 @@ def methods() -> str:
     from conceptor.algebra.recipes import METHODS, Recipe
 
     lines = [
-        "# Methods\n\nOne name means one method, in `--method`, in `compare` and in Python; "
-        "`conceptor methods` prints the same. `cn+counterfit` applies one after the other, "
-        "`abtt:n_directions=3` sets a parameter.\n",
+        "# Methods\n\nA name means the same method in `--method`, in `compare` and in Python; "
+        "`conceptor methods` prints this table. `cn+counterfit` applies two in a row, each fitted "
+        "on the result of the one before; `abtt:n_directions=3` sets a parameter. Every spectral "
+        "method takes `n_components`; `abtt:n_directions=0:n_components=128` is plain PCA.\n\n"
+        "**Which one?** Take `cn`, the default, for words; `cn+sif` (`--for sentences`) where you "
+        "average words; `gentle`, the default for rows without words, for embeddings of texts; "
+        "`original` if you need analogies. [The comparison](../studies/default.md) has the "
+        "figures, [Conceptors](../explanation/conceptors.md) the formulas, and "
+        "[Add a method](../guides/extend.md) the way to your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
     ]
     for name, recipe in METHODS.items():
@@ -220,7 +224,7 @@ def api() -> str:
     unknown = placed - set(conceptor.__all__)
     if unknown:
         sys.exit(f"docs/hooks.py lists names that conceptor has not: {sorted(unknown)}")
-    parts = ["# Python\n\nWhat `from conceptor import …` gives, made from the docstrings.\n"]
+    parts = ["# Python\n\nThe names of `from conceptor import …`, from their docstrings.\n"]
     for title, names in API.items():
         if names:
             parts.append(f"## {title}\n")
@@ -238,10 +242,9 @@ def _home(name: str) -> str:
 def schemas() -> str:
     """Return every schema, and what it is of."""
     parts = [
-        "# JSON\n\nThe forms of what `--json` prints, as JSON Schema. Keys may be added in any "
-        "version; a key is removed or changes its meaning only as the deprecation policy "
-        "([Contributing](../project/contributing.md)) says. Numbers that are not finite are "
-        "`null`.\n"
+        "# JSON\n\nWhat `--json` prints, as JSON Schema. Keys may be added in any version; a key is "
+        "removed or changes its meaning only under the deprecation policy "
+        "([Contributing](../project/contributing.md)). Numbers that are not finite are `null`.\n"
     ]
     for path in sorted((DOCS / "schemas").glob("*.json")):
         text = path.read_text(encoding="utf-8")
@@ -301,6 +304,15 @@ def root_file(path: Path) -> str:
     for name, target in ROOT_FILES.items():
         text = text.replace(f"]({name})", f"]({target}.md)")
     return text
+
+
+def _wrapped(command: str) -> str:
+    """Return a command that fits the page, continued on further lines where it must be."""
+    if len(command) <= 100:
+        return command
+    return " \\\n".join(
+        textwrap.wrap(command, 96, subsequent_indent="    ", break_on_hyphens=False)
+    )
 
 
 def _cell(text: str) -> str:

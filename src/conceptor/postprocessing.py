@@ -101,7 +101,7 @@ def postprocess(
     if of_bits and chosen.weighs_by_usage:
         doubts.append(
             f"{opened.name}: {name} levels directions, which bits then count alike; gentle keeps "
-            "more neighbours in bits (docs/smaller.md)"
+            "more neighbours in bits (docs/studies/smaller.md)"
         )
     if caution is not None:
         for doubt in doubts:
