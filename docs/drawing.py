@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from conceptor.report.charts import ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 LETTER = 7  # the width of a letter of 12 px, on the average
 ROW = 24
@@ -136,7 +136,9 @@ def _panel(
         marks = marks[(marks.index(0.0) if 0.0 in marks else 0) % 2 :: 2]
     for tick in marks:
         kind = "zero" if tick == 0 and zero else "grid"
-        shapes.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top}" y2="{bottom}"/>')
+        shapes.append(
+            f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top}" y2="{bottom}"/>'
+        )
         shown = (f"{tick:+g}" if tick else "0") if zero else f"{tick:g}"
         shapes.append(_text(x(tick), bottom + 15, shown.replace("-", "−"), "faint", "middle"))
     for place, (name, row) in enumerate(rows.items()):
@@ -153,7 +155,7 @@ def _panel(
     return shapes
 
 
-def _dot(dot: Dot, name: str, number: int, x, y: float) -> list[str]:
+def _dot(dot: Dot, name: str, number: int, x: Callable[[float], float], y: float) -> list[str]:
     shapes, said = [], f"{name}: {dot.value:g}"
     if not math.isnan(dot.low):
         said += f" [{dot.low:g}, {dot.high:g}]"
@@ -179,7 +181,7 @@ def _mark(number: int, x: float, y: float, title: str = "") -> str:
 
 
 def _legend(names: Sequence[str], left: float, width: float) -> tuple[list[str], float]:
-    """Return the marks of the series with their names, in as many lines as they need, and the height."""
+    """Return the marks and names of the series, in as many lines as they need, and the height."""
     shapes, x, y = [], left, 10
     for number, name in enumerate(names, start=1):
         size = 36 + LETTER * len(name)
@@ -208,8 +210,9 @@ def lines(
         frame = (50 + place * each, top, each - 26, height - top - 44)
         shapes += _curves(title, curves, names, frame, marks=marks)
     shapes.append(_text(50 + (width - 50) / 2, height - 6, axes[0], "faint", "middle"))
+    middle = top + (height - top - 44) / 2
     shapes.append(
-        f'<text class="faint" transform="translate(12 {top + (height - top - 44) / 2}) rotate(-90)" '
+        f'<text class="faint" transform="translate(12 {middle}) rotate(-90)" '
         f'text-anchor="middle">{escape(axes[1])}</text>'
     )
     return svg(width, height, label, shapes)
@@ -227,7 +230,12 @@ def _curves(
     xs = [x for curve in curves.values() for x, _ in curve]
     ys = [y for curve in curves.values() for _, y in curve]
     pad_x, pad_y = 0.05 * (max(xs) - min(xs)) or 1, 0.08 * (max(ys) - min(ys)) or 1
-    low_x, high_x, low_y, high_y = min(xs) - pad_x, max(xs) + pad_x, min(ys) - pad_y, max(ys) + pad_y
+    low_x, high_x, low_y, high_y = (
+        min(xs) - pad_x,
+        max(xs) + pad_x,
+        min(ys) - pad_y,
+        max(ys) + pad_y,
+    )
 
     def at(x: float, y: float) -> tuple[float, float]:
         return (
@@ -253,7 +261,9 @@ def _curves(
     return shapes
 
 
-def bars(rows: Mapping[str, Mapping[str, float]], label: str, axis: str, *, width: int = 720) -> str:
+def bars(
+    rows: Mapping[str, Mapping[str, float]], label: str, axis: str, *, width: int = 720
+) -> str:
     """Draw one bar per row, cut into parts."""
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     left = 12 + LETTER * max(map(len, rows))
@@ -266,9 +276,11 @@ def bars(rows: Mapping[str, Mapping[str, float]], label: str, axis: str, *, widt
         for number, part in enumerate(names, start=1):
             size = (width - left - 10) * row.get(part, 0) / most
             if size:
+                said = escape(f"{name}, {part}: {row[part]:g}")
                 shapes.append(
-                    f'<rect class="m{number % 6}" x="{x:.1f}" y="{y + 3}" width="{max(size - 1, 1):.1f}" '
-                    f'height="{ROW - 8}"><title>{escape(f"{name}, {part}: {row[part]:g}")}</title></rect>'
+                    f'<rect class="m{number % 6}" x="{x:.1f}" y="{y + 3}" '
+                    f'width="{max(size - 1, 1):.1f}" height="{ROW - 8}">'
+                    f"<title>{said}</title></rect>"
                 )
             x += size
     bottom = 28 + ROW * len(rows)

@@ -14,7 +14,7 @@ import posixpath
 import re
 import sys
 import textwrap
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +120,8 @@ def _plain(heading: str) -> str:
 def _chart(source: str, page: Page) -> str:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.dest_uri), source))
     svg = (DOCS / path).read_text(encoding="utf-8")
-    return re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL).strip()
+    drawn = re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL).strip()
+    return f'<span class="figure">{drawn}</span>'  # scrolls by itself on a phone
 
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
@@ -162,12 +163,12 @@ def command_line() -> str:
             parts.append("```sh\n" + "\n".join(map(_wrapped, command.examples)) + "\n```\n")
         rows = []
         for option in command.options:
-            takes = "" if option.is_argument or not option.takes else f" {option.takes}"
-            names = ", ".join(f"`{name}`" for name in option.names)
-            names += f" `{takes.strip()}`" if takes else ""
-            rows.append(f"| {_cell(names)} | {_cell(_text(option.help))} |")
+            takes = [] if option.is_argument or not option.takes else [option.takes]
+            # Within code a bar would keep its backslash; text between tags may hold its number.
+            names = " ".join(f"<code>{_bars(name)}</code>" for name in [*option.names, *takes])
+            rows.append(f"| {names} | {_cell(_text(option.help))} |")
         if rows:
-            parts.append("| | |\n|---|---|\n" + "\n".join(rows) + "\n")
+            parts.append("| option | |\n|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -242,8 +243,8 @@ def _home(name: str) -> str:
 def schemas() -> str:
     """Return every schema, and what it is of."""
     parts = [
-        "# JSON\n\nWhat `--json` prints, as JSON Schema. Keys may be added in any version; a key is "
-        "removed or changes its meaning only under the deprecation policy "
+        "# JSON\n\nWhat `--json` prints, as JSON Schema. Keys may be added in any version; a key "
+        "is removed or changes its meaning only under the deprecation policy "
         "([Contributing](../project/contributing.md)). Numbers that are not finite are `null`.\n"
     ]
     for path in sorted((DOCS / "schemas").glob("*.json")):
@@ -313,6 +314,10 @@ def _wrapped(command: str) -> str:
     return " \\\n".join(
         textwrap.wrap(command, 96, subsequent_indent="    ", break_on_hyphens=False)
     )
+
+
+def _bars(text: str) -> str:
+    return escape(text).replace("|", "&#124;")
 
 
 def _cell(text: str) -> str:

@@ -108,7 +108,9 @@ def _show_inspection(found: Inspection) -> None:
             f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
             for family, (low, high) in expected
         )
-        console.print(f"Gains on vectors as uneven (docs/studies/default.md): {spans}.", markup=False)
+        console.print(
+            f"Gains on vectors as uneven (docs/studies/default.md): {spans}.", markup=False
+        )
 
 
 @app.command()
