@@ -38,6 +38,13 @@ ROOT_FILES = {
 }
 # Between these a page has the table of formats, as this file makes it.
 FORMATS = ("<!-- formats -->", "<!-- end of formats -->")
+# Which words a recipe counts (`Words`), for people.
+WORDS = {
+    "usage": "every word, by its use",
+    "types": "common words, once each",
+    "all": "every word, once",
+    "function words": "function words",
+}
 # A line like [Title](../data/search.json#words); `#glove-6b-50d/*` is every table below that name.
 TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
 CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
@@ -165,7 +172,8 @@ def command_line() -> str:
         for option in command.options:
             takes = [] if option.is_argument or not option.takes else [option.takes]
             # Within code a bar would keep its backslash; text between tags may hold its number.
-            names = " ".join(f"<code>{_bars(name)}</code>" for name in [*option.names, *takes])
+            names = " ".join(f"<code>{_bars(each)}</code>" for each in option.names)
+            names += "".join(f' <code class="takes">{_bars(each)}</code>' for each in takes)
             rows.append(f"| {names} | {_cell(_text(option.help))} |")
         if rows:
             parts.append("| option | |\n|---|---|\n" + "\n".join(rows) + "\n")
@@ -191,7 +199,7 @@ def methods() -> str:
     for name, recipe in METHODS.items():
         words, parameters = "", ""
         if isinstance(recipe, Recipe):
-            words = str(recipe.words)
+            words = WORDS[recipe.words]
             given = (f"{key}={value}" for key, value in recipe.parameters.items())
             parameters = ", ".join(given).replace("=None", "")
         lines.append(f"| `{name}` | {_cell(recipe.description)} | {words} | {_cell(parameters)} |")
