@@ -26,11 +26,11 @@ import table2
 
 from conceptor.base.numbers import format_signed
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.methods import ORIGINAL, spectral_methods
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.report import TITLES, draw_gates
 from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
 from conceptor.report.forms import markdown

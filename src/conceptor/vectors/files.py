@@ -77,7 +77,7 @@ def open_vectors(
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
     if is_demo(path):
-        from conceptor.data.demo import DemoSource
+        from conceptor.vectors.demo import DemoSource
 
         return DemoSource()
     source = open_source(path, wordless=wordless, column=column)
