@@ -290,7 +290,7 @@ def _log_sums(coordinates: Float64) -> Float64:
 def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
     """Return the least and the largest gain of `cn`, by family, on vectors as uneven as these.
 
-    As measured on the three sets of docs/claims.md that are nearest in participation.
+    As measured on the three sets of docs/studies/default.md that are nearest in participation.
     """
     text = (
         resources.files("conceptor")
@@ -307,7 +307,7 @@ def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
 def _advice_without_words(rows: Moments, *, count: int) -> str:
     """Advise on embeddings of whole texts, by what all of them share.
 
-    Measured on STS-B with rows at length 1 (docs/static-models.md), eleven embeddings: where the
+    Measured on STS-B with rows at length 1 (docs/studies/texts.md), eleven embeddings: where the
     strongest direction holds 0.14 of the variance or more, everything gains, and `cn` at least four
     points; at 0.08 and below `gentle` gains up to two points and stronger methods may lose, but for
     one embedding that gains more.

@@ -88,7 +88,7 @@ def _show_inspection(found: Inspection) -> None:
             f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
             for family, (low, high) in found.expected.items()
         )
-        closing.append(f"Gains on vectors as uneven (docs/claims.md): {spans}.")
+        closing.append(f"Gains on vectors as uneven (docs/studies/default.md): {spans}.")
     show_tables([inspection_table(found)], [title], closing)
 
 
