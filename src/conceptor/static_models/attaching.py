@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from conceptor.vectors.tokenizer import TokenReader
 
 # Tokens of a piece, and how far rows are held back; chosen on two collections (docs/studies).
-PIECE = 24
+SIZES = (8, 24, 64)
 RIDGE = 3.0
 _BLOCK = 8192
 
@@ -56,7 +56,7 @@ class Attachment:
     """
 
     def __init__(
-        self, reader: TokenReader, rows: int, dimension: int, sizes: Sequence[int] = (PIECE,)
+        self, reader: TokenReader, rows: int, dimension: int, sizes: Sequence[int] = SIZES
     ) -> None:
         self._reader, self._sizes = reader, tuple(sizes)
         self._tokens: list[NDArray[np.int32]] = []
