@@ -182,7 +182,7 @@ def _open_path(
     if path.suffix == ".npy":
         return _open_array(path, texts)
     if texts is not None:
-        raise InvalidInputError(f"{path}: ", Setting("texts"), " belongs to a .npy file")
+        raise InvalidInputError(f"{path}: ", Setting("text_file"), " belongs to a .npy file")
     from conceptor.integrations.arrow_store import ArrowFile
 
     return ArrowFile(path, *columns)
@@ -197,7 +197,7 @@ def _open_array(path: Path, texts: str | os.PathLike[str] | None) -> Vectors:
     if texts is None:
         raise InvalidInputError(
             f"{path}: has vectors but no texts; name the file with one text per line with ",
-            Setting("texts", "texts.txt"),
+            Setting("text_file", "texts.txt"),
         )
     file = Path(texts)
     if not file.is_file():

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 # A model whose vectors are farther from the stored ones has not made them.
 _SAME_MODEL = 0.8
 _CHECKED = 32
+# Words of the store that are looked up in the tokenizer.
+_WORDS = 20_000
 
 
 def attach(
@@ -189,15 +191,15 @@ def _fit(
         "documents": one.documents + other.documents,
         "pieces": f"of {', '.join(map(str, SIZES))} tokens",
         "ridge": ridge,
-        "unknown_tokens": _unknown_share(store, start),
+        "unknown_words": _unknown_share(found, reader),
         "dimensions": store.dimension,
         "library": f"conceptor {__version__}",
     }
     remarks = []
-    if provenance["unknown_tokens"] > 0.05:
+    if provenance["unknown_words"] > 0.05:
         remarks.append(
-            f"{provenance['unknown_tokens']:.0%} of the tokens are unknown to the tokenizer; "
-            "queries in this language or script will find little"
+            f"{provenance['unknown_words']:.0%} of the words are unknown to the tokenizer; start "
+            "from a model of their language, or from zero"
         )
     if len(questions) and one.documents:
         trial = StaticModel(
@@ -217,12 +219,11 @@ def _fit(
     return replace(made, offset=whole.mean.astype(np.float32)), remarks
 
 
-def _unknown_share(store: Vectors, start: Start) -> float:
-    """Return the share of tokens of the first texts that the tokenizer does not know."""
-    texts, _ = next(read_texts(store))
-    reader = TokenReader(start.tokenizer)
-    every, known = reader.split(texts[:1000]), reader(texts[:1000])
-    return 1 - len(known.rows) / max(len(every.rows), 1)
+def _unknown_share(found: Survey, reader: TokenReader) -> float:
+    """Return the share of the store's words of which the tokenizer knows nothing."""
+    words, counts = zip(*found.words.most_common(_WORDS), strict=True) if found.words else ((), ())
+    unknown = np.diff(reader(list(words)).ends) == 0
+    return float(unknown @ np.array(counts, dtype=np.float64)) / max(sum(counts), 1)
 
 
 def _check_model(store: Vectors, encode: Encode) -> list[str]:

@@ -81,15 +81,15 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
     for texts, vectors in store.chunks():
         found.rows += len(texts)
         for text in texts:
-            mark = mark(text)
+            name = mark(text)
             if not text.strip():
                 found.empty += 1
                 continue
             found.documents += 1
             found.words.update(_WORD.findall(text.lower()))
-            found.duplicates += mark in seen
+            found.duplicates += name in seen
             if len(seen) < _MOST_MARKS:
-                seen.add(mark)
+                seen.add(name)
         if len(found.words) > _MOST_WORDS:
             found.words = Counter({word: n for word, n in found.words.items() if n > 1})
         if sum(map(len, found.sample)) < _SAMPLE:
