@@ -74,7 +74,10 @@ def start_from_static(base: StaticModel | str | os.PathLike[str], words: Iterabl
 
 def start_from_zero(words: Iterable[str]) -> Start:
     """Start without any model: the words of the store, whose rows are zero."""
-    made = make_vocabulary(None, islice(words, MOST_WORDS))
+    words = list(islice(words, MOST_WORDS))
+    # Where a script has no blanks, the tokenizer takes each character for a word.
+    characters = {c for word in words if not word.isascii() for c in word}
+    made = make_vocabulary(None, [*words, *sorted(characters)])
     return Start(made.tokenizer, None, len(made.tokens), {"start": "zero"})
 
 

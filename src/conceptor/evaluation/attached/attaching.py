@@ -42,6 +42,8 @@ _SAME_MODEL = 0.8
 _CHECKED = 32
 # Words of the store that are looked up in the tokenizer.
 _WORDS = 20_000
+# Tokens that are always kept, however small the table.
+_TOKENS = 1 << 24
 
 
 def attach(
@@ -174,7 +176,8 @@ def _fit(
     reader = TokenReader(start.tokenizer)
     one, other = (Attachment(reader, start.rows, store.dimension) for _ in range(2))
     # Tokens take four bytes each, as numbers of the table do: they may take as much memory.
-    stride = -(-found.tokens * len(SIZES) // (start.rows * store.dimension))
+    most = max(start.rows * store.dimension, _TOKENS)
+    stride = -(-found.tokens * len(SIZES) // most)
     questions = Questions()
     row = 0
     for texts, vectors in store.chunks():
