@@ -99,7 +99,7 @@ def test_against_a_model_that_is_a_static_one_nothing_is_lost(store):
         rows = [[truth[w] for w in text.replace(".", " ").split() if w in truth] for text in texts]
         return np.array([np.mean(row, axis=0) if row else np.zeros(24) for row in rows])
 
-    made = attach(texts, teacher(texts), model=teacher, vocabulary=None)
+    made = attach(texts, teacher(texts), model=teacher, vocabulary=None, sentences=None)
     assert made.provenance["loss"]["against"] == "model"
     assert made.provenance["loss"]["low"] > 70
 
@@ -108,9 +108,9 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
     texts, vectors = store
     generator = np.random.default_rng(1)
     with pytest.warns(AttachWarning, match="differ from the stored ones"):
-        attach(texts, vectors, model=lambda t: generator.normal(size=(len(t), 24)), vocabulary=["ba"])
+        attach(texts, vectors, model=lambda t: generator.normal(size=(len(t), 24)), vocabulary=["ba"], sentences=None)
     with pytest.raises(InvalidInputError, match="vectors of 7 numbers"):
-        attach(texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"])
+        attach(texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None)
 
 
 @pytest.mark.parametrize(

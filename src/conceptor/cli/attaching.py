@@ -43,13 +43,12 @@ def attach(
         ),
     ] = None,
     sentences: Annotated[
-        str | None,
+        str,
         Option(
-            metavar="FILE|drawn:N",
-            help="With --model: general text to start from, as for distill. 8,192 sentences are "
-            "enough.",
+            metavar="FILE|drawn:N|none",
+            help="With --model: text for the table that the fit starts from, as for distill.",
         ),
-    ] = None,
+    ] = "drawn:8192",
     vocabulary: Annotated[
         str,
         Option(
@@ -114,7 +113,7 @@ def attach(
             store,
             model=model,
             base=base,
-            sentences=sentences,
+            sentences=None if sentences == "none" else sentences,
             vocabulary=None if vocabulary == "tokens" else vocabulary,
             queries=queries,
             relevant=relevant,

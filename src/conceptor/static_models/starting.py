@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Words of the store that get rows of their own, the most frequent first.
 MOST_WORDS = 60_000
 VOCABULARY = "wordfreq:en:30000"
+# Sentences of words drawn by frequency: as good a start as general text, and always there.
+SENTENCES = "drawn:8192"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ def start_from_model(
     words: Iterable[str],
     *,
     vocabulary: str | os.PathLike[str] | Iterable[str] | None = VOCABULARY,
-    sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    sentences: str | os.PathLike[str] | Iterable[str] | None = SENTENCES,
     keep: Path | None,
     progress: Progress,
 ) -> Start:

@@ -20,6 +20,7 @@ from conceptor.static_models.attaching import RIDGE, SIZES, Attachment
 from conceptor.static_models.distilling import open_encoder
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.starting import (
+    SENTENCES,
     VOCABULARY,
     Start,
     start_from_model,
@@ -53,7 +54,7 @@ def attach(
     model: object = None,
     tokenizer: object = None,
     base: StaticModel | str | os.PathLike[str] | None = None,
-    sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    sentences: str | os.PathLike[str] | Iterable[str] | None = SENTENCES,
     vocabulary: str | os.PathLike[str] | Iterable[str] | None = VOCABULARY,
     queries: str | os.PathLike[str] | None = None,
     relevant: str | os.PathLike[str] | None = None,
