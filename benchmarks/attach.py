@@ -17,6 +17,8 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ from conceptor.evaluation.attached.measuring import Questions, measure
 from conceptor.evaluation.attached.survey import held
 from conceptor.evaluation.statistics import Differences, paired_differences, value
 from conceptor.integrations.stores import TextVectors
-from conceptor.static_models.attaching import RIDGE, SIZES, Attachment
+from conceptor.static_models.attaching import RIDGE, Attachment
 from conceptor.static_models.starting import start_from_static, start_from_zero
 from conceptor.static_models.transformer import Transformer
 from conceptor.vectors.tokenizer import TokenReader
@@ -79,10 +81,12 @@ def main() -> None:
 
 
 def base(options: argparse.Namespace, kind: str) -> StaticModel:
-    """Return what `distill` makes of the transformer: with general sentences, or without text."""
+    """Return what `distill` makes of the transformer: with general sentences, or drawn ones."""
     folder = options.keep / f"base-{kind}"
     if not folder.is_dir():
         sentences = None
+        if kind == "drawn":
+            sentences = f"drawn:{options.sentences}"
         if kind == "general":
             tasks = read_tasks(["sts"])
             sentences = sample(options.corpus, options.keep, options.sentences, tasks)
@@ -90,16 +94,32 @@ def base(options: argparse.Namespace, kind: str) -> StaticModel:
     return StaticModel.load(folder)
 
 
+def wordllama() -> StaticModel | None:
+    """Return the static model inside the package wordllama: another model's, 256 dimensions."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    spec = find_spec("wordllama")
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent
+    weights = next(folder.rglob("*256*.safetensors"))
+    tokenizer = Tokenizer.from_file(str(next(folder.rglob("*tokenizer*.json"))))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    (vectors,) = load_file(weights).values()
+    return StaticModel(vectors.astype(np.float32), tokenizer)
+
+
 def fit(
     start: Start,
     texts: list[str],
     vectors: NDArray[np.float32],
     ridge: float = RIDGE,
-    sizes: tuple[int, ...] = SIZES,
 ) -> StaticModel:
-    made = Attachment(TokenReader(start.tokenizer), start.rows, vectors.shape[1], sizes)
+    made = Attachment(TokenReader(start.tokenizer), start.rows, vectors.shape[1], start.sizes)
     made.add(texts, vectors)
-    return StaticModel(made.fit(start.table, ridge=ridge), start.tokenizer)
+    return StaticModel(made.fit(start.table, mapped=start.mapped, ridge=ridge), start.tokenizer)
 
 
 def words_of(texts: list[str]) -> list[str]:
@@ -125,21 +145,24 @@ def rankings(
     yield TRANSFORMER, best(queries, documents)
     words = search_words(texts, Judgements(asked, list(collection.relevant)))
     yield BM25, words
-    general = base(options, "general")
+    bases = {
+        "words and general text": base(options, "general"),
+        "words and drawn text": base(options, "drawn"),
+    }
+    general = bases["words and general text"]
     yield "static × static, general text", best(general.encode(asked), general.encode(texts))
     own = distilled_on(name, texts, documents, options)
     yield "static × static, fitted on the documents", best(own.encode(asked), own.encode(texts))
     store = words_of(texts)
     starts = {
-        "attach, from the model's words": start_from_static(general, store),
-        "attach, from the model's words without text": start_from_static(
-            base(options, "notext"), store
-        ),
+        f"attach, from the model's {kind}": replace(start_from_static(model, store), mapped=False)
+        for kind, model in bases.items()
+    } | {
         "attach, from zero": start_from_zero(store),
     }
-    if (options.keep / "other").is_dir():
-        other = StaticModel.load(options.keep / "other")
-        starts["attach, from another static model"] = start_from_static(other, store)
+    other = wordllama()
+    if other is not None:
+        starts["attach, from wordllama's table, mapped"] = start_from_static(other, store)
     for label, start in starts.items():
         order = best(fit(start, texts, documents).encode(asked), documents)
         yield label, order
@@ -215,7 +238,7 @@ def calibrate(
     exact = score({"": best(queries, documents)}, list(collection.relevant)).ndcg[""]
     starts = {
         "zero": start_from_zero(words_of(texts)),
-        "model": start_from_static(base(options, "general"), words_of(texts)),
+        "model": replace(start_from_static(base(options, "drawn"), words_of(texts)), mapped=False),
     }
     yield "collection, start, documents, nDCG@10, kept %, model's hit in ten %, own document %"
     for label, start in starts.items():
@@ -230,7 +253,9 @@ def calibrate(
             ]
             yield (
                 f"{name}, {label}, {len(some)}, {100 * gain:.1f}, {100 * gain / value(exact):.0f}, "
-                + ", ".join(f"{each.share:.0f} [{each.low:.0f}, {each.high:.0f}]" for each in losses)
+                + ", ".join(
+                    f"{each.share:.0f} [{each.low:.0f}, {each.high:.0f}]" for each in losses
+                )
             )
 
 

@@ -108,9 +108,17 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
     texts, vectors = store
     generator = np.random.default_rng(1)
     with pytest.warns(AttachWarning, match="differ from the stored ones"):
-        attach(texts, vectors, model=lambda t: generator.normal(size=(len(t), 24)), vocabulary=["ba"], sentences=None)
+        attach(
+            texts,
+            vectors,
+            model=lambda t: generator.normal(size=(len(t), 24)),
+            vocabulary=["ba"],
+            sentences=None,
+        )
     with pytest.raises(InvalidInputError, match="vectors of 7 numbers"):
-        attach(texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None)
+        attach(
+            texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None
+        )
 
 
 @pytest.mark.parametrize(
@@ -215,7 +223,11 @@ def test_judgements_are_checked(tmp_path):
     found = read_judgements(queries, relevant, 5)
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
-    for text, said in (("3\t1\n", "no query has the id"), ("1\t6\n", "rows 1 to 5"), ("1\n", "line 1")):
+    for text, said in (
+        ("3\t1\n", "no query has the id"),
+        ("1\t6\n", "rows 1 to 5"),
+        ("1\n", "line 1"),
+    ):
         relevant.write_text(text)
         with pytest.raises(InvalidInputError, match=said):
             read_judgements(queries, relevant, 5)

@@ -67,10 +67,12 @@ def test_an_array_with_texts(tmp_path):
 
 
 def test_columns_are_found_or_asked_for(tmp_path):
-    table = make_table().append_column("summary", pa.array(TEXTS)).rename_columns(
-        ["id", "note", "embedding", "summary"]
+    table = (
+        make_table()
+        .append_column("summary", pa.array(TEXTS))
+        .rename_columns(["id", "note", "embedding", "summary"])
     )
-    with pytest.raises(InvalidInputError, match="2 columns of text .*note, summary"):
+    with pytest.raises(InvalidInputError, match=r"2 columns of text .*note, summary"):
         open_store(table)
     check(open_store(table, text_column="note"))
     check(open_store(table.rename_columns(["id", "note", "embedding", "text"])))  # a usual name
@@ -125,13 +127,14 @@ def address(tmp_path_factory):
     # A socket's path is at most 107 bytes.
     folder = tempfile.mkdtemp(prefix="pg")
     server = pgserver.get_server(folder)
+    numbered = enumerate(zip(TEXTS, ROWS, strict=True))
     with psycopg.connect(server.get_uri()) as connection:
         connection.execute("CREATE EXTENSION vector")
         connection.execute('CREATE TABLE "My docs" (id int, body text, embedding vector(6))')
         with connection.cursor() as cursor:
             cursor.executemany(
                 'INSERT INTO "My docs" VALUES (%s, %s, %s)',
-                [(i, text, str(row.tolist())) for i, (text, row) in enumerate(zip(TEXTS, ROWS, strict=True))],
+                [(i, text, str(row.tolist())) for i, (text, row) in numbered],
             )
     yield server.get_uri()
     server.cleanup()

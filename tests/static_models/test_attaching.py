@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +22,9 @@ def make_store(seed, documents=120, n=5, length=30):
     """Texts, and vectors that follow from their words."""
     generator = np.random.default_rng(seed)
     truth = generator.normal(size=(len(WORDS), n))
-    drawn = [generator.integers(0, len(WORDS), generator.integers(1, length)) for _ in range(documents)]
+    drawn = [
+        generator.integers(0, len(WORDS), generator.integers(1, length)) for _ in range(documents)
+    ]
     texts = [" ".join(WORDS[i] for i in rows) for rows in drawn]
     vectors = np.array([truth[rows].sum(axis=0) / len(rows) ** 0.5 for rows in drawn]) + 2.0
     return texts, vectors.astype(np.float32), truth
@@ -36,14 +40,13 @@ def dense_solution(texts, vectors, start, sizes, ridge):
     """The same minimum with every piece as a row of dense matrices."""
     numbers = start.tokenizer.get_vocab()
     rows, targets = [], []
-    scale = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1).mean())
-    centred = (vectors - vectors.mean(axis=0, dtype=np.float64)) / scale
+    centred = vectors - vectors.mean(axis=0, dtype=np.float64)
     for size in sizes:
         for text, vector in zip(texts, centred, strict=True):
             words = text.split()
             pieces = -(-len(words) // size)
             bounds = [k * len(words) // pieces for k in range(pieces + 1)]
-            for a, b in zip(bounds, bounds[1:], strict=False):
+            for a, b in pairwise(bounds):
                 row = np.zeros(start.rows)
                 for word in words[a:b]:
                     row[numbers[word]] += (b - a) ** -0.5
@@ -56,8 +59,10 @@ def dense_solution(texts, vectors, start, sizes, ridge):
         gram = A.T @ A
         floor = 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram))
         first = start.table @ np.linalg.solve(gram + floor, A.T @ F)
+        # Its averages are as long as the stored vectors, in the mean.
+        first *= np.sqrt((centred**2).sum(axis=1).mean() / ((B @ first) ** 2).sum(axis=1).mean())
     change = np.linalg.solve(B.T @ B + ridge * np.eye(B.shape[1]), B.T @ (F - B @ first))
-    return scale * (first + change)
+    return first + change
 
 
 @settings(deadline=None, max_examples=10)
@@ -72,6 +77,16 @@ def test_the_fit_is_the_minimum(seed, sizes, from_zero):
     assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
 
 
+def test_a_table_of_the_same_space_is_not_mapped():
+    """With an endless ridge nothing moves: the table keeps its directions, at another length."""
+    texts, vectors, truth = make_store(4)
+    start = start_from_static(word_model(WORDS, truth.astype(np.float32), {}), [])
+    found = attachment(texts, vectors, start, (7,)).fit(start.table, mapped=False, ridge=1e9)
+    factor = np.linalg.norm(found) / np.linalg.norm(start.table)
+    np.testing.assert_allclose(found, factor * start.table, atol=1e-3 * factor)
+    assert not np.isclose(factor, 1.0, rtol=1e-3)
+
+
 def test_texts_may_come_in_any_number_of_parts():
     texts, vectors, _ = make_store(1)
     start = start_from_zero(WORDS)
@@ -83,17 +98,16 @@ def test_texts_may_come_in_any_number_of_parts():
     assert (one + other).documents == len(texts)
 
 
-def test_a_constant_changes_the_offset_and_nothing_else():
+@settings(deadline=None, max_examples=5)
+@given(st.floats(-5, 5), st.floats(0.01, 100))
+def test_a_constant_changes_the_offset_and_a_factor_the_scale(constant, factor):
     """Vectors are centred: what all of them share says nothing about words."""
     texts, vectors, _ = make_store(2)
     start = start_from_zero(WORDS)
     one = attachment(texts, vectors, start, (7,))
-    lengths = np.sqrt((vectors**2).sum(axis=1).mean())
-    moved = vectors + 3.0
-    other = attachment(texts, moved, start, (7,))
-    scale = np.sqrt((moved**2).sum(axis=1).mean())
-    np.testing.assert_allclose(other.mean, one.mean + 3.0, rtol=1e-5)
-    np.testing.assert_allclose(other.fit(None) / scale, one.fit(None) / lengths * (lengths / scale), atol=1e-3)
+    other = attachment(texts, factor * vectors + constant, start, (7,))
+    np.testing.assert_allclose(other.mean, factor * one.mean + constant, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(other.fit(None), factor * one.fit(None), atol=2e-3 * max(factor, 1))
 
 
 def test_the_fit_finds_documents_and_a_table_of_noise_does_not():

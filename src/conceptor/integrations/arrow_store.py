@@ -15,7 +15,10 @@ _TEXT = ("string", "large_string", "string_view")
 
 
 def text_and_vector(
-    where: str, schema: Any, text: str | None, vector: str | None  # noqa: ANN401
+    where: str,
+    schema: Any,  # noqa: ANN401
+    text: str | None,
+    vector: str | None,
 ) -> tuple[str, str]:
     """Return the columns of texts and vectors of a table; by their types, if not named."""
     texts = [field.name for field in schema if _kind(field) in _TEXT]

@@ -61,7 +61,11 @@ class StoredVectors(Vectors):
 
 
 def check_rows(
-    name: str, start: int, texts: Sequence[str | None], rows: Any, dimension: int  # noqa: ANN401
+    name: str,
+    start: int,
+    texts: Sequence[str | None],
+    rows: Any,  # noqa: ANN401
+    dimension: int,
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return texts, with a missing one as empty, and finite rows of one dimension."""
     ragged = [i for i, row in enumerate(rows) if row is None or len(row) != dimension]
@@ -160,7 +164,8 @@ def open_store(
     if kind in ("pandas", "polars", "pyarrow"):
         return open_frame(source, *columns)
     raise InvalidInputError(
-        f"cannot attach to a {type(source).__name__} without ", Setting("vectors"),
+        f"cannot attach to a {type(source).__name__} without ",
+        Setting("vectors"),
         "; pass attach(texts, vectors)",
     )
 

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from conceptor.static_models.table import Table
     from conceptor.vectors.tokenizer import TokenReader
 
-# Tokens of a piece, and how far rows are held back; chosen on two collections (docs/studies).
-SIZES = (8, 24, 64)
+# Tokens of a piece, and how far rows are held back; chosen on two collections
+# (docs/studies/attach.md). From zero, pieces of several lengths are better than of one.
+SIZES = (24,)
+SIZES_FROM_ZERO = (8, 24, 64)
 RIDGE = 3.0
 _BLOCK = 8192
 
@@ -118,9 +120,7 @@ class Attachment:
                 "start from a model of their language"
             )
         lengths = np.concatenate(self._lengths)
-        whole = RowLists(
-            np.concatenate(self._tokens), np.concatenate([[0], np.cumsum(lengths)])
-        )
+        whole = RowLists(np.concatenate(self._tokens), np.concatenate([[0], np.cumsum(lengths)]))
         seen, columns = whole.distinct()
         weights = np.repeat(lengths.astype(np.float32) ** -0.5, lengths)
         B = sparse.csr_array(
@@ -130,28 +130,53 @@ class Attachment:
         return seen, B
 
     def fit(
-        self, table: Table | None, *, ridge: float = RIDGE, progress: Progress = silent
+        self,
+        table: Table | None,
+        *,
+        mapped: bool = True,
+        ridge: float = RIDGE,
+        progress: Progress = silent,
     ) -> Table:
         """Return the table that is fitted to the stored vectors, from `table` or from zero.
 
-        Rows of tokens that do not occur stay those of the mapped table. The scale is that of the
-        stored vectors: B T estimates them, less their mean.
+        `mapped` is for a table of another space: it goes through the linear map that fits best.
+        Rows of tokens that do not occur stay those of the mapped table. B T estimates the stored
+        vectors, less their mean; the table is linear in them, so their scale does not matter.
         """
         seen, B = self._pieces()
-        # At a mean squared length of 1, so that the ridge means the same in every store.
-        scale = np.float32((self._squares / self.documents) ** 0.5 or 1.0)
         each = np.asarray(B.sum(axis=0)).ravel()
         right = self._right[seen] - each[:, np.newaxis] * self.mean.astype(np.float32)
-        right /= scale
         start = np.zeros_like(self._right)
         if table is not None:
             with one_blas_thread():
-                products = table[seen].T.astype(np.float64) @ right
-                start = (table @ best_map(_gram(B, table[seen]), products)).astype(np.float32)
+                start = self._place(B, table, seen, right, mapped=mapped)
             for part in _blocks(B):
                 right -= part.T @ (part @ start[seen])
         start[seen] += solve_ridge(B, right, ridge, progress)
-        return start * scale
+        return start
+
+    def _place(
+        self,
+        B: sparse.csr_array,
+        table: Table,
+        seen: NDArray[np.int64],
+        right: Table,
+        *,
+        mapped: bool,
+    ) -> Table:
+        """Return a table in the space of the stored vectors, its averages as long as these.
+
+        The length that fits best is far shorter, as a piece says little about its text. But rows
+        that do not move would then weigh less than those that do.
+        """
+        gram = _gram(B, table[seen])
+        change: Float64 = np.eye(len(gram))
+        if mapped:
+            change = best_map(gram, table[seen].T.astype(np.float64) @ right)
+        length = np.einsum("ij,ik,kj->", change, gram, change, optimize=True)
+        spread = B.shape[0] * (self._squares / self.documents - (self.mean**2).sum())
+        change *= (spread / length) ** 0.5 if length > 0 else 1.0
+        return (table @ change).astype(np.float32)
 
 
 def _blocks(B: sparse.csr_array) -> Iterator[sparse.csr_array]:

@@ -1,4 +1,4 @@
-"""The table that a fit to stored vectors starts from: a model's, another static model's, or zero."""
+"""The table that a fit to stored vectors starts from: of a model, of a static model, or zero."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.static_models.attaching import SIZES, SIZES_FROM_ZERO
 from conceptor.static_models.distilling import distill, read_vocabulary
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.vocabulary import make_vocabulary
@@ -34,11 +35,17 @@ SENTENCES = "drawn:8192"
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A tokenizer, and the table to start from, if it is not zero."""
+    """A tokenizer, and the table to start from, if it is not zero.
+
+    `mapped` is whether the table is of another space than the stored vectors; texts are cut into
+    pieces of `sizes` tokens.
+    """
 
     tokenizer: Tokenizer
     table: NDArray[Any] | None
     rows: int
+    mapped: bool = True
+    sizes: tuple[int, ...] = SIZES
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -57,7 +64,9 @@ def start_from_model(
     made = distill(encoder, vocabulary=every, sentences=sentences, keep=keep, progress=progress)
     kept = {key: made.provenance[key] for key in _KEPT if key in made.provenance}
     start = {"start": "the model's own words", "start_sentences": made.provenance["sentences"]}
-    return Start(made.tokenizer, made.vectors, len(made.vectors), kept | start)
+    return Start(
+        made.tokenizer, made.vectors, len(made.vectors), mapped=False, provenance=kept | start
+    )
 
 
 _KEPT = ("model", "pooling", "license", "language")
@@ -71,7 +80,7 @@ def start_from_static(base: StaticModel | str | os.PathLike[str], words: Iterabl
         base = StaticModel.load(base)
     kept = {key: base.provenance[key] for key in ("license", "language") if key in base.provenance}
     tokenizer, table = _with_words(base, list(islice(words, MOST_WORDS)))
-    return Start(tokenizer, table, len(table), kept | {"start": name})
+    return Start(tokenizer, table, len(table), provenance=kept | {"start": name})
 
 
 def start_from_zero(words: Iterable[str]) -> Start:
@@ -80,7 +89,13 @@ def start_from_zero(words: Iterable[str]) -> Start:
     # Where a script has no blanks, the tokenizer takes each character for a word.
     characters = {c for word in words if not word.isascii() for c in word}
     made = make_vocabulary(None, [*words, *sorted(characters)])
-    return Start(made.tokenizer, None, len(made.tokens), {"start": "zero"})
+    return Start(
+        made.tokenizer,
+        None,
+        len(made.tokens),
+        sizes=SIZES_FROM_ZERO,
+        provenance={"start": "zero"},
+    )
 
 
 def _with_words(base: StaticModel, words: list[str]) -> tuple[Tokenizer, NDArray[np.float32]]:

@@ -16,7 +16,7 @@ from conceptor.evaluation.attached.judged import judge, read_judgements
 from conceptor.evaluation.attached.measuring import Questions, measure
 from conceptor.evaluation.attached.survey import Survey, held, is_taken, read_texts, survey
 from conceptor.integrations.stores import open_store
-from conceptor.static_models.attaching import RIDGE, SIZES, Attachment
+from conceptor.static_models.attaching import RIDGE, Attachment
 from conceptor.static_models.distilling import open_encoder
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.starting import (
@@ -175,10 +175,10 @@ def _fit(
 ) -> tuple[StaticModel, list[str]]:
     """Fit without the held-out documents, measure, and fit with all of them."""
     reader = TokenReader(start.tokenizer)
-    one, other = (Attachment(reader, start.rows, store.dimension) for _ in range(2))
+    one, other = (Attachment(reader, start.rows, store.dimension, start.sizes) for _ in range(2))
     # Tokens take four bytes each, as numbers of the table do: they may take as much memory.
     most = max(start.rows * store.dimension, _TOKENS)
-    stride = -(-found.tokens * len(SIZES) // most)
+    stride = -(-found.tokens * len(start.sizes) // most)
     questions = Questions()
     row = 0
     for texts, vectors in store.chunks():
@@ -193,7 +193,7 @@ def _fit(
     provenance: dict[str, Any] = start.provenance | {
         "attached_to": store.name,
         "documents": one.documents + other.documents,
-        "pieces": f"of {', '.join(map(str, SIZES))} tokens",
+        "pieces": f"of {', '.join(map(str, start.sizes))} tokens",
         "ridge": ridge,
         "unknown_words": _unknown_share(found, reader),
         "dimensions": store.dimension,
@@ -207,7 +207,8 @@ def _fit(
         )
     if len(questions) and one.documents:
         trial = StaticModel(
-            one.fit(start.table, ridge=ridge, progress=progress), start.tokenizer
+            one.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress),
+            start.tokenizer,
         )
         loss = measure(store, questions, trial.encode, encoder)
         provenance |= {
@@ -218,7 +219,9 @@ def _fit(
         }  # fmt: skip
     whole = one + other
     made = StaticModel(
-        whole.fit(start.table, ridge=ridge, progress=progress), start.tokenizer, provenance
+        whole.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress),
+        start.tokenizer,
+        provenance,
     )
     return replace(made, offset=whole.mean.astype(np.float32)), remarks
 

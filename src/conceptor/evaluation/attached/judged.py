@@ -118,9 +118,7 @@ def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
     return [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
-def judge(
-    store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None
-) -> Judged:
+def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None) -> Judged:
     """Search with all ways that there are and score them; the model comes first if it is there."""
     asked: dict[str, NDArray[Any]] = {}
     if model is not None:
@@ -158,9 +156,7 @@ def search_words(texts: list[str], judgements: Judgements) -> NDArray[np.int64]:
     return found
 
 
-def score(
-    ranked: Mapping[str, NDArray[np.int64]], relevant: list[NDArray[np.int64]]
-) -> Judged:
+def score(ranked: Mapping[str, NDArray[np.int64]], relevant: list[NDArray[np.int64]]) -> Judged:
     """Return nDCG@10 and recall@10 of rankings, query by query."""
     gains: dict[str, Mean] = {}
     recalls: dict[str, Mean] = {}
