@@ -43,7 +43,7 @@ from conceptor.paper.dialogue.report import dialogue_tables, verdict
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
 from conceptor.paper.tables import paper_tables
-from conceptor.report.tables import markdown
+from conceptor.report.forms import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

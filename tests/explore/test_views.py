@@ -22,7 +22,7 @@ from conceptor.vectors.files import open_vectors, write_vectors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.explore.answers import Near
 
 

@@ -8,15 +8,19 @@ import typer
 
 from conceptor.base.errors import ConceptorError, printable
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
 from conceptor.cli.output import write_json, write_output
 
 
-@app.command()
+@command()
 def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """Check the installation: versions, BLAS, extras, caches, and the data found.
 
-    Exit code 1 if something should be mended. Example: [b]conceptor doctor[/b]
+    Exit code 1 if something should be mended.
+
+    [bold]Example[/bold]
+
+      conceptor doctor
     """
     from conceptor.cli.installation import examine
 
@@ -39,15 +43,15 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
         typer.echo("Nothing needs to be mended.")
 
 
-@app.command()
+@command()
 def man() -> None:
     """Print the manual page of all commands, for man(1).
 
     [bold]Examples[/bold]
 
-      conceptor man | man -l -
+      conceptor man > conceptor.1
 
-      conceptor man > ~/.local/share/man/man1/conceptor.1
+      man ./conceptor.1
     """
     from conceptor.cli.manual import describe_commands, man_page
 

@@ -1,0 +1,78 @@
+"""Progress bars of downloads and of training, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from conceptor.data.registry import DataFile
+    from conceptor.paper.dialogue.training import Epoch
+    from conceptor.paper.dialogue.trials import Job, Watch
+
+
+class _DownloadBar:
+    """The bar of one file, with the methods that pooch calls."""
+
+    def __init__(self, progress: RichProgress, file: DataFile) -> None:
+        self._progress, self.total = progress, file.bytes
+        self._task = progress.add_task(file.name, total=file.bytes)
+
+    def update(self, amount: int) -> None:
+        """Add this many bytes."""
+        self._progress.update(self._task, advance=amount)
+
+    def reset(self) -> None:
+        """Start again at zero: pooch does this before it sets the bar to the total."""
+        self._progress.reset(self._task, total=self.total)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.remove_task(self._task)
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
+    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.DownloadColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield lambda file: _DownloadBar(progress, file)
+
+
+@contextmanager
+def training_progress(epochs: int) -> Iterator[Watch | None]:
+    """Yield a callback that shows a bar for each tracker, or None if this is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}, accuracy {task.fields[accuracy]:.1%}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[Job, TaskID] = {}
+
+        def watch(job: Job, number: int, epoch: Epoch) -> None:
+            if job not in tasks:
+                tasks[job] = progress.add_task(str(job), total=epochs, loss=0.0, accuracy=0.0)
+            progress.update(tasks[job], completed=number, loss=epoch.loss, accuracy=epoch.accuracy)
+
+        yield watch
