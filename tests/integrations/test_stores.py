@@ -67,19 +67,20 @@ def test_an_array_with_texts(tmp_path):
 
 
 def test_columns_are_found_or_asked_for(tmp_path):
-    table = (
-        make_table()
-        .append_column("summary", pa.array(TEXTS))
-        .rename_columns(["id", "note", "embedding", "summary"])
-    )
-    with pytest.raises(InvalidInputError, match=r"2 columns of text .*note, summary"):
+    names = ["id", "note", "embedding", "remark"]
+    table = make_table().append_column("remark", pa.array(TEXTS)).rename_columns(names)
+    with pytest.raises(InvalidInputError, match=r"several columns of text \(note, remark\)"):
         open_store(table)
     check(open_store(table, text_column="note"))
     check(open_store(table.rename_columns(["id", "note", "embedding", "text"])))  # a usual name
-    with pytest.raises(InvalidInputError, match="nothing is not a column of vectors"):
-        open_store(table, text_column="note", vector_column="nothing")
-    with pytest.raises(InvalidInputError, match="no column of vectors"):
+    with pytest.raises(InvalidInputError, match="found no columns of vectors matching 'nothing'"):
+        open_store(table, text_column="note", column="nothing")
+    with pytest.raises(InvalidInputError, match="id is not a column of text"):
+        open_store(table, text_column="id")
+    with pytest.raises(InvalidInputError, match="has no vectors"):
         open_store(table.drop_columns("embedding"), text_column="note")
+    wide = pa.table({"text": TEXTS} | {f"d{i}": ROWS[:, i] for i in range(N)})
+    check(open_store(wide))  # one column per dimension
 
 
 def test_bad_rows_are_named():

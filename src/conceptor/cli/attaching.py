@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,74 @@ from typer import Argument, Option
 
 from conceptor.base.errors import printable
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
 from conceptor.cli.output import print_warnings, write_json
 from conceptor.cli.static_models import ModelDtype
 
 
-@app.command()
+@dataclass(frozen=True)
+class StartOptions:
+    """What the fit starts from."""
+
+    model: Annotated[
+        str | None,
+        Option(
+            metavar="MODEL",
+            help="The transformer that made the vectors: its folder, or its name on the hub. The "
+            "loss is measured against it.",
+        ),
+    ] = None
+    base: Annotated[
+        str | None,
+        Option(
+            metavar="FOLDER",
+            help="Start from this static model instead.  \\[default: from zero]",
+        ),
+    ] = None
+    sentences: Annotated[
+        str,
+        Option(
+            metavar="FILE|FOLDER|drawn:N|none",
+            help="With --model: text for the table that the fit starts from, as for distill.",
+        ),
+    ] = "drawn:8192"
+    vocabulary: Annotated[
+        str,
+        Option(
+            metavar="wordfreq:LANG:N|FILE|tokens",
+            help="With --model: words that get rows, besides those of the store.",
+        ),
+    ] = "wordfreq:en:30000"
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """Where texts and vectors are, and judgements about them."""
+
+    text_column: Annotated[
+        str | None, Option(metavar="NAME", help="Column of a table that holds the texts.")
+    ] = None
+    column: Annotated[
+        str | None, Option(metavar="NAME", help="Column of a table that holds the vectors.")
+    ] = None
+    table: Annotated[str | None, Option(metavar="NAME", help="Table of a database.")] = None
+    text_file: Annotated[
+        str | None, Option("--texts", metavar="FILE", help="For .npy: the texts, one per line.")
+    ] = None
+    queries: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Measure on these queries too: lines of id, tab, query."),
+    ] = None
+    relevant: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="Their relevant documents: lines of query id, tab, row of the store (from 1).",
+        ),
+    ] = None
+
+
+@command()
 def attach(
     store: Annotated[
         str,
@@ -27,55 +90,9 @@ def attach(
         ),
     ],
     target: Annotated[Path, Argument(metavar="OUT", help="Folder to write.")],
-    model: Annotated[
-        str | None,
-        Option(
-            metavar="MODEL",
-            help="The transformer that made the vectors: its folder, or its name on the hub. The "
-            "loss is measured against it.",
-        ),
-    ] = None,
-    base: Annotated[
-        str | None,
-        Option(
-            metavar="FOLDER",
-            help="Start from this static model instead.  \\[default: from zero]",
-        ),
-    ] = None,
-    sentences: Annotated[
-        str,
-        Option(
-            metavar="FILE|drawn:N|none",
-            help="With --model: text for the table that the fit starts from, as for distill.",
-        ),
-    ] = "drawn:8192",
-    vocabulary: Annotated[
-        str,
-        Option(
-            metavar="wordfreq:LANG:N|FILE|tokens",
-            help="With --model: words that get rows, besides those of the store.",
-        ),
-    ] = "wordfreq:en:30000",
-    text_column: Annotated[str | None, Option(metavar="NAME", help="The column of texts.")] = None,
-    vector_column: Annotated[
-        str | None, Option(metavar="NAME", help="The column of vectors.")
-    ] = None,
-    table: Annotated[str | None, Option(metavar="NAME", help="The table of a database.")] = None,
-    text_file: Annotated[
-        str | None,
-        Option("--texts", metavar="FILE", help="For .npy: the texts, one per line."),
-    ] = None,
-    queries: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Measure on these queries too: lines of id, tab, query."),
-    ] = None,
-    relevant: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="Their relevant documents: lines of query id, tab, row of the store (from 1).",
-        ),
-    ] = None,
+    *,
+    start: StartOptions,
+    where: StoreOptions,
     dtype: Annotated[ModelDtype, Option(help="Number type of OUT.")] = ModelDtype.float32,
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,
@@ -96,34 +113,22 @@ def attach(
     from time import perf_counter
 
     from conceptor.base.files import hidden_name
-    from conceptor.base.progress import on_terminal
+    from conceptor.base.progress import on_terminal_or_log
     from conceptor.evaluation.attached import AttachWarning
     from conceptor.evaluation.attached import attach as run
     from conceptor.vectors.target import check_new_folder
 
     started = perf_counter()
-    named = (store, model, base, sentences, text_file, queries, relevant)
-    check_new_folder(
-        target, force=force, inputs=[each for each in named if each and "://" not in each]
-    )
+    named = (store, start.model, start.base, where.text_file, where.queries, where.relevant)
+    inputs = [each for each in named if each and "://" not in each]
+    check_new_folder(target, force=force, inputs=inputs)
     whole = target.resolve()
     keep = whole.with_name(f"{hidden_name(whole.name)}attaching")
-    with print_warnings(AttachWarning), on_terminal("texts") as progress:
-        made = run(
-            store,
-            model=model,
-            base=base,
-            sentences=None if sentences == "none" else sentences,
-            vocabulary=None if vocabulary == "tokens" else vocabulary,
-            queries=queries,
-            relevant=relevant,
-            table=table,
-            text_column=text_column,
-            vector_column=vector_column,
-            text_file=text_file,
-            keep=keep,
-            progress=progress,
-        )
+    how: dict[str, Any] = {**vars(start), **vars(where)}
+    how["sentences"] = None if start.sentences == "none" else start.sentences
+    how["vocabulary"] = None if start.vocabulary == "tokens" else start.vocabulary
+    with print_warnings(AttachWarning), on_terminal_or_log() as progress:
+        made = run(store, **how, keep=keep, progress=progress)
     made.save(target, dtype=dtype.value, force=force)
     shutil.rmtree(keep, ignore_errors=True)
     found = {"tokens": len(made.vectors), "seconds": perf_counter() - started} | made.provenance

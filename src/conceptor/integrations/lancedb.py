@@ -39,8 +39,8 @@ class LanceVectors(ArrowRows):
     """The rows of a LanceDB table."""
 
     def __init__(self, table: Any, text: str | None = None, vector: str | None = None) -> None:  # noqa: ANN401
-        self._table, self._name = table, f"LanceDB table {table.name}"
-        super().__init__(self._name, table.schema, text, vector)
+        self._table = table
+        super().__init__(f"LanceDB table {table.name}", table.schema, text, vector)
 
-    def _read(self, rows: int) -> Iterator[Any]:
-        yield from self._table.search().select(list(self._columns)).to_batches(rows)
+    def _read(self, rows: int, names: list[str]) -> Iterator[Any]:
+        yield from self._table.search().select(names).to_batches(rows)

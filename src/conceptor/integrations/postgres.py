@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError, Setting
-from conceptor.integrations.stores import Columns, StoredVectors
+from conceptor.integrations.stores import StoredVectors, choose_columns
+from conceptor.vectors.columns import Column, ColumnKind
+from conceptor.vectors.rows import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,23 +33,39 @@ def open_postgres(
     address: str, table: str | None = None, text: str | None = None, vector: str | None = None
 ) -> PostgresVectors:
     """Open a table; without a name it must be the only one with a column of vectors."""
+    from psycopg import sql
+
     with _connect(address) as connection:
-        found: dict[str, dict[str, list[str]]] = {}
-        names: dict[str, tuple[str, str]] = {}
+        found: dict[str, list[Column]] = {}
+        places: dict[str, tuple[str, str]] = {}
         for schema, relation, column, kind in connection.execute(_LOOK, [[*_VECTORS, *_TEXTS]]):
             name = relation if schema == "public" else f"{schema}.{relation}"
-            names[name] = schema, relation
-            kinds = found.setdefault(name, {"vectors": [], "texts": []})
-            kinds["vectors" if kind in _VECTORS else "texts"].append(column)
+            places[name] = schema, relation
+            is_vector = kind in _VECTORS
+            held = Column(column, ColumnKind.LISTS if is_vector else ColumnKind.TEXT)
+            found.setdefault(name, []).append(held)
         chosen = _choose_table(found, table)
-        columns = Columns(
-            f"PostgreSQL table {chosen}", found[chosen]["texts"], found[chosen]["vectors"]
-        ).choose(text, vector)
-        return PostgresVectors(address, chosen, names[chosen], columns, connection)
+
+        def sample(names: list[Any]) -> dict[Any, Sequence[str]]:
+            listed = sql.SQL(", ").join(map(sql.Identifier, names))
+            query = sql.SQL("SELECT {} FROM {} LIMIT {}").format(
+                listed, sql.Identifier(*places[chosen]), LABELS
+            )
+            rows = connection.execute(query).fetchall()
+            return {each: [row[i] or "" for row in rows] for i, each in enumerate(names)}
+
+        label, vectors = choose_columns(
+            f"PostgreSQL table {chosen}", found[chosen], sample, text, vector
+        )
+        return PostgresVectors(address, chosen, places[chosen], (label, vectors[0]), connection)
 
 
-def _choose_table(found: dict[str, dict[str, list[str]]], table: str | None) -> str:
-    usable = [name for name, kinds in found.items() if kinds["vectors"]]
+def _choose_table(found: dict[str, list[Column]], table: str | None) -> str:
+    usable = [
+        name
+        for name, columns in found.items()
+        if any(each.kind is ColumnKind.LISTS for each in columns)
+    ]
     if not usable:
         raise InvalidInputError(
             "this PostgreSQL database has no column of pgvector's type vector or halfvec"

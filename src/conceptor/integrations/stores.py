@@ -11,15 +11,18 @@ import numpy as np
 
 from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.vectors.columns import ColumnKind, choose_label, choose_vectors
 from conceptor.vectors.source import BLOCK_BYTES
 from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Columns", "TextVectors", "open_store"]
+    from conceptor.vectors.columns import Column
+
+__all__ = ["StoredVectors", "TextVectors", "choose_columns", "open_store"]
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -128,7 +131,7 @@ def open_store(
     texts: str | os.PathLike[str] | None = None,
     table: str | None = None,
     text_column: str | None = None,
-    vector_column: str | None = None,
+    column: str | None = None,
 ) -> Vectors:
     """Open texts with their vectors.
 
@@ -142,10 +145,10 @@ def open_store(
         The file with one text per line that belongs to a `.npy` file.
     table
         The table of a database; not needed if only one has vectors.
-    text_column, vector_column
-        The columns, if there are several that they could be.
+    text_column, column
+        The column of texts and that of vectors, if there are several that they could be.
     """
-    columns = text_column, vector_column
+    columns = text_column, column
     if vectors is not None:
         return TextVectors(source, vectors)
     if isinstance(source, Vectors):
@@ -219,7 +222,7 @@ def _open_array(path: Path, texts: str | os.PathLike[str] | None) -> Vectors:
 def open_frame(frame: Any, text: str | None = None, vector: str | None = None) -> Vectors:  # noqa: ANN401
     """Open a frame of pandas or Polars, or an Arrow table, by way of Arrow."""
     from conceptor.integrations.arrow_store import ArrowTable
-    from conceptor.vectors.formats.arrow import import_pyarrow
+    from conceptor.vectors.formats.arrow_columns import import_pyarrow
 
     arrow = import_pyarrow()
     if isinstance(frame, arrow.Table):
@@ -230,33 +233,26 @@ def open_frame(frame: Any, text: str | None = None, vector: str | None = None) -
     return ArrowTable(made, text, vector)
 
 
-class Columns:
-    """Choose a column of texts and one of vectors among named ones; errors list them all."""
-
-    def __init__(self, where: str, texts: Sequence[str], vectors: Sequence[str]) -> None:
-        self._where, self._texts, self._vectors = where, list(texts), list(vectors)
-
-    def choose(self, text: str | None, vector: str | None) -> tuple[str, str]:
-        """Return the two columns: those that were named, else the only ones of their kind."""
-        return (
-            self._one("text_column", "text", self._texts, text),
-            self._one("vector_column", "vectors", self._vectors, vector),
-        )
-
-    def _one(self, setting: str, what: str, names: list[str], asked: str | None) -> str:
-        if asked is not None:
-            if asked in names:
-                return asked
-            listed = ", ".join(names) or "none"
-            raise InvalidInputError(
-                f"{self._where}: {asked} is not a column of {what}; its columns of {what}: {listed}"
-            )
-        if len(names) == 1:
-            return names[0]
-        if not names:
-            raise InvalidInputError(f"{self._where}: has no column of {what}")
+def choose_columns(
+    where: str,
+    columns: Sequence[Column],
+    sample: Callable[[list[Any]], dict[Any, Sequence[str]]],
+    text: str | None,
+    vector: str | None,
+) -> tuple[str, list[str]]:
+    """Return the column of texts and those of vectors: as named, else by the rules for tables."""
+    vectors = [str(name) for name in choose_vectors(where, columns, vector)]
+    texts = [str(each.name) for each in columns if each.kind is ColumnKind.TEXT]
+    if text is not None and text not in texts:
         raise InvalidInputError(
-            f"{self._where}: has {len(names)} columns of {what} ({', '.join(names)}); choose one "
-            "with ",
-            Setting(setting, names[0]),
+            f"{where}: {text} is not a column of text; these are: {', '.join(texts) or 'none'}"
         )
+    label = text if text is not None else choose_label(columns, sample)
+    if label is not None:
+        return str(label), vectors
+    if not texts:
+        raise InvalidInputError(f"{where}: has vectors, but no column of text")
+    raise InvalidInputError(
+        f"{where}: several columns of text ({', '.join(texts)}); choose one with ",
+        Setting("text_column", texts[0]),
+    )

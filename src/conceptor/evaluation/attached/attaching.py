@@ -60,7 +60,7 @@ def attach(
     relevant: str | os.PathLike[str] | None = None,
     table: str | None = None,
     text_column: str | None = None,
-    vector_column: str | None = None,
+    column: str | None = None,
     text_file: str | os.PathLike[str] | None = None,
     ridge: float = RIDGE,
     keep: str | os.PathLike[str] | None = None,
@@ -88,8 +88,8 @@ def attach(
         As for `distill`, for the table that the fit starts from.
     queries, relevant : path, optional
         Files with one query (`id<TAB>text`), and one relevant document (`id<TAB>row`), per line.
-    table, text_column, vector_column, text_file
-        Where texts and vectors are, if that is not clear; `text_file` belongs to a `.npy` file.
+    table, text_column, column, text_file
+        Where texts and vectors (`column`) are, if that is not clear; `text_file` is for `.npy`.
     ridge : float
         How far rows are held back.
     keep : path, optional
@@ -114,7 +114,7 @@ def attach(
         texts=text_file,
         table=table,
         text_column=text_column,
-        vector_column=vector_column,
+        column=column,
     )
     found = survey(store, progress)
     judgements = None
