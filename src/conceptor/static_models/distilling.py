@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
 
     Encode = Callable[[Sequence[str]], NDArray[Any]]
-    Encoder = Transformer | "_Function"
+    Encoder: TypeAlias = "Transformer | _Function"
 
 __all__ = ["distill"]
 

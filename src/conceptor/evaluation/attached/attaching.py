@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from numpy.typing import NDArray
+
     from conceptor.base.progress import Progress
     from conceptor.evaluation.attached.measuring import Encode
     from conceptor.static_models.distilling import Encoder
@@ -45,6 +47,8 @@ _CHECKED = 32
 _WORDS = 20_000
 # Tokens that are always kept, however small the table.
 _TOKENS = 1 << 24
+# A share of unknown words that deserves a warning.
+_UNKNOWN = 0.05
 
 
 def attach(
@@ -175,62 +179,66 @@ def _fit(
 ) -> tuple[StaticModel, list[str]]:
     """Fit without the held-out documents, measure, and fit with all of them."""
     reader = TokenReader(start.tokenizer)
+    one, other, questions = _gather(store, found, start, reader, progress)
+
+    def solve(part: Attachment) -> NDArray[np.float32]:
+        return part.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress)
+
+    unknown = _unknown_share(found, reader)
+    provenance: dict[str, Any] = start.provenance | {
+        "attached_to": store.name,
+        "documents": one.documents + other.documents,
+        "pieces": f"of {', '.join(map(str, start.sizes))} tokens",
+        "ridge": ridge,
+        "unknown_words": unknown,
+        "dimensions": store.dimension,
+        "library": f"conceptor {__version__}",
+    }
+    if len(questions) and one.documents:
+        trial = StaticModel(solve(one), start.tokenizer)
+        loss = measure(store, questions, trial.encode, encoder)
+        provenance |= {"measured": loss.sentence(), "verdict": loss.verdict, "loss": asdict(loss)}
+    whole = one + other
+    del one, other
+    offset = whole.mean.astype(np.float32)
+    remarks = []
+    if unknown > _UNKNOWN:
+        remarks.append(
+            f"{unknown:.0%} of the words are unknown to the tokenizer; start from a model of their "
+            "language, or from zero"
+        )
+    return StaticModel(solve(whole), start.tokenizer, provenance, offset), remarks
+
+
+def _gather(
+    store: Vectors, found: Survey, start: Start, reader: TokenReader, progress: Progress
+) -> tuple[Attachment, Attachment, Questions]:
+    """Read the documents to fit to, those that are held out, and questions made of the latter."""
     one, other = (Attachment(reader, start.rows, store.dimension, start.sizes) for _ in range(2))
     # Tokens take four bytes each, as numbers of the table do: they may take as much memory.
     most = max(start.rows * store.dimension, _TOKENS)
     stride = -(-found.tokens * len(start.sizes) // most)
     questions = Questions()
     row = 0
-    for texts, vectors in store.chunks():
+    for labels, vectors in store.chunks():
+        texts = list(labels)
         out = held(texts)
         taken = np.array([bool(text.strip()) and is_taken(text, stride) for text in texts])
         for part, chosen in ((one, taken & ~out), (other, taken & out)):
-            part.add([texts[i] for i in np.flatnonzero(chosen)], np.asarray(vectors)[chosen])
-        for i in np.flatnonzero(taken & out):
-            questions.add(row + int(i), texts[i])
+            rows = np.flatnonzero(chosen).tolist()
+            part.add([texts[i] for i in rows], np.asarray(vectors)[chosen])
+        for i in np.flatnonzero(taken & out).tolist():
+            questions.add(row + i, texts[i])
         row += len(texts)
         progress("counting", store.fraction_read(), row)
-    provenance: dict[str, Any] = start.provenance | {
-        "attached_to": store.name,
-        "documents": one.documents + other.documents,
-        "pieces": f"of {', '.join(map(str, start.sizes))} tokens",
-        "ridge": ridge,
-        "unknown_words": _unknown_share(found, reader),
-        "dimensions": store.dimension,
-        "library": f"conceptor {__version__}",
-    }
-    remarks = []
-    if provenance["unknown_words"] > 0.05:
-        remarks.append(
-            f"{provenance['unknown_words']:.0%} of the words are unknown to the tokenizer; start "
-            "from a model of their language, or from zero"
-        )
-    if len(questions) and one.documents:
-        trial = StaticModel(
-            one.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress),
-            start.tokenizer,
-        )
-        loss = measure(store, questions, trial.encode, encoder)
-        provenance |= {
-            "measured": loss.sentence(),
-            "verdict": loss.verdict,
-            "loss": {"against": loss.against, "questions": loss.questions, "share": loss.share,
-                     "low": loss.low, "high": loss.high},
-        }  # fmt: skip
-    whole = one + other
-    made = StaticModel(
-        whole.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress),
-        start.tokenizer,
-        provenance,
-    )
-    return replace(made, offset=whole.mean.astype(np.float32)), remarks
+    return one, other, questions
 
 
 def _unknown_share(found: Survey, reader: TokenReader) -> float:
     """Return the share of the store's words of which the tokenizer knows nothing."""
     words, counts = zip(*found.words.most_common(_WORDS), strict=True) if found.words else ((), ())
     unknown = np.diff(reader(list(words)).ends) == 0
-    return float(unknown @ np.array(counts, dtype=np.float64)) / max(sum(counts), 1)
+    return float(unknown @ np.array(counts, dtype=np.float64) / max(sum(counts), 1))
 
 
 def _check_model(store: Vectors, encode: Encode) -> list[str]:
