@@ -240,7 +240,8 @@ def calibrate(
         "zero": start_from_zero(words_of(texts)),
         "model": replace(start_from_static(base(options, "drawn"), words_of(texts)), mapped=False),
     }
-    yield "collection, start, documents, nDCG@10, kept %, model's hit in ten %, own document %"
+    yield "| | start | documents | nDCG@10 | kept | model's hit in ten | own document | verdicts |"
+    yield "|---|---|---:|---:|---:|---:|---:|---|"
     for label, start in starts.items():
         for count in (30, 100, 300, len(texts)):
             some = np.flatnonzero(~out)[:count]
@@ -248,14 +249,14 @@ def calibrate(
             order = best(made.encode(asked), documents)
             gain = value(score({"": order}, list(collection.relevant)).ndcg[""])
             losses = [
-                measure(store, questions, made.encode, model)
+                measure(store, questions, made.encode, model, len(some))
                 for model in (lambda _: model_vectors, None)
             ]
+            shares = [f"{each.share:.0f} [{each.low:.0f}, {each.high:.0f}]" for each in losses]
+            verdicts = "; ".join(each.verdict for each in losses)
             yield (
-                f"{name}, {label}, {len(some)}, {100 * gain:.1f}, {100 * gain / value(exact):.0f}, "
-                + ", ".join(
-                    f"{each.share:.0f} [{each.low:.0f}, {each.high:.0f}]" for each in losses
-                )
+                f"| {name} | {label} | {len(some)} | {100 * gain:.1f} | "
+                f"{100 * gain / value(exact):.0f}% | {' | '.join(shares)} | {verdicts} |"
             )
 
 

@@ -211,9 +211,12 @@ def test_fusion_by_reciprocal_ranks():
     assert found == [7, 9, 5]
 
 
-def test_the_verdict_follows_the_lower_end():
-    assert Loss("model", 100, 99, 98, 100).verdict == "use it"
-    assert Loss("model", 100, 20, 10, 90).verdict == "do not use it"
+def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
+    assert Loss("model", 500, 100, 99, 98, 100).verdict == "use it"
+    assert Loss("model", 199, 100, 99, 98, 100).verdict == "use it together with BM25"
+    assert Loss("model", 500, 100, 80, 60, 99).verdict == "use it together with BM25"
+    assert Loss("model", 500, 100, 80, 10, 90).verdict == "do not use it"
+    assert Loss("document", 500, 100, 70, 61, 80).verdict == "use it"
 
 
 def test_judgements_are_checked(tmp_path):

@@ -196,7 +196,7 @@ def _fit(
     }
     if len(questions) and one.documents:
         trial = StaticModel(solve(one), start.tokenizer)
-        loss = measure(store, questions, trial.encode, encoder)
+        loss = measure(store, questions, trial.encode, encoder, one.documents)
         provenance |= {"measured": loss.sentence(), "verdict": loss.verdict, "loss": asdict(loss)}
     whole = one + other
     del one, other

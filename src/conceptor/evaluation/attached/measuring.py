@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.evaluation.attached.survey import mark
+from conceptor.evaluation.attached.survey import FEW, mark
 from conceptor.evaluation.statistics import Interval, Mean, paired_differences
 
 if TYPE_CHECKING:
@@ -28,13 +28,10 @@ MOST_DOCUMENTS = 300
 EACH = 2
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SHORTEST, _LONGEST = 5, 30
-# Of the questions, the share for which the model's first hit is among the ten of the encoder, and
-# the share whose own document is. Calibrated by benchmarks/attach.py (docs/studies/attach.md).
-VERDICTS = {
-    "model": ((0.80, "use it"), (0.65, "use it together with BM25")),
-    "document": ((0.90, "use it"), (0.75, "use it together with BM25")),
-}
-DO_NOT = "do not use it"
+# Lines that the lower end of the interval must reach, from the best verdict down. Calibrated on two
+# collections and checked on a third (docs/studies/attach.md).
+USE, WITH_BM25, DO_NOT = "use it", "use it together with BM25", "do not use it"
+_LINES = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,14 @@ class Loss:
     against : {"model", "document"}
         What is to be found among the first ten: the model's own first hit, or the document that
         the question was taken from.
+    documents : int
+        Documents of the fit that was measured.
     questions : int
     share, low, high : float
-    verdict : str
     """
 
     against: str
+    documents: int
     questions: int
     share: float
     low: float
@@ -59,9 +58,15 @@ class Loss:
 
     @property
     def verdict(self) -> str:
-        """A recommendation: the interval's lower end must reach the line."""
-        reached = (said for line, said in VERDICTS[self.against] if self.low >= 100 * line)
-        return next(reached, DO_NOT)
+        """A recommendation.
+
+        After a fit to few documents it is never the best one: the questions are like the model's
+        texts in general, and do not show what is missing.
+        """
+        best, good = _LINES[self.against]
+        if self.low >= best and self.documents >= FEW:
+            return USE
+        return WITH_BM25 if self.low >= good else DO_NOT
 
     def sentence(self) -> str:
         """Return what was measured, in words."""
@@ -136,8 +141,10 @@ def search(store: Vectors, queries: NDArray[Any], depth: int = DEPTH) -> NDArray
     return found
 
 
-def measure(store: Vectors, questions: Questions, encode: Encode, model: Encode | None) -> Loss:
-    """Return how often the encoder's first ten have what they should."""
+def measure(
+    store: Vectors, questions: Questions, encode: Encode, model: Encode | None, documents: int
+) -> Loss:
+    """Return how often the first ten of an encoder, fitted to `documents`, have what they should."""
     texts = questions.texts()
     # The model's vectors are searched as it is used: at length 1.
     asked = [encode(texts)] + ([] if model is None else [unit_rows32(model(texts))])
@@ -146,7 +153,7 @@ def measure(store: Vectors, questions: Questions, encode: Encode, model: Encode 
     right = (hits[: len(texts)] == wanted[:, np.newaxis]).any(axis=1)
     interval = _interval(right, questions.rows())
     against = "document" if model is None else "model"
-    return Loss(against, len(texts), interval.difference, interval.low, interval.high)
+    return Loss(against, documents, len(texts), interval.difference, interval.low, interval.high)
 
 
 def _interval(right: NDArray[np.bool_], documents: NDArray[np.int64]) -> Interval:
