@@ -41,8 +41,13 @@ if TYPE_CHECKING:
     from conceptor.inspection import Inspection
 
 OURS = "cn"
+UNIT = "cn:lengths=unit"
 RIVALS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
+# The same lengths by usage for rivals: frequent words made short after them.
+SHORT = "+sif"
 BY_COUNTS = ("cn", "zipf-whitening")
+# What sees lengths; the other families are cosines of single words.
+SEE_LENGTHS = ("sts", "categorization", "retrieval")
 ENCODERS = ("average", "sif", "sif-10", "usif", "model2vec", "conceptor-known", "conceptor")
 FAMILIES = {
     "similarity": "similarity",
@@ -234,7 +239,7 @@ def check(vectors: str, kept: Path) -> None:
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     opened = WordVectors(*datasets.demo_vectors()) if vectors == "demo" else open_vectors(vectors)
-    m = measure(kept, Path(vectors).stem, "words", of_words, opened, battery)
+    m = of_everything(kept, Path(vectors).stem, opened, battery)
     said = {True: "holds", False: "does not hold", None: "not measured"}
     for claim in CLAIMS:
         truth = claim.holds(m)
@@ -267,7 +272,7 @@ def main(target: str, arguments: list[str]) -> None:
     battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    words = {name: measure(kept, name, "words", of_words, v, battery) for name, v in sets.items()}
+    words = {name: of_everything(kept, name, v, battery) for name, v in sets.items()}
     sentences = {
         name: measure(kept, name, "sentences", of_sentences, vectors, battery)
         for name, vectors in sets.items()
@@ -324,22 +329,40 @@ def measure(
 
 
 def of_words(vectors: object, battery: Battery, name: str) -> Measured:
-    ranks = compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name)
-    # With Wikipedia's counts, as Zipfian whitening's authors do, where ranks were taken.
-    counts = compare(
-        vectors,
-        [ORIGINAL, *BY_COUNTS],
-        battery,
-        FitOptions(weights=Path(PAPER_VOCABULARY).name),
-        name=name,
-    )
+    return Measured.of(compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name))
+
+
+def of_counts(vectors: object, battery: Battery, name: str) -> Measured:
+    """Measure with Wikipedia's counts, as Zipfian whitening's authors do."""
+    by_counts = FitOptions(weights=Path(PAPER_VOCABULARY).name)
+    counts = compare(vectors, [ORIGINAL, *BY_COUNTS], battery, by_counts, name=name)
     renamed = {
         method if method == ORIGINAL else f"{method}, counts": evaluation
         for method, evaluation in counts.evaluations.items()
     }
-    return Measured.of(
-        ranks, Comparison(name, renamed, resamples=counts.resamples, seed=counts.seed)
-    )
+    return Measured.of(Comparison(name, renamed, resamples=counts.resamples, seed=counts.seed))
+
+
+def of_lengths(vectors: object, battery: Battery, name: str) -> Measured:
+    """Measure what sees lengths: rivals with lengths by usage, ours with lengths of 1."""
+    texts = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
+    methods = [ORIGINAL, *(f"{rival}{SHORT}" for rival in RIVALS), UNIT]
+    return Measured.of(compare(vectors, methods, texts, name=name))
+
+
+def of_everything(kept: Path, name: str, vectors: object, battery: Battery) -> Measured:
+    """Return all methods side by side; cosines of single words are the same at any length."""
+    words = measure(kept, name, "words", of_words, vectors, battery)
+    counts = measure(kept, name, "counts", of_counts, vectors, battery)
+    lengths = measure(kept, name, "lengths", of_lengths, vectors, battery)
+    same = {f"{rival}{SHORT}": rival for rival in RIVALS} | {UNIT: OURS}
+    blind = [each for each in words.family if (lengths.scores.get((UNIT, each)) is None)]
+    scores = {**words.scores, **counts.scores, **lengths.scores}
+    gains = {**words.gains, **counts.gains, **lengths.gains}
+    for method, of in same.items():
+        scores |= {(method, each): words.scores[of, each] for each in blind}
+        gains |= {(method, each): words.gains[of, each] for each in blind}
+    return Measured(scores, gains, words.family, words.notes)
 
 
 def of_sentences(vectors: object, battery: Battery, name: str) -> Measured:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.itq import ITQ, MOST_ROWS
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
@@ -115,7 +116,10 @@ def postprocess(
     words = write_last(kept, goal, transform, map_, save_map, progress, dimension=fitted.n_out)
     report = finish_report(opened, started, words, goal, fitted.n_out)
     report.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
-    return describe_method(report, found, name)
+    describe_method(report, found, name)
+    if goal.kind.rewrite and report.lengths == Lengths.USAGE:
+        report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and add up to them
+    return report
 
 
 def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
@@ -151,6 +155,7 @@ def describe_doubts(found: FittedMethods, where: str) -> list[str]:
 def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
     """Add which method was fitted on what, and what it does."""
     report.method = name
+    report.lengths = str(found.lengths[name])
     if name in found.weights:
         report.fitted_on = found.weights[name].description
     solution = found.methods[name].solution
@@ -163,19 +168,18 @@ def fit(
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
-) -> tuple[Solution, Report]:
-    """Fit a single spectral method to the vectors of a file, in one pass."""
+) -> tuple[AffineMap, Report]:
+    """Return the map of a single spectral method for the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = _open(source)
     chosen = _choose_method(method, opened)
     if chosen.recipe is None or not chosen.is_map:
         raise InvalidInputError(f"{chosen}: only a single spectral method makes a map")
     found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
-    solution = found.methods[chosen.name].solution
-    assert solution is not None
-    report = finish_report(opened, started, opened.count or solution.moments.count)
+    fitted = found.methods[chosen.name]
+    report = finish_report(opened, started, opened.count or found.count)
     report.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return solution, describe_method(report, found, chosen.name)
+    return fitted.map, describe_method(report, found, chosen.name)
 
 
 def _open(source: Source) -> VectorSource:

@@ -232,8 +232,8 @@ def fit(
     check_new_file(target, opened.files(), force=force)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
-        solution, report = run(opened, chosen, options, progress=progress)
-    solution.map.save(target)
+        map_, report = run(opened, chosen, options, progress=progress)
+    map_.save(target)
     _print_report(report, as_json=as_json)
 
 
@@ -337,4 +337,6 @@ def _print_report(report: Report, *, as_json: bool) -> None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
     if report.aperture is not None:
         line += f", aperture {report.aperture:.4g}"
+    if report.lengths == "usage":
+        line += ", frequent words made short"
     typer.echo(printable(line), err=True)

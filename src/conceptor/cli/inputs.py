@@ -29,7 +29,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 _PAPER = "cn-paper"
 # What vectors are for, and the method for it.
-_PURPOSES = {"words": "cn", "sentences": "cn+sif"}
+_PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 # The vectors that commands use if no file is named.
 DEMO = "GloVe 6B 50d"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Settings whose flag has another name, and those that are part of a method's name.
 _FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
-_IN_NAMES = ("unit", "kept", "power", "ridge")
+_IN_NAMES = ("unit", "lengths", "kept", "power", "ridge")
 
 
 _NARROWEST = 20

@@ -100,8 +100,13 @@ class ParquetContent:
             schema = _output_schema(table.schema_arrow, found.columns, map_.n_out, self._place)
             options = _writer_options(table, found.columns)
             with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
+                words = None if map_.lengths is None else self._word_column(table.schema_arrow)
                 for batch in _batches(table, 0, None, found, None):
-                    image = map_rows(map_, self._matrix(batch, found, done), self._place, done)
+                    text = None
+                    if words is not None:
+                        text = to_words(batch.column(words), self._place, done)
+                    matrix = self._matrix(batch, found, done)
+                    image = map_rows(map_, matrix, self._place, done, text)
                     writer.write_batch(_replace_vectors(batch, found.columns, image, schema))
                     done += batch.num_rows
                     report(done)

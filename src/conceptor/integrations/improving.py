@@ -6,6 +6,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
@@ -68,7 +69,7 @@ def improve(
         `StaticModel`; a `SentenceTransformer`; an array; or a file, which gives `WordVectors`.
     method
         A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe. By default
-        `cn`; `cn:unit=false` for static models, `gentle` for embeddings of texts and arrays.
+        `cn`; `cn:lengths=kept` for static models, `gentle` for embeddings of texts and arrays.
     weights
         How often words are used, as for `FitOptions`. By default by counts that `x` holds, else by
         rank if the words are sorted by frequency.
@@ -122,7 +123,10 @@ def improve_opened(
     report.seconds = time.perf_counter() - started
     doubts = describe_doubts(found, opened.vectors.name)
     report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    return better, describe_method(report, found, chosen.name)
+    describe_method(report, found, chosen.name)
+    if report.lengths == Lengths.USAGE and opened.lengths is not None:
+        report.lengths = str(opened.lengths)
+    return better, report
 
 
 def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # noqa: ANN401

@@ -41,6 +41,8 @@ class Report:
         Time taken, and the input's bytes on disk over it.
     method, fitted_on
         The method's name, and which words it was fitted on, with which weights.
+    lengths
+        What became of the lengths of rows: `kept`, `unit` or `usage` (`Lengths`).
     remarks
         What was odd about the input: duplicates, skipped rows, a header that lies.
     """
@@ -55,6 +57,7 @@ class Report:
     megabytes_per_second: float = 0.0
     method: str | None = None
     fitted_on: str | None = None
+    lengths: str | None = None
     remarks: list[str] = field(default_factory=list)
 
 
@@ -87,7 +90,7 @@ def convert(
             read_chunks(opened, progress, "writing"),
             goal,
             opened.count,
-            None if map_ is None else lambda _, rows: map_(rows),
+            None if map_ is None else map_.map_words,
             dimension=None if map_ is None else map_.n_out,
         )
     return finish_report(opened, started, words, goal, None if map_ is None else map_.n_out)
