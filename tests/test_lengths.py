@@ -68,6 +68,15 @@ def test_lengths_see_counts_not_ranks_where_counts_are_given(words, X):
     np.testing.assert_allclose(fitted.lengths.factors, SIF_A / (SIF_A + shares))
 
 
+def test_shares_are_of_all_text_that_was_counted(words, X):
+    counts = dict.fromkeys(words, 10.0) | {words[0]: 500.0}
+    without = {"elsewhere": 4000.0}
+    _, fitted, _ = rows_by("cn", words, X, counts | without)
+    share = 500 / (sum(counts.values()) + 4000)
+    known = dict(zip(fitted.lengths.words, fitted.lengths.factors, strict=True))
+    assert known[words[0]] == pytest.approx(SIF_A / (SIF_A + share))
+
+
 def test_sif_twice_is_sif_once(words, X):
     once, *_ = rows_by("cn", words, X)
     twice, *_ = rows_by("cn+sif", words, X)

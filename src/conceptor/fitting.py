@@ -167,7 +167,7 @@ def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solu
 
 
 def find_doubt(solution: Solution, participation: float) -> str:
-    """Return why a negation by usage should make nothing better; an empty string if it may.
+    """Return why a negation by usage should or may make nothing better; an empty string if not.
 
     `participation` is that of running text as it is, before any vector is brought to length 1:
     where frequent words are short already, as in models made for averages, little is shared.
@@ -175,13 +175,13 @@ def find_doubt(solution: Solution, participation: float) -> str:
     if solution.aperture is None or solution.recipe.words is not Words.USAGE:
         return ""
     if not solution.spectrum.values.any():
-        return "all vectors are zero"
+        return "should not help: all vectors are zero"
     if solution.spectrum.rank == 1:
-        return "all vectors are multiples of a single vector"
+        return "should not help: all vectors are multiples of a single vector"
     if participation < EVEN_ENOUGH or solution.moments.count <= solution.moments.dimension:
         return ""
     return (
-        "running text already spreads evenly over the directions (participation "
+        "may not help: running text already spreads evenly over the directions (participation "
         f"{participation:.2f}, where {EVEN_ENOUGH} is even enough)"
     )
 
@@ -567,8 +567,8 @@ class _Fit:
         """Return the length of each word that is frequent enough for it to matter."""
         if method.lengths is not Lengths.USAGE:
             return None
-        frequent = self._gathered.frequent
-        found = None if frequent is None else frequent.lengths()
+        frequent, usage = self._gathered.frequent, self._usage([method])
+        found = None if frequent is None or usage is None else frequent.lengths(usage)
         if found is None and len(method.turning) < len(method.steps):
             usage = self._weights_for(Words.USAGE, unit=False)
             raise InvalidInputError(

@@ -145,10 +145,9 @@ def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
 
 
 def describe_doubts(found: FittedMethods, where: str) -> list[str]:
-    """Say which methods should not help, and why."""
+    """Say which methods should or may not help, and why."""
     return [
-        f"{where}: {name} should not help: {reason}; compare measures it"
-        for name, reason in found.doubts.items()
+        f"{where}: {name} {reason}; compare measures it" for name, reason in found.doubts.items()
     ]
 
 

@@ -221,9 +221,13 @@ class FrequentWords:
         bar = self.least * self.total
         return {word: each / self.total for word, each in self.weights.items() if each > bar}
 
-    def lengths(self) -> LengthTable | None:
-        """Return SIF's weight of each of these words; None if there are none."""
-        found = self.shares
+    def lengths(self, usage: Weights) -> LengthTable | None:
+        """Return SIF's weight of each of these words; None if there are none.
+
+        By their share of all text that was counted, also of its words that have no vector.
+        """
+        counted = 0.0 if usage.counts is None else sum(usage.counts.values())
+        found = replace(self, total=max(self.total, counted)).shares
         shares = np.fromiter(found.values(), dtype=np.float64, count=len(found))
         return LengthTable(tuple(found), sif_weights(shares)) if found else None
 

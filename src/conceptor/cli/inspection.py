@@ -102,13 +102,11 @@ def _show_inspection(found: Inspection) -> None:
     suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
     console.print(f"{suggested}quota {found.quota:.3f}")
     console.print(found.advice, markup=False)
-    if found.expected:
-        expected = found.expected.items()
-        spans = ", ".join(
-            f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
-            for family, (low, high) in expected
-        )
-        console.print(f"Gains on vectors as uneven (docs/claims.md): {spans}.", markup=False)
+    if found.predictions:
+        predicted = Table("family", "prediction", "on sets it was made without", box=box.SIMPLE)
+        for family, each in found.predictions.items():
+            predicted.add_row(family, each.said, each.record)
+        console.print(predicted)
 
 
 @app.command()

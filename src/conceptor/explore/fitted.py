@@ -103,7 +103,7 @@ class PageMethods:
         by_usage = self._recipes[settings.method].lengths is Lengths.USAGE
         if by_usage and vectors.has_words and vectors.kind is not RowKind.TEXTS:
             found = gather(read_chunks(vectors), usage=usage).frequent
-            lengths = None if found is None else found.lengths()
+            lengths = None if found is None else found.lengths(usage)
         return self.solution(settings).map.with_lengths(lengths)
 
     def is_fitted(self, settings: Settings) -> bool:
