@@ -122,10 +122,10 @@ def test_a_fitted_map_has_the_lengths_that_postprocess_writes(words, X, tmp_path
 
     write_vectors(tmp_path / "in.bin", [(words, X)])
     conceptor.postprocess(tmp_path / "in.bin", tmp_path / "out.npy")
-    map_, report = fit(tmp_path / "in.bin")
+    fitted, report = fit(tmp_path / "in.bin")
     assert report.lengths == "usage"
     rows = np.concatenate([np.array(r) for _, r in open_vectors(tmp_path / "in.bin").chunks()])
-    np.testing.assert_array_equal(map_.map_words(words, rows), np.load(tmp_path / "out.npy"))
+    np.testing.assert_array_equal(fitted.map.map_words(words, rows), np.load(tmp_path / "out.npy"))
 
 
 HOSTILE = st.lists(st.text(max_size=8), unique=True, max_size=20)

@@ -122,7 +122,7 @@ def test_fit_reads_no_further_than_the_top_words(tmp_path, monkeypatch):
     monkeypatch.setattr("conceptor.vectors.formats.text.BLOCK_BYTES", 2_000)
     lines = [f"w{i} {i} {i % 7}" for i in range(20_000)]
     (tmp_path / "x.txt").write_text("\n".join([*lines, "bad row"]))
-    solution, _ = fit(tmp_path / "x.txt", PAPER, FitOptions(vocabulary="top:10"))
+    solution = fit(tmp_path / "x.txt", PAPER, FitOptions(vocabulary="top:10"))[0].solution
     assert solution.moments.count == 10
     with pytest.raises(InvalidInputError, match="line 20001"):
         fit(tmp_path / "x.txt", PAPER, EVERY)

@@ -168,9 +168,9 @@ class Method:
                 "or zipf-whitening",
             )
 
-    def require_map(self, why: str) -> None:
-        """Raise, with the reason, if it is not one map."""
-        if not self.is_map:
+    def require_map(self, why: str, *, of_words: bool = True) -> None:
+        """Raise, with the reason, if it is not one map; of rows of single words with `sif`."""
+        if not self.is_map or (not of_words and len(self.turning) < len(self.steps)):
             raise InvalidInputError(
                 f"{self} is not a single map of all vectors; {why}; use one that is, such as cn"
             )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.recipes import Solution
     from conceptor.base.progress import Progress
-    from conceptor.fitting import FittedMethods
+    from conceptor.fitting import Fitted, FittedMethods
     from conceptor.methods import MethodLike
     from conceptor.vectors.chunks import KeptVectors, Transform
     from conceptor.vectors.target import Target
@@ -93,7 +93,8 @@ def postprocess(
         opened, target, memory, save_map, format=format, dtype=dtype, force=force
     )
     if save_map is not None or goal.kind.rewrite:
-        chosen.require_map("there is no map to save or to write into a model")
+        why = "there is no map to save or to write into a model"
+        chosen.require_map(why, of_words=goal.kind.rewrite is None)
     name = chosen.name
     found = fit_methods(kept, [chosen], options, progress=progress)
     fitted = found.methods[name]
@@ -167,8 +168,8 @@ def fit(
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
-) -> tuple[AffineMap, Report]:
-    """Return the map of a single spectral method for the vectors of a file, in one pass."""
+) -> tuple[Fitted, Report]:
+    """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = _open(source)
     chosen = _choose_method(method, opened)
@@ -178,7 +179,7 @@ def fit(
     fitted = found.methods[chosen.name]
     report = finish_report(opened, started, opened.count or found.count)
     report.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return fitted.map, describe_method(report, found, chosen.name)
+    return fitted, describe_method(report, found, chosen.name)
 
 
 def _open(source: Source) -> VectorSource:

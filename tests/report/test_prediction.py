@@ -109,7 +109,9 @@ def test_predictions_of_the_package() -> None:
     assert predict(record["GloVe 6B 50d"]["traits"])["similarity"].sign == 1
 
 
-@pytest.mark.parametrize(("kind", "method"), [("words", "cn"), ("words", "cn+sif"), ("rows", "cn")])
+@pytest.mark.parametrize(
+    ("kind", "method"), [("words", "cn"), ("words", "cn:lengths=unit"), ("rows", "cn")]
+)
 def test_the_record_counts_every_answer(kind, method) -> None:
     sets = read_record()[kind]
     for each in sets:

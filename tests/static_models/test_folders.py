@@ -176,7 +176,7 @@ def test_arrays_without_words(tmp_path):
     report = postprocess(tmp_path / "in.npy", tmp_path / "out.npy")
     assert report.method == "gentle"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy", "out.npy"]
-    solution, _ = fit(tmp_path / "in.npy")
+    solution = fit(tmp_path / "in.npy")[0].solution
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), solution.map(rows), atol=1e-6)
     assert solution.gate[0] == pytest.approx(0.5)
     assert (np.diff(solution.gate) >= 0).all()

@@ -232,8 +232,8 @@ def fit(
     check_new_file(target, opened.files(), force=force)
     options = FitOptions(weights, vocabulary, function_words=function_words)
     with on_terminal() as progress:
-        map_, report = run(opened, chosen, options, progress=progress)
-    map_.save(target)
+        fitted, report = run(opened, chosen, options, progress=progress)
+    fitted.map.save(target)
     _print_report(report, as_json=as_json)
 
 

@@ -115,7 +115,8 @@ def improve_opened(
     if options is not None and options.weights is not None:
         chosen.check_weighs()
     if opened.needs_map:
-        chosen.require_map(f"several words share the vectors of this {kind}")
+        why = f"several words share the vectors of this {kind}"
+        chosen.require_map(why, of_words=opened.lengths is None)
     found = fit_methods(opened.vectors, [chosen], options, progress=progress)
     fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
