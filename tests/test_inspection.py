@@ -316,7 +316,7 @@ def test_without_usage_nothing_is_predicted(rng):
 
 def test_predictions_in_words():
     gain, loss, none = (Prediction(sign, 3, 1, 0, 2) for sign in (1, -1, 0))
-    assert str(gain) == "should gain (of 4 such answers 3 right, 1 undecided, 0 wrong)"
+    assert str(gain) == "should gain (3 right, 1 undecided, 0 wrong)"
     assert str(none) == "cannot be told"
     said = describe({"a": gain, "b": gain, "c": loss, "d": none})
     assert said == (

@@ -218,6 +218,24 @@ def test_rows_without_words_have_no_lengths(X):
     np.testing.assert_allclose(better, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_dialogue_trackers_do_not_see_lengths(words, X):
+    from conceptor.paper.dialogue.embedding import Embedding
+
+    found = fit_methods(WordVectors(words, X), ["cn", "cn:lengths=unit"], wanted=set(words)).rows
+    one, other = (Embedding.from_vectors(found[name], words).units for name in found)
+    np.testing.assert_allclose(one, other, atol=2e-7)
+
+
+def test_exports_map_directions(words, X):
+    torch = pytest.importorskip("torch")
+    from conceptor.integrations.torch import to_torch
+
+    _, fitted, _ = rows_by("cn", words, X)
+    unit, *_ = rows_by("cn:lengths=unit", words, X)
+    mapped = to_torch(fitted.map)(torch.from_numpy(X)).detach().numpy()
+    np.testing.assert_allclose(mapped, unit, atol=1e-5)
+
+
 @pytest.mark.parametrize("text", ["cn:unit=true", "cn:lengths=unit"])
 def test_unit_is_short_for_lengths(text):
     assert str(Method.parse(text)) == "cn:lengths=unit"

@@ -69,7 +69,7 @@ def partition_ratio(log_partitions: Float64) -> float:
 
 @dataclass(frozen=True)
 class Side:
-    """The vectors before or after.
+    """The vectors before, or after the map; lengths by usage, which come after it, are not seen.
 
     Attributes
     ----------

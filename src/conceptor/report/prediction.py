@@ -81,9 +81,8 @@ class Prediction:
     @property
     def record(self) -> str:
         """How often such answers were right; empty where it cannot be told."""
-        answers = self.right + self.level + self.wrong
         found = f"{self.right} right, {self.level} undecided, {self.wrong} wrong"
-        return f"of {answers} such answers {found}" if self.sign else ""
+        return found if self.sign else ""
 
     def __str__(self) -> str:
         return f"{self.said} ({self.record})" if self.sign else self.said
