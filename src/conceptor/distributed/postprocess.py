@@ -69,7 +69,8 @@ def postprocess(
     folder = Place.from_path(str(target), storage_options)
     vectors = ShardedVectors(shards, rows)
     recipe = _single_recipe(Method.default_for(vectors) if method is None else Method.of(method))
-    asked = {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
+    asked: dict[str, object] = {"weights": weights or "auto", "vocabulary": vocabulary}
+    asked |= {"column": column, "rows": rows}
     plan = Manifest(folder, "", _request(recipe, asked), manifest.describe_shards(shards))
     old = check_output(plan, force=force)
     map_ = None if old is None else _load_map(old)
@@ -148,7 +149,7 @@ def _lengths(recipe: Recipe, map_: AffineMap) -> str:
 
 def _request(recipe: Recipe, options: Mapping[str, object]) -> dict[str, str]:
     """Return what a directory's shards were asked to be made with."""
-    asked = {"method": recipe.name} | recipe.parameters | options
+    asked = {"method": recipe.name, **recipe.parameters, **options}
     return {name: str(value) for name, value in asked.items() if value is not None}
 
 
