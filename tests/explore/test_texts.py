@@ -54,7 +54,7 @@ def test_neighbours_are_those_of_the_command_line(session, rows) -> None:
             assert found.like == [words[40]]
             for side, name in ((found.before, "original"), (found.after, method)):
                 near = expected[name]["41"]
-                assert [each.rank - 1 for each in side] == [each.rank for each in near]
+                assert [each.rank for each in side] == [each.rank for each in near]
                 np.testing.assert_allclose(
                     [each.cosine for each in side], [each.score for each in near], atol=1e-5
                 )
