@@ -49,13 +49,11 @@ class TextFigures:
         near = self._near(change)
         kept = 100 * float(share_kept(near, self._before).mean())
         note = f"a sample of {len(near):,} rows among all"
-        hubs = f"among {len(self._hubs):,} rows; less is better"
+        hubs = f"skew of how often a row is near others, among {len(self._hubs):,} rows"
         after = _finite(hubness(change(self._hubs), _NEAR))
         return [
             Score("Neighbours kept", 100.0, kept, f"% of the ten nearest; {note}"),
-            Score(
-                "Hubness", self._hubness, after, f"skew of how often a row is near others; {hubs}"
-            ),
+            Score("Hubness", self._hubness, after, hubs),
         ]
 
     @cached_property
