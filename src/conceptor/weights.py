@@ -11,13 +11,14 @@ import importlib.util
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
+from conceptor.algebra.lengths import LengthTable
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError, Message, MissingExtraError, Setting
@@ -165,24 +166,87 @@ class Weights:
         return Share(rows, weights)
 
 
+@dataclass
+class FrequentWords:
+    """Words and their weights in running text, without rare ones, added up part by part.
+
+    Parts are added in the order of the file: the first row of a word that comes again counts.
+    """
+
+    total: float = 0.0
+    weights: dict[str, float] = field(default_factory=dict)
+    least: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        usage: Weights,
+        words: Sequence[str],
+        before: int,
+        least: float = RARE,
+        given: NDArray[np.float64] | None = None,
+    ) -> Self | None:
+        """Return those of consecutive words; None if all count equally.
+
+        `given` are weights of rows that another column holds.
+        """
+        taken, weights = usage.shares(words, before)
+        if given is not None:
+            weights = given if taken is None else given[taken]
+        if weights is None:
+            return None
+        total = float(weights.sum())
+        some = np.flatnonzero(weights > least * total)
+        rows = some if taken is None else taken[some]
+        # Packed words are decoded all at once, or only those that count.
+        many = list(words) if 2 * len(rows) > len(words) else words
+        found: dict[str, float] = {}
+        for row, weight in zip(rows.tolist(), weights[some].tolist(), strict=True):
+            found.setdefault(many[row], weight)
+        return cls(total, found, least)
+
+    def add(self, more: FrequentWords) -> FrequentWords:
+        """Add the words that follow."""
+        self.total += more.total
+        # A share can only fall as the total grows, so what is rare by now stays so.
+        bar = self.least * self.total
+        for word, weight in more.weights.items():
+            if weight > bar:
+                self.weights.setdefault(word, weight)
+        return self
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of running text of each word that is not rare."""
+        bar = self.least * self.total
+        return {word: each / self.total for word, each in self.weights.items() if each > bar}
+
+    def lengths(self, usage: Weights) -> LengthTable | None:
+        """Return SIF's weight of each of these words; None if there are none.
+
+        By their share of all text that was counted, also of its words that have no vector.
+        """
+        counted = 0.0 if usage.counts is None else sum(usage.counts.values())
+        found = replace(self, total=max(self.total, counted)).shares
+        shares = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+        return LengthTable(tuple(found), sif_weights(shares)) if found else None
+
+
 def shares_of_text(usage: Weights, vectors: Vectors, least: float = 0.0) -> dict[str, float]:
     """Return the share of running text of each word, in file order; nothing if all count equally.
 
     Words whose share is not above `least` are left out.
     """
-    found: dict[str, float] = {}
-    total, before = 0.0, 0
+    found = FrequentWords(least=least)
+    before = 0
     for packed, _ in vectors.chunks():
         words = list(packed)
-        taken, weights = usage.shares(words, before)
+        part = FrequentWords.of(usage, words, before, least)
         before += len(words)
-        if weights is None:
+        if part is None:
             return {}
-        total += float(weights.sum())
-        # The share can only fall as the total grows, so what is rare by now stays so.
-        for i in np.flatnonzero(weights > least * total).tolist():
-            found.setdefault(words[i if taken is None else taken[i]], float(weights[i]))
-    return {word: weight / total for word, weight in found.items() if weight > least * total}
+        found.add(part)
+    return found.shares
 
 
 def parse_weights(weights: WeightsLike = "uniform", vocabulary: object = None) -> Weights:

@@ -13,7 +13,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.distributed.cluster import describe_error, run_tasks
 from conceptor.distributed.survey import Failure, summarize
-from conceptor.weights import Weights, parse_weights
+from conceptor.weights import RARE, FrequentWords, Weights, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,15 +57,22 @@ def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
 
 
 class PartialSum(NamedTuple):
-    """Moments of what could be read, and the failures."""
+    """Moments of what could be read, the failures, and frequent words if they were asked for."""
 
     moments: Moments | None = None
     failures: tuple[Failure, ...] = ()
+    frequent: FrequentWords | None = None
 
     def plus(self, other: PartialSum) -> PartialSum:
         """Combine two sums."""
         both = [part for part in (self.moments, other.moments) if part is not None]
-        return PartialSum(reduce(add, both) if both else None, self.failures + other.failures)
+        often = [part for part in (self.frequent, other.frequent) if part is not None]
+        return PartialSum(
+            reduce(add, both) if both else None,
+            self.failures + other.failures,
+            # A sum of its own: a task that runs again finds its parts as they were.
+            reduce(FrequentWords.add, often, FrequentWords(least=RARE)) if often else None,
+        )
 
 
 def sum_tree(leaves: Sequence[Delayed], tally: Tally) -> PartialSum:
