@@ -202,12 +202,12 @@ def inspect(
         for view in views:
             view.add(chunk, share)
     side_before, side_after = (view.side() for view in views)
-    rows = gathered.of(alike)
-    predictions = _predict(opened.kind, str(method), side_before, solution, usage, rows)
+    alike_moments = gathered.of(alike)
+    predictions = _predict(opened.kind, str(method), side_before, solution, usage, alike_moments)
     if obstacle := _obstacle(side_before, solution, usage, opened.kind):
         predictions, advice = {}, obstacle
     elif opened.kind is RowKind.TEXTS:
-        advice = f"{_shared_by_texts(rows)}. {describe(predictions)}"
+        advice = f"{_shared_by_texts(alike_moments)}. {describe(predictions)}"
     else:
         advice = f"{_shared_by_words(side_before, solution, usage)}. {describe(predictions)}"
     return Inspection(
