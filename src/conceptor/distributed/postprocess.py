@@ -136,7 +136,7 @@ class _ShardReader:
 
 def _request(recipe: Recipe, options: Mapping[str, object]) -> dict[str, str]:
     """Return what a directory's shards were asked to be made with."""
-    asked = {"method": recipe.name} | recipe.parameters | options
+    asked: dict[str, object] = {"method": recipe.name, **recipe.parameters, **options}
     return {name: str(value) for name, value in asked.items() if value is not None}
 
 
