@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import Message, Setting
+from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, find_doubt, gather, solve
@@ -120,6 +122,15 @@ class Inspection:
         """Return the JSON form, with None for non-finite numbers."""
         found: dict[str, Any] = jsonable(asdict(self))
         return found
+
+    def _repr_html_(self) -> str:
+        """Show both sides and the advice in a notebook."""
+        from conceptor.report.small_tables import inspection_table
+
+        table = inspection_table(self)
+        rows = [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
+        title = f"{self.vectors}: {self.count:,} vectors, dimension {self.dimension}"
+        return html_grid(title, ["", *table.columns], rows) + f"<p>{escape(self.advice)}</p>"
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's extension gives the format."""
@@ -279,7 +290,7 @@ def _log_sums(coordinates: Float64) -> Float64:
 def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
     """Return the least and the largest gain of `cn`, by family, on vectors as uneven as these.
 
-    As measured on the three sets of docs/claims.md that are nearest in participation.
+    As measured on the three sets of docs/studies/default.md that are nearest in participation.
     """
     text = (
         resources.files("conceptor")
@@ -296,7 +307,7 @@ def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
 def _advice_without_words(rows: Moments, *, count: int) -> str:
     """Advise on embeddings of whole texts, by what all of them share.
 
-    Measured on STS-B with rows at length 1 (docs/static-models.md), eleven embeddings: where the
+    Measured on STS-B with rows at length 1 (docs/studies/texts.md), eleven embeddings: where the
     strongest direction holds 0.14 of the variance or more, everything gains, and `cn` at least four
     points; at 0.08 and below `gentle` gains up to two points and stronger methods may lose, but for
     one embedding that gains more.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _BITS = "binary"
 _LEVELS = (
     "levels directions, which bits then count alike; gentle keeps more neighbours in bits "
-    "(docs/smaller.md)"
+    "(docs/studies/smaller.md)"
 )
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12

@@ -58,7 +58,7 @@ def postprocess(
 
       conceptor postprocess demo better.bin
 
-      conceptor postprocess better.bin better.txt.gz --paper --save-map paper.safetensors
+      conceptor postprocess demo paper.txt.gz --paper --save-map map.safetensors
 
       conceptor postprocess demo averages.npy --for sentences
 

@@ -88,7 +88,7 @@ def _show_inspection(found: Inspection) -> None:
             f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
             for family, (low, high) in found.expected.items()
         )
-        closing.append(f"Gains on vectors as uneven (docs/claims.md): {spans}.")
+        closing.append(f"Gains on vectors as uneven (docs/studies/default.md): {spans}.")
     show_tables([inspection_table(found)], [title], closing)
 
 
@@ -194,19 +194,17 @@ def neighbors(
         found = search(source, chosen, options, **given, progress=progress)
     warn(map(str, unknown))
     if as_json:
-        by_method = found.items()
-        write_json(
-            {
-                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-                for method, by_word in by_method
-            }
-        )
+        write_json(_as_data(found))
         return
-    if of_texts:
-        show_tables(text_neighbour_tables(found))
-        return
-    show_tables(neighbour_tables(found))
-    warn(_far_away(found))
+    show_tables(text_neighbour_tables(found) if of_texts else neighbour_tables(found))
+    warn(() if of_texts else _far_away(found))
+
+
+def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
+    return {
+        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+        for method, by_word in found.items()
+    }
 
 
 def _search(

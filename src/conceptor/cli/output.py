@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
 # Settings whose flag has another name, and those that are part of a method's name.
-_FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
+_FLAGS = {
+    "n_components": "--dimensions",
+    "n_directions": "--directions",
+    "text_file": "--texts",
+}
 _IN_NAMES = ("unit", "kept", "power", "ridge")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextFigures"]
 
-_ASKED, _NEAR = 500, 10
+_ASKED, _NEAR = 1000, 10
 _KEPT = 64
 
 
@@ -48,10 +48,10 @@ class TextFigures:
         near, count = self._near(change), len(self._table)
         kept = 100 * float(share_kept(near, self._before).mean())
         note = f"a sample of {len(near):,} rows among all"
-        hubness = [_finite(occurrence_skew(each, count)) for each in (self._before, near)]
+        before, after = (_finite(occurrence_skew(each, count)) for each in (self._before, near))
         return [
             Score("Neighbours kept", 100.0, kept, f"% of the ten nearest; {note}"),
-            Score("Hubness", *hubness, f"skew of how often a row is near others; {note}"),
+            Score("Hubness", before, after, f"skew of how often a row is near others; {note}"),
         ]
 
     @cached_property

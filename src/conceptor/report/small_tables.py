@@ -68,7 +68,7 @@ def _neighbour_cells(one: Neighbour | None, first: set[str]) -> list[Cell]:
     return [
         Cell(one.word, best=one.word not in first),
         Cell(format_number(one.score, 3), faint=True),
-        Cell(f"{one.rank + 1:,}", faint=True),
+        Cell(f"{one.rank:,}", faint=True),
     ]
 
 

@@ -83,7 +83,7 @@ def text_neighbour_tables(
 def _neighbour_cells(one: Neighbour, known: set[int]) -> list[Cell]:
     cells = [
         Cell(shorten(one.word, _SHOWN), best=one.rank not in known),
-        Cell(f"{one.rank + 1:,}", faint=True),
+        Cell(f"{one.rank:,}", faint=True),
         Cell(format_number(one.score, 3), faint=True),
     ]
     return cells if one.p is None else [*cells, Cell(percent_below(one.p), faint=True)]

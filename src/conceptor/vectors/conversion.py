@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.notebook import html_table
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.files import open_vectors
@@ -43,6 +44,13 @@ class Written:
     megabytes_per_second: float = 0.0
     rows: str = "words"
     remarks: list[str] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """Show what is known in a notebook."""
+        known = {name: value for name, value in asdict(self).items() if value not in (None, [])}
+        if self.remarks:
+            known["remarks"] = "; ".join(self.remarks)
+        return html_table("Report", known)
 
 
 def convert(

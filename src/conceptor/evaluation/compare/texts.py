@@ -227,7 +227,7 @@ def compare_texts(
     judged = read_judgements(queries, relevant)
     opened = keep_vectors(as_texts(vectors, texts))
     forms = plan_forms(opened, methods, sizes, dtypes)
-    asked = [each for task in (*own, *([judged] if judged else [])) for each in task.asked]
+    asked = [each for task in own for each in task.asked] + (judged.asked if judged else [])
     some = read_some(opened, SAMPLE, asked, seed=seed, progress=progress)
     measures = _Measures(opened, some, own, judged, seed)
     transforms, notes = fit_forms(opened, forms, options, progress)
