@@ -39,6 +39,8 @@ _PRIOR_SHIFT = 1000.0
 _NO_BAR = np.finfo(np.float32).min
 # With more queries, those that no row reaches are left out first.
 _MANY_QUERIES = 256
+# With more candidates than this many times k for each query, rows are equal.
+_MANY_EQUAL = 32
 
 
 class Search(Protocol):
@@ -98,6 +100,10 @@ class Best:
             best = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis]
             bars, losses = np.maximum(bars, best - self._margin), {}
         query, column = _where_reached(scores, bars)
+        if not (self._margin or losses) and len(query) > _MANY_EQUAL * self._k * len(scores):
+            # A file of equal rows would be kept whole.
+            column = np.argsort(-scores, axis=1, kind="stable")[:, : self._k].ravel()
+            query = np.repeat(np.arange(len(scores)), len(column) // len(scores))
         found = scores[query, column]
         for number in losses.keys() & set(query.tolist() if losses else ()):
             its = slice(*np.searchsorted(query, [number, number + 1]))
