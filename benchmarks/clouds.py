@@ -17,7 +17,7 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import as_vectors, collect_rows, number_chunks, read_chunks
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.files import replace_atomically
-from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors
 from conceptor.methods import DEFAULT_METHODS
 from conceptor.paper.dialogue import (
@@ -42,8 +41,9 @@ from conceptor.paper.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_a
 from conceptor.paper.dialogue.report import dialogue_tables, verdict
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.tables import paper_tables
-from conceptor.report.tables import markdown
+from conceptor.report.forms import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

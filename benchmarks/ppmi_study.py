@@ -19,7 +19,8 @@ from conceptor.evaluation.compare.words import compare
 from conceptor.fitting import FitOptions
 from conceptor.methods import ORIGINAL, Method
 from conceptor.paper.ppmi import PPMIVectors, cooccurrence
-from conceptor.report.tables import comparison_tables, markdown
+from conceptor.report.forms import markdown
+from conceptor.report.tables import comparison_tables
 
 POWERS = (0.5, 0.25, 0.0)
 

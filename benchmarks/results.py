@@ -25,15 +25,17 @@ import dialogue
 import table2
 
 from conceptor.base.files import replace_atomically
+from conceptor.base.numbers import format_signed
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.methods import ORIGINAL, spectral_methods
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.report import TITLES, draw_gates
 from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
-from conceptor.report.tables import comparison_tables, format_signed, markdown
+from conceptor.report.forms import markdown
+from conceptor.report.tables import comparison_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable

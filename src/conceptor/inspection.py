@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,13 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import Message, Setting
+from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, find_doubt, gather, solve
+from conceptor.integrations.improving import vectors_of
 from conceptor.methods import Method
-from conceptor.vectors.chunks import as_vectors, keep_vectors, number_chunks, read_chunks
+from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
 from conceptor.vectors.vectors import RowKind
 from conceptor.weights import Weights
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Array, Float64
+    from conceptor.vectors.columns import Asked
     from conceptor.weights import Share, WeightsLike
 
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
@@ -102,6 +106,7 @@ class Inspection:
     vectors: str
     count: int
     dimension: int
+    rows: str
     weights: str
     fitted_on: str
     aperture: float
@@ -117,6 +122,15 @@ class Inspection:
         """Return the JSON form, with None for non-finite numbers."""
         found: dict[str, Any] = jsonable(asdict(self))
         return found
+
+    def _repr_html_(self) -> str:
+        """Show both sides and the advice in a notebook."""
+        from conceptor.report.small_tables import inspection_table
+
+        table = inspection_table(self)
+        rows = [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
+        title = f"{self.vectors}: {self.count:,} vectors, dimension {self.dimension}"
+        return html_grid(title, ["", *table.columns], rows) + f"<p>{escape(self.advice)}</p>"
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's extension gives the format."""
@@ -148,17 +162,21 @@ def inspect(
     weights: Weights | WeightsLike | None = None,
     *,
     name: str | None = None,
+    column: Asked = None,
+    rows: str | None = None,
     progress: Progress = silent,
 ) -> Inspection:
     """Inspect vectors in two streaming passes: one for moments, one for what needs directions.
 
     Parameters
     ----------
-    vectors : path, open source, WordVectors, (words, array), ...
+    vectors : path, open source, WordVectors, (words, array), a data frame, ...
     weights
         Word weights; by default the same as for `postprocess`.
+    column, rows
+        Which column holds the vectors, and what rows stand for, as for `improve`.
     """
-    opened = keep_vectors(as_vectors(vectors, wordless=True))
+    opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
     recipe = Method.default_for(opened).recipe
     assert recipe is not None
     chosen = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
@@ -177,10 +195,10 @@ def inspect(
             _View(types, np.eye(types.dimension), _spectrum(gathered.of(plain))),
             _View(gathered.of(mapped), solution.map.matrix, gate**2 * values),
         )
-    for before, words, rows in number_chunks(read_chunks(opened)):
+    for before, words, chunk in number_chunks(read_chunks(opened)):
         share = usage.shares(list(words) if usage.by_word else words, before)
         for view in views:
-            view.add(rows, share)
+            view.add(chunk, share)
     side_before, side_after = (view.side() for view in views)
     if opened.kind is RowKind.TEXTS:
         advice = _advice_without_words(gathered.of(alike), count=gathered.count)
@@ -191,6 +209,7 @@ def inspect(
         vectors=name or opened.name,
         count=gathered.count,
         dimension=types.dimension,
+        rows=str(opened.kind),
         weights=usage.kind,
         fitted_on=usage.description,
         aperture=solution.aperture or 0.0,

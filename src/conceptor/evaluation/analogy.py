@@ -14,7 +14,7 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
-from conceptor.vectors.nearest import Contest
+from conceptor.vectors.search import Contest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,17 +75,17 @@ class Analogy:
         return Searched(contest, outcome)
 
 
-def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -> list[Analogy]:
+def read_analogies(path: str | os.PathLike[str]) -> list[Analogy]:
     """Read the questions; sections named `gram…` are syntactic, the others semantic.
 
-    Both kinds are asked twice: among all words, and among the first `candidates`.
+    Both kinds are asked twice: among all words, and among the first `CANDIDATES`.
     """
     kinds: dict[str, list[Question]] = {"Google semantic": [], "Google syntactic": []}
     for section, questions in _read_sections(path).items():
         syntactic = section.startswith("gram")
         kinds["Google syntactic" if syntactic else "Google semantic"] += questions
     return [Analogy(dataset, questions) for dataset, questions in kinds.items()] + [
-        Analogy(f"{dataset}, first {candidates:,}", questions, candidates, in_mean=False)
+        Analogy(f"{dataset}, first {CANDIDATES:,}", questions, CANDIDATES, in_mean=False)
         for dataset, questions in kinds.items()
     ]
 

@@ -13,6 +13,7 @@ from conceptor import __version__
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.static_models.model import StaticModel
+from conceptor.static_models.sources import model_name, read_lines
 from conceptor.static_models.table import (
     RIDGE,
     fit_sentences,
@@ -211,15 +212,11 @@ class _Function:
 
 
 def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) -> list[str]:
-    """Return at most `most` sentences, spread evenly over a file or an iterable."""
+    """Return at most `most` sentences, spread evenly over a file, a folder or an iterable."""
     if most < 1:
         raise InvalidInputError(f"most_sentences must be at least 1, not {most}")
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if not path.is_file():
-            raise InvalidInputError(f"{source}: no such file of sentences")
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return _spread(lines, most, str(source))
+        return _spread(read_lines(source), most, str(source))
     return _spread(source, most, "sentences")
 
 
@@ -312,7 +309,7 @@ def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]
     found: dict[str, Any] = {}
     if isinstance(encoder, Transformer):
         name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path
-        found = {"model": Path(name).resolve().name if Path(name).exists() else str(name)}
+        found = {"model": model_name(name)}
         found["pooling"] = encoder.pooling
         card = Path(name) / "README.md"
         if card.is_file():

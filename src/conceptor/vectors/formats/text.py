@@ -22,7 +22,7 @@ from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -47,17 +47,26 @@ class TextSource(VectorSource):
     place = "line"
 
     def __init__(
-        self, path: Path, dimension: int, header_count: int | None, newline: bytes = b"\n"
+        self,
+        path: Path,
+        dimension: int,
+        header_count: int | None,
+        newline: bytes = b"\n",
+        labels: Sequence[str] | None = None,
     ) -> None:
         self.header_count = header_count
         self._newline = newline  # or a carriage return, as on the first Macintosh
         self.format = _GLOVE if header_count is None else _WORD2VEC
         self._reader: ByteReader | None = None
+        self._labels = labels
         super().__init__(path, dimension, np.dtype(np.float32))
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
         return self._reader.fraction_read() if self._reader else None
+
+    def _first_labels(self) -> Sequence[str] | None:
+        return self._labels
 
     def _decode(self) -> Iterator[LocatedChunk]:
         has_header = self.header_count is not None
@@ -251,22 +260,33 @@ def _open_word2vec(head: Head, wordless: bool) -> TextSource:
         raise InvalidInputError(
             f"{head.path}: the header says {count} vectors, but nothing follows it"
         )
-    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
-    rows = [numbers for numbers in found if numbers >= dimension]
-    if len(rows) > 1 and min(rows) == max(rows) > dimension:
+    rows = sum(bool(line.strip()) for line in head.lines.rest.split(b"\n"))
+    if dimension == 1 and head.lines.is_whole and count != rows:
+        first = head.lines.first.decode(errors="replace")
         raise InvalidInputError(
-            f"{head.path}: the header says {dimension} numbers per row, but rows have {rows[0]}; "
+            f"{head.path}: not a file of vectors, unless the first line, {first!r}, is wrong: it "
+            f"would stand for {count} vectors of one number, and {rows} lines follow"
+        )
+    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
+    long = [numbers for numbers in found if numbers >= dimension]
+    if len(long) > 1 and min(long) == max(long) > dimension:
+        raise InvalidInputError(
+            f"{head.path}: the header says {dimension} numbers per row, but rows have {long[0]}; "
             "correct or remove the first line"
         )
-    return TextSource(head.path, dimension, count, head.lines.newline)
+    labels = head.lines.labels(dimension)[1:]
+    return TextSource(head.path, dimension, count, head.lines.newline, labels)
 
 
 def _open_glove(head: Head, wordless: bool) -> TextSource:
-    return TextSource(head.path, head.lines.dimension, None, head.lines.newline)
+    lines = head.lines
+    labels = lines.labels(lines.dimension)
+    return TextSource(head.path, lines.dimension, None, lines.newline, labels)
 
 
 def _rows(name: str, *, has_header: bool) -> RowLayout:
-    return RowLayout(name, has_header, partial(_check_words, name=name), encoded_size, encode)
+    check = partial(_check_words, name=name)
+    return RowLayout(name, has_header, check, encoded_size, encode, is_text=True)
 
 
 WORD2VEC = Format(
@@ -284,7 +304,7 @@ WORD2VEC = Format(
 GLOVE = Format(
     name=_GLOVE,
     description="rows only",
-    recognise=lambda head: head.lines.dimension > 0,
+    recognise=lambda head: not head.lines.doubt,
     open=_open_glove,
     open_writer=_rows(_GLOVE, has_header=False).open_writer,
     suffixes=(".txt", ".glove"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import FREQUENT, google_news_vectors, merge
+from conceptor.paper.google_news import FREQUENT, google_news_vectors, merge
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 

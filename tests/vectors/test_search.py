@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor.vectors import WordVectors
-from conceptor.vectors import nearest as module
-from conceptor.vectors.nearest import Contest, Nearest, search
+from conceptor.vectors import search as module
+from conceptor.vectors.search import Best, Contest, Nearest, search
 from tests.strategies import seeds
 
 
@@ -60,6 +60,44 @@ def test_equal_rows_come_in_their_order_and_zeros_are_near_nothing():
     search(WordVectors(list("abcde"), rows), {"all": [found]}, {"all": ()})
     assert found.rows.tolist() == [[1, 2, 4, 3]]
     assert found.scores[0, :3].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.2])
+def test_of_many_equal_rows_the_first_are_found_and_no_others_are_kept(margin):
+    """As many as there are: a file of equal rows takes no more memory than another."""
+    best = Best(2, 3, margin)
+    scores = np.full((2, 500), 0.5, np.float32)
+    scores[1, 400:] = 0.75
+    for start in (1000, 0, 500):  # threads may finish in any order
+        best.take(best.pick(scores.copy(), start))
+    assert best.table()[0].tolist() == [[0, 1, 2], [400, 401, 402]]
+    assert best.table()[1].tolist() == [[0.5] * 3, [0.75] * 3]
+    assert len(best.candidates(0)) == (3 if margin == 0 else 1500)
+    assert len(best.candidates(1)) == (3 if margin == 0 else 300)
+
+
+@given(
+    seed=seeds, k=st.integers(1, 9), width=st.sampled_from([1, 6, 300]), queries=st.integers(1, 300)
+)
+def test_losses_count_wherever_they_are_worked_out(seed, k, width, queries):
+    """Early blocks lose all at once, later ones only where a row comes near enough."""
+    rng = np.random.default_rng(seed)
+    scores = rng.random((queries, 400), dtype=np.float32)
+    lost = rng.random((2, 400), dtype=np.float32)
+    best = Best(queries, k)
+    for start in range(0, 400, width):
+        part = slice(start, start + width)
+        losses = {
+            0: lambda c, part=part: lost[0, part][c],
+            queries - 1: lambda c, part=part: lost[1, part][c],
+        }
+        best.take(best.pick(scores[:, part].copy(), start, losses))
+    expected = scores.copy()
+    expected[0] -= lost[0] if queries > 1 else lost[1]
+    expected[-1] -= lost[1] if queries > 1 else 0
+    order = np.argsort(-expected, axis=1, kind="stable")[:, :k]
+    assert best.table()[0].tolist() == order.tolist()
+    np.testing.assert_array_equal(best.table()[1], np.take_along_axis(expected, order, axis=1))
 
 
 def test_several_searches_share_a_pass(rng):

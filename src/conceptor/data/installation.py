@@ -46,7 +46,7 @@ class Installation:
     data : mapping of str to tuple of int
         For each kind of benchmark file, how many were found, and how many there are.
     problems : sequence of str
-        What should be mended, and how.
+        What is wrong, and how to fix it.
     """
 
     system: Mapping[str, str]

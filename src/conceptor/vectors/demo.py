@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.data.registry import demo_files
+from conceptor.vectors.files import DEMO
 from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
 from conceptor.vectors.words import PackedWords
 
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["NAME", "DemoSource"]
-
-# What the command line calls them.
-NAME = "demo"
+__all__ = ["DemoSource"]
 
 
 class DemoSource(VectorSource):
@@ -33,7 +31,7 @@ class DemoSource(VectorSource):
     @property
     def name(self) -> str:
         """The name that stands for these vectors."""
-        return NAME
+        return DEMO
 
     def files(self) -> list[Path]:
         """Return the files that are read."""
