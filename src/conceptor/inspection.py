@@ -184,10 +184,13 @@ def inspect(
     method = Method.default_for(opened)
     recipe = method.recipe
     assert recipe is not None
-    usage = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    chosen = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    usage = replace(chosen, single=recipe.bears_rounding)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
-    alike = Weights(unit=True)
-    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain, alike])
+    alike = mapped if recipe.unit else Weights(unit=True)
+    gathered = gather(
+        read_chunks(opened, progress), dict.fromkeys((every, mapped, usage, plain, alike))
+    )
     types = gathered.of(every)
     solution = solve(recipe, gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate
