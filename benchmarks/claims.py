@@ -85,8 +85,8 @@ holds zero.
 - **Lengths.** The default has the directions of conceptor negation and lengths by usage: rows of
   frequent words are multiplied by a/(a + p), a = 0.001, p the word's share of running text. Every
   rival has a second row, *+sif*, with the same factors; `cn:lengths=unit` is the default without.
-  Cosines of single words do not see lengths, so similarity, neighbours and analogies are the same
-  in both rows.
+  Cosines of single words do not see lengths, so similarity, neighbours and analogies are measured
+  once for both rows.
 - **Vectors.** Google News 26k are 26,423 words of the 300-dimensional vectors, sorted by frequency
   and of length 1; 13k another 13,013 words, not sorted. SGNS, PPMI and fastText were trained on the
   same 23 million words (`benchmarks/ppmi_corpus.py`, `benchmarks/skipgram.py`); MiniLM words are

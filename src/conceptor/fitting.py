@@ -486,8 +486,9 @@ class _Fit:
         )
         self._gathered = gathered
         fitted = {
-            name: Fitted(name, self._steps_of(chain), self._lengths_of(methods[name]))
+            name: Fitted(name, steps, self._lengths_of(methods[name], steps))
             for name, chain in chains.items()
+            for steps in [self._steps_of(chain)]
         }
         fitted_on = {
             name: used[chain[0]][0]
@@ -501,14 +502,11 @@ class _Fit:
         }
         rows = {name: _rows_after(each, gathered.rows) for name, each in fitted.items()}
         against = {name: reason for name, reason in reasons.items() if reason}
+        lengths = {name: _lengths(methods[name], each) for name, each in fitted.items()}
         unknown = {
             name
-            for name, each in fitted.items()
-            if methods[name].lengths is Lengths.USAGE and each.lengths is None
-        }
-        lengths = {
-            name: Lengths.UNIT if name in unknown else method.lengths
-            for name, method in methods.items()
+            for name, each in lengths.items()
+            if methods[name].lengths is Lengths.USAGE and each is Lengths.UNIT
         }
         return FittedMethods(fitted, rows, gathered.count, fitted_on, against, lengths, unknown)
 
@@ -579,13 +577,14 @@ class _Fit:
         unit = (Words.USAGE, True) in self._weights
         return self._weights_for(Words.USAGE, unit=unit)
 
-    def _lengths_of(self, method: Method) -> LengthTable | None:
+    def _lengths_of(self, method: Method, steps: Sequence[Step]) -> LengthTable | None:
         """Return the length of each word that is frequent enough for it to matter."""
-        if method.lengths is not Lengths.USAGE:
+        asked = len(method.turning) < len(method.steps)
+        if method.lengths is not Lengths.USAGE or (_changes_nothing(steps) and not asked):
             return None
         frequent, usage = self._gathered.frequent, self._usage([method])
         found = None if frequent is None or usage is None else frequent.lengths(usage)
-        if found is None and len(method.turning) < len(method.steps):
+        if found is None and asked:
             usage = self._weights_for(Words.USAGE, unit=False)
             raise InvalidInputError(
                 "sif needs to know how often words are used, and they count equally here (",
@@ -614,6 +613,18 @@ def _directions(method: Method) -> Chain:
 def _words_of(recipe: Recipe) -> list[Words]:
     """Return which words a recipe needs moments of."""
     return [words for words in (recipe.words, recipe.once) if words is not None]
+
+
+def _changes_nothing(steps: Sequence[Step]) -> bool:
+    """Return whether all steps have an aperture of 0; then lengths stay too."""
+    return bool(steps) and all(isinstance(s, Solution) and s.aperture == 0 for s in steps)
+
+
+def _lengths(method: Method, fitted: Fitted) -> Lengths:
+    """Return what became of lengths."""
+    if method.lengths is not Lengths.USAGE or fitted.lengths is not None:
+        return method.lengths
+    return Lengths.KEPT if _changes_nothing(fitted.steps) else Lengths.UNIT
 
 
 def _may_doubt(recipe: Recipe) -> bool:

@@ -39,7 +39,8 @@ def test_the_folder_holds_what_postprocess_writes(file, tmp_path):
     assert (folder / "vectors.safetensors").read_bytes() == same
     words, vectors = open_vectors(folder / "vectors.safetensors").read()
     assert words == WORDS
-    mapped = AffineMap.load(folder / "map.safetensors")(open_vectors(file).to_array())
+    map_ = AffineMap.load(folder / "map.safetensors")
+    mapped = map_.map_words(words, open_vectors(file).to_array())
     np.testing.assert_allclose(mapped, vectors, atol=1e-6)
 
 

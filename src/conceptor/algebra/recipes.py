@@ -384,8 +384,7 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
     (
         Recipe(
             "cn",
-            "conceptor negation weighted by usage: its square root, on vectors of length 1; then "
-            "frequent words made short, for averages",
+            "conceptor negation weighted by usage: its square root, on vectors of length 1",
             Words.USAGE,
             "second_moment",
             Negation(),

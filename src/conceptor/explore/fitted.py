@@ -98,13 +98,13 @@ class PageMethods:
 
     def map(self, settings: Settings) -> AffineMap:
         """Return the map of a method at these settings with the lengths of words, to be saved."""
-        usage, lengths = self.weights(settings), None
+        solution, usage, lengths = self.solution(settings), self.weights(settings), None
         vectors = self._table.vectors
-        by_usage = self._recipes[settings.method].lengths is Lengths.USAGE
+        by_usage = solution.aperture != 0 and solution.recipe.lengths is Lengths.USAGE
         if by_usage and vectors.has_words and vectors.kind is not RowKind.TEXTS:
             found = gather(read_chunks(vectors), usage=usage).frequent
             lengths = None if found is None else found.lengths(usage)
-        return self.solution(settings).map.with_lengths(lengths)
+        return solution.map.with_lengths(lengths)
 
     def is_fitted(self, settings: Settings) -> bool:
         """Return whether a method has been fitted with these weights, so that any view is quick."""
