@@ -57,7 +57,7 @@ def test_the_hub_s_own_library_reads_the_card(file, tmp_path):
     assert "| numbers | int8 |" in card.text
 
 
-@pytest.mark.parametrize("method", ["hsr", "cn+sif", "abtt+cn"])
+@pytest.mark.parametrize("method", ["hsr", "abtt+cn"])
 def test_what_is_no_single_map_comes_without(method, file, tmp_path):
     save_folder(file, tmp_path / "better", method)
     assert not (tmp_path / "better" / "map.safetensors").exists()

@@ -33,7 +33,7 @@ _PAPER = "cn-paper"
 # With fewer pairs an interval covers nearly everything.
 _FEW_PAIRS = 30
 # What vectors are for, and the method for it.
-_PURPOSES = {"words": "cn", "sentences": "cn+sif"}
+_PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 
 
 @dataclass(frozen=True)
