@@ -170,7 +170,8 @@ def _transfer(
     from conceptor.base.progress import on_terminal
     from conceptor.vectors.conversion import convert as run
 
-    opened = reading.open(source, wordless=True)
+    # Words and texts are written alike, so what rows are taken for is no question.
+    opened = reading.open(source, wordless=True, says_kind=False)
     with on_terminal() as progress:
         written = run(opened, target, map_, **writing.arguments, progress=progress)
     if as_json:
