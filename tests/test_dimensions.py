@@ -114,7 +114,7 @@ def test_all_directions_are_a_rotation(name, vectors):
     )
     np.testing.assert_allclose(gram(all_of_it), gram(whole), atol=1e-8)
     with pytest.raises(
-        InvalidInputError, match="13 dimensions were asked for, and the vectors have 12"
+        InvalidInputError, match="13 dimensions were requested, but the vectors have 12"
     ):
         recipe.with_parameters(n_components=13).solve(moments)
 
@@ -172,7 +172,7 @@ def test_hsr_takes_both_kinds_of_words_to_the_same_coordinates(rng):
     Y, Z = whole(WORDS, X), smaller(WORDS, X)
     assert smaller.n_out == 4
     np.testing.assert_allclose(gram(Z), gram(best_approximation(Y, np.ones(300), 4)), atol=1e-8)
-    with pytest.raises(InvalidInputError, match="do not tell which directions"):
+    with pytest.raises(InvalidInputError, match="do not determine which directions"):
         METHODS["hsr"].with_parameters(n_components=4).solve(Moments.from_vectors(X))
 
 
@@ -234,7 +234,7 @@ def test_chains_and_shorthands(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--dimensions", "11"], "11 dimensions were asked for, and the vectors have 10"),
+        (["--dimensions", "11"], "11 dimensions were requested, but the vectors have 10"),
         (["--dimensions", "0"], "--dimensions"),
         (["--method", "retrofit", "--dimensions", "3"], "put a spectral method first"),
     ],

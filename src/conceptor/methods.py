@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METHODS", "ORIGINAL", "Method", "MethodLike", "MethodsLike", "as_methods"]
 
 Step: TypeAlias = Recipe | LexiconRecipe
-# What callers may pass for a method, and for several.
+# The types that callers may pass for a method, and for several methods.
 MethodLike: TypeAlias = "Method | str | Recipe | LexiconRecipe"
 MethodsLike: TypeAlias = "Iterable[MethodLike] | Mapping[str, MethodLike | Sequence[Step]]"
 
-# The vectors as they came.
+# The method that leaves the vectors unchanged.
 ORIGINAL = "original"
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
 # The method for each kind of row. Rows of static models keep their lengths, which weight tokens;
-# embeddings of whole texts have little to gain and something to lose.
+# embeddings of whole texts gain little and can lose, so they get a gentle method.
 _DEFAULTS = {RowKind.WORDS: "cn", RowKind.TOKENS: "cn:lengths=kept", RowKind.TEXTS: "gentle"}
 
 
 @dataclass(frozen=True)
 class Method:
-    """One or several recipes, applied one after the other; none leaves the vectors as they are.
+    """Recipes that are applied in order; with no recipe, the vectors stay unchanged.
 
     `str(method)` is its name; `Method.parse` is the inverse.
 
@@ -71,7 +71,7 @@ class Method:
 
     @classmethod
     def default_for(cls, vectors: Vectors) -> Method:
-        """Return the method for vectors if the user names none."""
+        """Return the default method for vectors."""
         return cls.parse(_DEFAULTS[vectors.kind])
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Method:
 
     @property
     def is_map(self) -> bool:
-        """Whether it is one affine map for all vectors, which can be saved and applied."""
+        """Whether it is a single affine map for all vectors, which can be saved and applied."""
         if not self.turning or not all(step.is_map for step in self.turning):
             return False
         return not any(step.unit for step in self.turning[1:])
@@ -96,14 +96,14 @@ class Method:
 
     @property
     def lengths(self) -> Lengths:
-        """What becomes of lengths: by usage, after everything else, if any step says so."""
+        """How lengths are set: by usage after all steps, if any step has `lengths="usage"`."""
         if any(step.lengths is Lengths.USAGE for step in self.steps):
             return Lengths.USAGE
         return self.steps[0].lengths if self.steps else Lengths.KEPT
 
     @property
     def needs_words(self) -> bool:
-        """Whether it must know which word each row is."""
+        """Whether it needs the word of each row."""
         return any(step.needs_words for step in self.steps)
 
     @property
@@ -113,7 +113,7 @@ class Method:
 
     @property
     def recipe(self) -> Recipe | None:
-        """The only step, where it is a spectral one."""
+        """The recipe of a method with one spectral step; None for any other method."""
         only = self.steps[0] if len(self.steps) == 1 else None
         return only if isinstance(only, Recipe) else None
 
@@ -127,7 +127,7 @@ class Method:
         """Return the method with other parameters; raise if it does not take them."""
         if len(self.steps) != 1:
             raise InvalidInputError(
-                f"{self} has {len(self.steps)} steps; put parameters into the name, as in "
+                f"{self} has {len(self.steps)} steps; write parameters in the name, as in "
                 "abtt:n_directions=3+counterfit"
             )
         return Method((self.steps[0].with_parameters(**parameters),))
@@ -154,10 +154,10 @@ class Method:
             raise InvalidInputError(f"{ORIGINAL} changes nothing; name a method")
 
     def check_words(self, vectors: Vectors) -> None:
-        """Raise if it needs words and the rows are none."""
+        """Raise if it needs words and the rows have none or are texts."""
         if self.needs_words and (not vectors.has_words or vectors.kind is RowKind.TEXTS):
             found = "are texts" if vectors.has_words else "have no words"
-            raise InvalidInputError(f"{vectors.name}: its rows {found}, and {self} needs words")
+            raise InvalidInputError(f"{vectors.name}: its rows {found}, but {self} needs words")
 
     def check_weighs(self) -> None:
         """Raise if frequencies were given to a method that counts each word once."""
@@ -169,15 +169,15 @@ class Method:
             )
 
     def require_map(self, why: str, *, of_words: bool = True) -> None:
-        """Raise, with the reason, if it is not one map; of rows of single words with `sif`."""
+        """Raise, with the reason, if it is not a single map; `sif` needs rows `of_words`."""
         if not self.is_map or (not of_words and len(self.turning) < len(self.steps)):
             raise InvalidInputError(
-                f"{self} is not a single map of all vectors; {why}; use one that is, such as cn"
+                f"{self} is not a single map for all vectors; {why}; use one that is, such as cn"
             )
 
 
 def as_methods(methods: MethodsLike) -> dict[str, Method]:
-    """Return methods by name, each once; raise for an unknown one."""
+    """Return methods by name, without duplicates; raise for an unknown name."""
     if isinstance(methods, Mapping):
         found = {
             name: each if isinstance(each, Method) else Method.of_steps(each)
@@ -191,7 +191,7 @@ def as_methods(methods: MethodsLike) -> dict[str, Method]:
 
 
 def spectral_methods() -> list[str]:
-    """Return the names of the methods that need nothing but vectors."""
+    """Return the names of the methods that need only vectors."""
     return [name for name, step in METHODS.items() if isinstance(step, Recipe)]
 
 
@@ -221,7 +221,7 @@ def _parse_parameter(method: str, step: Step, text: str) -> tuple[str, object]:
 
 
 def _spell_step(step: Step) -> str:
-    """Return the name with the parameters that differ from those in the registry."""
+    """Return the name of a step, with those parameters that differ from the registry."""
     usual = METHODS[step.name].parameters if step.name in METHODS else {}
     changed = {name: value for name, value in step.parameters.items() if usual.get(name) != value}
     return ":".join([step.name, *(f"{name}={_spell(value)}" for name, value in changed.items())])
@@ -230,5 +230,5 @@ def _spell_step(step: Step) -> str:
 def _spell(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    # 2, not 2.0; and 1e16, because a plus sign separates steps.
+    # 2 instead of 2.0, and 1e16 instead of 1e+16, because a plus sign separates steps.
     return str(value).removesuffix(".0").replace("e+", "e")

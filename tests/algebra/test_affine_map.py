@@ -177,7 +177,7 @@ def saved(tmp_path, **changes) -> str:
         ({"provenance": "{"}, "not a saved map"),
         ({"provenance": "[1]"}, "not a saved map"),
         ({"bias": None}, "not a saved map"),
-        ({"offset": np.zeros(4)}, "is damaged: a 3 x 3 map takes"),
+        ({"offset": np.zeros(4)}, "is damaged: a 3 x 3 map needs"),
         ({"matrix": np.full((3, 3), np.nan)}, "is damaged: .* NaN"),
         ({"matrix": np.zeros(3)}, "is damaged"),
     ],

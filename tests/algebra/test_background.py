@@ -167,7 +167,7 @@ def test_files_that_hold_none_are_refused(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.zeros((200, 3)), "100 rows or more that are not zero; there are 0"),
+        (np.zeros((200, 3)), "at least 100 rows that are not zero; there are 0"),
         (np.ones((99, 3)), "there are 99"),
         (np.full((200, 3), np.nan), "NaN or infinity"),
         (np.ones(5), "one vector per row"),

@@ -104,7 +104,7 @@ def test_many_rows_are_sampled_and_numbers_may_be_whole() -> None:
     ("X", "options", "message"),
     [
         (rows(8), {}, "8 bits need more than 8 rows"),
-        (rows(), {"n_bits": 9}, "n_bits is 9, and the rows have 8"),
+        (rows(), {"n_bits": 9}, "n_bits is 9, but the rows have 8"),
         (rows(), {"n_bits": 0}, "n_bits"),
         (rows(), {"n_iterations": -1}, "n_iterations"),
         (np.full((20, 3), np.inf), {}, "NaN or infinity"),

@@ -128,7 +128,7 @@ def test_words_are_saved_without(tmp_path) -> None:
 
 def test_a_background_that_does_not_suit_is_warned_about(rows, tmp_path) -> None:
     narrow = np.ones(20) + 0.1 * rows
-    with pytest.warns(BackgroundWarning, match="random pairs of these rows have p"):
+    with pytest.warns(BackgroundWarning, match="random pairs of these rows have a median p"):
         most_similar(rows, 1, background=Background.fit(narrow))
     with pytest.raises(InvalidInputError, match="background is of the cosines of one method"):
         most_similar(rows, 1, ["original", "cn"], background=Background.fit(rows))

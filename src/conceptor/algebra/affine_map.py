@@ -1,6 +1,6 @@
-"""The map every post-processor comes down to: applied, composed, inverted, saved, loaded.
+"""The map that every post-processor produces: apply, compose, invert, save and load it.
 
-As a FAISS index, a PyTorch layer or an ONNX model it is made by `conceptor.integrations`.
+`conceptor.integrations` exports it as a FAISS index, a PyTorch layer or an ONNX model.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from conceptor.algebra.background import Background
     from conceptor.base.arrays import Array, Float64
 
-# The name this class had when the format was made; files keep it. A map that brings vectors to
-# length 1 says so in its format, so that whoever does not know of it refuses the file.
+# The name of this class when the format was created; files keep it. A map that brings vectors to
+# length 1 has a format of its own, so that older readers refuse the file.
 _FORMAT = "conceptor.LinearMap/1"
 _UNIT_FORMAT = "conceptor.AffineMap/2"
-# Likewise one with lengths of words, and whether it brings vectors to length 1 beside that.
+# The same for a map with lengths of words, with and without bringing vectors to length 1.
 _LENGTHS_FORMAT = "conceptor.AffineMap/3"
 MAP_FORMATS = (_FORMAT, _UNIT_FORMAT, _LENGTHS_FORMAT)
 _JSON_FORMAT = "conceptor.AffineMap.json/1"
-# Rows are divided by lengths beyond this range, or its inverse, before they are multiplied.
+# Rows shorter than this, or longer than its inverse, are divided by their length first.
 _SHORT = 1e-12
 
 
@@ -58,16 +58,16 @@ class AffineMap:
     matrix : array-like of shape (n_in, n_out)
         A, in float64; symmetric for every post-processor that keeps the dimension.
     offset : array-like of shape (n_in,), optional
-        Taken off before; zero by default.
+        Subtracted first; zero by default.
     bias : array-like of shape (n_out,), optional
-        Added after; zero by default, and for every fitted estimator.
+        Added last; zero by default, and for every fitted estimator.
     provenance : dict, optional
         Where the map comes from (method, parameters, count, ...); must survive JSON.
     unit : bool
         Bring vectors to length 1 first; a row of zeros stays.
     lengths : LengthTable, optional
-        What the rows of frequent words are multiplied by after that. Only `map_words` knows words;
-        a call gives directions.
+        The factors for the rows of frequent words, applied last. Only `map_words` uses them;
+        calling the map gives directions only.
     """
 
     matrix: Float64
@@ -76,7 +76,7 @@ class AffineMap:
     provenance: dict[str, Any]
     unit: bool
     lengths: LengthTable | None
-    # Let NumPy leave the operators to this class instead of going through its elements.
+    # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
     def __init__(
@@ -98,7 +98,7 @@ class AffineMap:
         }
         if parts["offset"].shape != (n_in,) or parts["bias"].shape != (n_out,):
             raise InvalidInputError(
-                f"a {n_in} x {n_out} map takes an offset of {n_in} and a bias of {n_out} numbers, "
+                f"a {n_in} x {n_out} map needs an offset of {n_in} and a bias of {n_out} numbers, "
                 f"not of shapes {parts['offset'].shape} and {parts['bias'].shape}"
             )
         for name, part in parts.items():
@@ -119,26 +119,26 @@ class AffineMap:
 
     @property
     def n_in(self) -> int:
-        """Dimension of the vectors it takes."""
+        """Dimension of the input vectors."""
         return len(self.offset)
 
     @property
     def n_out(self) -> int:
-        """Dimension of the vectors it gives."""
+        """Dimension of the output vectors."""
         return len(self.bias)
 
     def __call__(self, X: npt.ArrayLike, out: Array | None = None) -> Array:
         """Map each row of `X`, or a single vector.
 
         float32 gives float32 and float64 gives float64; float16 gives float32, integers float64
-        (`conceptor.base.arrays.result_dtype`). Beyond the result only a cache-sized block is held.
+        (`conceptor.base.arrays.result_dtype`). Besides the result, memory holds one small block.
 
         Parameters
         ----------
         X : array-like of shape (k, n_in) or (n_in,)
             k may be 0.
         out : ndarray of shape (k, n_out), optional
-            Where to put the result; it may be `X` itself.
+            The array for the result; it may be `X` itself.
         """
         if is_one_vector(X):
             mapped = self(np.asarray(X)[np.newaxis], None if out is None else out[np.newaxis])
@@ -179,23 +179,22 @@ class AffineMap:
         return out
 
     def map_words(self, words: Sequence[str], X: npt.ArrayLike) -> Array:
-        """Map each row of `X`, the vectors of `words`, and give it the length of its word.
+        """Map each row of `X`, the vectors of `words`, and scale it by the length of its word.
 
-        A word without one, such as a new one, gets what a call gives it.
+        A word without a length, such as a new word, gets the same vector as from a call.
         """
         mapped = self(X)
         return mapped if self.lengths is None else self.lengths.scale(words, mapped)
 
     def with_lengths(self, lengths: LengthTable | None) -> Self:
-        """Return the map with other lengths of words."""
+        """Return the map with different lengths of words."""
         parts = self.matrix, self.offset, self.bias, self.provenance
         return type(self)(*parts, unit=self.unit, lengths=lengths)
 
     def _map_units(self, vectors: Array, matrix: Array, out: Array) -> Array:
-        """Map rows and then bring each to the scale that it has at length 1.
+        """Map rows, then divide each result by the length of its row.
 
-        A product of rows that are not extreme cannot leave the range of numbers; others are
-        divided by their length first.
+        Products of ordinary rows cannot overflow; extreme rows are divided by their length first.
         """
         for part in block_slices(*vectors.shape):
             rows, lengths = vectors[part], row_lengths(vectors[part])[:, np.newaxis]
@@ -218,13 +217,13 @@ class AffineMap:
             )
         if after.unit:
             raise InvalidInputError(
-                "a map that brings vectors to length 1 cannot follow another in one map; apply, or "
-                "save, each by itself"
+                "a map that brings vectors to length 1 cannot be the second part of one map; apply "
+                "or save the two maps separately"
             )
         if self.lengths is not None and (after.lengths is not None or after._shifts):
             raise InvalidInputError(
-                "a map with lengths of words can only be followed by one without, that shifts "
-                "nothing; apply, or save, each by itself"
+                "a map with lengths of words can only be followed by a map without lengths, offset "
+                "or bias; apply or save the two maps separately"
             )
         return type(self)(
             self.matrix @ after.matrix,
@@ -241,7 +240,7 @@ class AffineMap:
         Raises
         ------
         InvalidInputError
-            Where directions were dropped, or lengths, so that nothing can bring them back.
+            If directions or lengths were dropped, so that they cannot be restored.
         """
         if self.unit:
             raise InvalidInputError("a map that brings vectors to length 1 has no inverse")
@@ -265,15 +264,13 @@ class AffineMap:
     def linear(self) -> Self:
         """Return the map without bringing vectors to length 1, for averages of vectors.
 
-        Without lengths of words either.
-
-        It leaves the direction of every result as it is, and maps an average to the average of
-        what it is made of.
+        Lengths of words are left out too. Every result keeps its direction, and the map of an
+        average is the average of the mapped vectors.
 
         Raises
         ------
         InvalidInputError
-            Where something is taken off or added after, so that the direction would change.
+            If the map has an offset or a bias, so that the direction would change.
         """
         if not self.unit:
             return self if self.lengths is None else self.with_lengths(None)
@@ -288,8 +285,8 @@ class AffineMap:
     def dual(self) -> Self:
         """Return the map for vectors that are multiplied with mapped ones, such as an output layer.
 
-        It leaves all products as they were, as far as the map drops no direction and shifts
-        nothing; what is dropped has no say afterwards.
+        All products stay the same if the map drops no direction and shifts nothing. Dropped
+        directions no longer contribute.
         """
         undone = np.linalg.pinv(self.matrix, rcond=1e-10)
         return type(self)(undone.T, provenance={"method": "dual", "of": self.provenance})
@@ -297,8 +294,8 @@ class AffineMap:
     def save(self, path: str | os.PathLike[str], *, background: Background | None = None) -> None:
         """Write the map and its provenance as safetensors; the file appears whole or not at all.
 
-        A `background`, of cosines between mapped rows, goes into the same file, from which
-        `Background.load` reads it.
+        A `background` of cosines between mapped rows goes into the same file; `Background.load`
+        reads it from there.
         """
         metadata = {
             "format": _UNIT_FORMAT if self.unit else _FORMAT,
@@ -317,12 +314,12 @@ class AffineMap:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a map that `save` wrote.
+        """Read a map written by `save`.
 
         Raises
         ------
         InvalidInputError
-            Where the file is not such a map, or is cut short.
+            If the file is not such a map, or is truncated.
         """
         return load_tensors(path, "map", MAP_FORMATS, cls._parse)
 
@@ -335,9 +332,9 @@ class AffineMap:
         return cls(matrix, offset, bias, provenance, unit=bool(unit), lengths=lengths)
 
     def as_linear(self) -> tuple[Float64, Float64]:
-        """Return W and b of ``y = W x + b`` for column vectors, as layers of networks have them.
+        """Return W and b of ``y = W x + b`` for column vectors, as in neural network layers.
 
-        Of ``x / |x|`` with `unit`.
+        With `unit`, they apply to ``x / |x|``.
         """
         return np.ascontiguousarray(self.matrix.T), self.bias - self.offset @ self.matrix
 
@@ -345,7 +342,7 @@ class AffineMap:
         """Return the map as JSON, for JavaScript; with `path`, write it to a file as well.
 
         Keys are `unit`, `offset`, `matrix` (a list of rows), `bias` and `provenance`; numbers have
-        nine digits, as float32 needs them. It gives directions, without lengths of words.
+        nine digits, enough for float32. It holds directions only, without lengths of words.
         """
         parts = {"offset": self.offset, "matrix": self.matrix, "bias": self.bias}
         found = {"format": _JSON_FORMAT, "unit": self.unit, "provenance": self.provenance}

@@ -1,7 +1,7 @@
-"""Apertures without labels: rules that look at a spectrum.
+"""Apertures without labels: rules that depend only on a spectrum.
 
-All of them see ``λ / mean(λ)``, so multiplying the vectors by a number changes nothing but the
-unit of α; and directions that no vector uses (λ = 0) have no say.
+All of them use ``λ / mean(λ)``, so multiplying the vectors by a number changes only the unit of α.
+Directions that no vector uses (λ = 0) have no influence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def isotropy(values: Float64) -> float:
 def leading_aperture(values: Float64, kept: float) -> float:
     """Return the aperture that keeps the share `kept` of the strongest direction."""
     if not 0 < kept < 1:
-        raise InvalidInputError(f"the share that is kept lies between 0 and 1, not at {kept}")
+        raise InvalidInputError(f"the share to keep must be between 0 and 1; it is {kept}")
     largest = values.max(initial=0.0)
     return float(np.sqrt(1 / kept - 1) / np.sqrt(largest)) if largest > 0 else 0.0
 
@@ -36,11 +36,11 @@ def leading_aperture(values: Float64, kept: float) -> float:
 def scale_free_aperture(values: Float64, aperture: float = 1.0) -> float:
     """Return α for R divided by its mean eigenvalue, on the scale of the vectors.
 
-    0 where there is no variance at all.
+    It is 0 if there is no variance at all.
     """
     used = values[values > 0]
     if not len(used):
         return 0.0
-    # Factor by factor, so that no product leaves the range of floating point.
+    # Multiply step by step, so that no product overflows or underflows.
     largest = used.max()
     return float(aperture / np.sqrt((used / largest).mean()) / np.sqrt(largest))

@@ -1,4 +1,4 @@
-"""What a cosine means: how many pairs of unrelated things have a higher one."""
+"""The meaning of a cosine: the share of unrelated pairs that have a higher one."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _FORMAT = "conceptor.Background/1"
 FEWEST_ROWS = 100
 _MOST_ROWS = 1 << 16
 _BLOCK = 128
-# Ranks of the kept cosines: all of the tail, then by steps of this factor.
+# Ranks of the kept cosines: the whole tail, then steps of this factor.
 _TAIL, _STEP = 1000, 1.01
 
 
-# Rows with a near duplicate, of 1,000: at most 0.12 in broad sets of texts, at least 0.19 in those
-# that say many things twice, in seven embeddings (benchmarks/background.py).
+# The share of 1,000 rows with a near duplicate: at most 0.12 in broad sets of texts, at least 0.19
+# in repetitive ones, in seven embeddings (benchmarks/background.py).
 _DUPLICATE, _LOOKED_AT, MOST_DUPLICATES = 0.9, 1000, 0.15
 _ENOUGH_DIMENSIONS = 16
-# Between these the median p of random pairs counts as what a background should give.
+# A median p of random pairs between these is normal for a background that fits.
 TYPICAL = (0.05, 0.95)
 
 
 class BackgroundWarning(UserWarning):
-    """A background does not suit the rows, so that its p means little."""
+    """A background does not fit the rows, so its p means little."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Background:
-    """The cosines of pairs of broad, unrelated rows, and what share of them is above another.
+    """The cosines of broad, unrelated pairs of rows, and the share of them above a given cosine.
 
-    A cosine of 0.6 says "nearly the same" in one embedding and "both are English" in the next. The
+    A cosine of 0.6 means "nearly the same" in one embedding and "both are English" in another. The
     share p of background pairs with a cosine at least as high means the same in all of them.
 
     Attributes
@@ -57,24 +57,23 @@ class Background:
     counts : ndarray of shape (k,)
         How many pairs of the background have at least that cosine.
     pairs, rows : int
-        How many pairs there were, of how many rows.
+        The number of pairs, and of the rows they come from.
     duplicates : float
-        Share of the rows that another row nearly repeats: a cosine of 0.9 or more about the mean,
-        among 1,000 of them.
+        Share of rows with a near duplicate, which has a cosine of 0.9 or more about the mean; from
+        a sample of 1,000 rows.
 
     Notes
     -----
     ``p(c) = (1 + number of pairs ≥ c) / (1 + pairs)``, as in permutation tests: it is never 0,
-    because n pairs cannot tell anything below ``floor = 1 / (n + 1)`` from it. Every cosine above
-    all of the background has that p, which is then an upper bound. No tail is fitted: how rare the
-    highest cosines are depends on how many near duplicates the rows contain, which no curve knows.
+    because n pairs cannot resolve a p below ``floor = 1 / (n + 1)``. Every cosine above the whole
+    background has that p, which is then an upper bound. No tail is fitted: how rare the highest
+    cosines are depends on the number of near duplicates in the rows, which no curve can predict.
     Below the 1,000 highest, only some cosines are kept, and −log₁₀ p is up to 0.005 too high.
 
-    A background must be *broad*, without many near duplicates (`fit` warns), *fixed*, the same for
-    all embeddings whose scores are compared, and of the same kind of rows as are compared:
-    headlines are no background for sentences (`check` warns). z-scores in its place do not carry
-    over, because tails differ in shape. What all this costs is measured in
-    docs/guides/thresholds.md.
+    A background must be *broad*, without many near duplicates (`fit` warns); *fixed*, the same for
+    all embeddings whose scores are compared; and of the same kind as the rows that are compared:
+    do not use headlines as a background for sentences (`check` warns). z-scores do not transfer
+    between embeddings, because tails differ in shape. docs/guides/thresholds.md has measurements.
     """
 
     cosines: Float64
@@ -93,36 +92,36 @@ class Background:
             and (falling < 0).all()
             and 1 <= self.counts[-1] <= self.counts[0] == self.pairs
         ):
-            raise InvalidInputError("a background's cosines must rise and their counts fall")
+            raise InvalidInputError("a background's cosines must rise and its counts must fall")
 
     @classmethod
     def fit(cls, rows: npt.ArrayLike, *, pairs: int = 1_000_000, seed: int = 0) -> Self:
-        """Return the background of some rows: vectors of texts or words, as they are compared.
+        """Return the background of some rows: vectors of texts or words, in the form you compare.
 
         Parameters
         ----------
         rows : array-like of shape (n, dimension)
-            Broad and unrelated; at least 100, better thousands. Rows of zeros are left out; of
-            more than 65,536 rows some are taken.
+            Broad and unrelated; at least 100, better thousands. Rows of zeros are left out; more
+            than 65,536 rows are sampled.
         pairs : int
-            About how many pairs to look at, each row equally often; never one twice.
+            About how many pairs to use; each row appears equally often, no pair twice.
         seed : int
             The order in which rows are paired.
 
         Warns
         -----
         BackgroundWarning
-            Where the rows are too much alike.
+            If the rows are too similar.
         """
         unit = _shuffled_directions(as_matrix(rows), seed)
         count = len(unit)
         found = _random_pairs(unit, pairs)
         alike = _duplicates(unit[:_LOOKED_AT])
-        # With few dimensions even random rows are near each other.
+        # With few dimensions even random rows are close to each other.
         if alike > MOST_DUPLICATES and unit.shape[1] >= _ENOUGH_DIMENSIONS:
             warnings.warn(
-                f"{alike:.0%} of the background's rows nearly repeat another, so that related "
-                "pairs count as random ones; use broader rows",
+                f"{alike:.0%} of the background's rows nearly repeat another row, so related pairs "
+                "count as random ones; use broader rows",
                 BackgroundWarning,
                 stacklevel=2,
             )
@@ -130,7 +129,7 @@ class Background:
 
     @property
     def floor(self) -> float:
-        """The smallest p that so many pairs can support."""
+        """The smallest p that this many pairs can support."""
         return 1 / (self.pairs + 1)
 
     def p(self, cosines: npt.ArrayLike) -> Float64:
@@ -140,7 +139,7 @@ class Background:
     def score(self, cosines: npt.ArrayLike) -> Float64:
         """Return −log₁₀ p of cosines: 3 is above 99.9% of random pairs, in any embedding.
 
-        At most ``-log10(floor)``; not a number stays not a number.
+        It is at most ``-log10(floor)``; NaN stays NaN.
         """
         asked = np.asarray(cosines, dtype=np.float64)
         found = self._scores[np.searchsorted(self.cosines, asked)]
@@ -152,32 +151,32 @@ class Background:
         rarest = 10.0 ** -self._scores[-2]
         if not ((shares >= rarest) & (shares <= 1)).all():
             raise InvalidInputError(
-                f"p must be between {rarest:.2g}, the least that a cosine of {self.pairs:,} "
-                "background pairs has, and 1"
+                f"p must be between {rarest:.2g}, the smallest p of {self.pairs:,} background "
+                "pairs, and 1"
             )
         return np.asarray(self.cosines[np.searchsorted(self._scores[:-1], -np.log10(shares))])
 
     @cached_property
     def _scores(self) -> Float64:
-        """−log₁₀ p of the kept cosines, and last of what is above them all."""
+        """−log₁₀ p of the kept cosines, and last of any higher cosine."""
         return -np.log10((1 + np.append(self.counts, 0)) / (1 + self.pairs))
 
     def check(self, rows: npt.ArrayLike, *, pairs: int = 100_000, seed: int = 0) -> float:
         """Return the median p of random pairs of the rows that are to be compared.
 
-        It is 0.5 where they are like the background.
+        It is 0.5 if they are like the background.
 
         Warns
         -----
         BackgroundWarning
-            Below 0.05 or above 0.95, where the background is of another kind, or narrower.
+            Below 0.05 or above 0.95: the background is of another kind, or narrower.
         """
         found = _random_pairs(_shuffled_directions(as_matrix(rows), seed), pairs)
         median = float(np.median(self.p(found)))
         if not TYPICAL[0] <= median <= TYPICAL[1]:
             how = "less" if median < TYPICAL[0] else "more"
             warnings.warn(
-                f"random pairs of these rows have p = {median:.2g} in the middle, not 0.5: the "
+                f"random pairs of these rows have a median p of {median:.2g}, not 0.5: the "
                 f"background's rows are {how} alike; use rows of the same kind and length",
                 BackgroundWarning,
                 stacklevel=2,
@@ -192,7 +191,7 @@ class Background:
 
     @property
     def tensors(self) -> dict[str, Array]:
-        """What is saved, by name; a map's file can hold it too (`AffineMap.save`)."""
+        """The arrays to save, by name; a map's file can hold them too (`AffineMap.save`)."""
         numbers = np.array([self.pairs, self.rows, self.duplicates])
         parts = {"cosines": self.cosines, "counts": self.counts, "numbers": numbers}
         return {f"background.{name}": part for name, part in parts.items()}
@@ -203,12 +202,12 @@ class Background:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote, or what a map was saved with.
+        """Read a background written by `save`, or saved with a map.
 
         Raises
         ------
         InvalidInputError
-            Where the file has no background, or is cut short.
+            If the file has no background, or is truncated.
         """
         return load_tensors(path, "background", (_FORMAT, *MAP_FORMATS), cls._parse)
 
@@ -240,7 +239,7 @@ def percent_below(p: float) -> str:
 
 
 def _shuffled_directions(rows: Array, seed: int) -> Array:
-    """Return rows at length 1 in random order, without those of zeros."""
+    """Return rows at length 1 in random order, without rows of zeros."""
     order = np.random.default_rng(seed).permutation(len(rows))[:_MOST_ROWS]
     some = rows[order]
     unit = some / row_lengths(some)[:, np.newaxis]
@@ -250,21 +249,21 @@ def _shuffled_directions(rows: Array, seed: int) -> Array:
 
 
 def _random_pairs(unit: Array, pairs: int) -> Array:
-    """Return cosines of rows with those that follow at some distances, the ends joined.
+    """Return cosines of each row with rows at some distances after it, wrapping at the end.
 
-    So all rows take part equally often, and no pair twice.
+    So all rows appear equally often, and no pair twice.
     """
     count = len(unit)
     if count < FEWEST_ROWS:
         raise InvalidInputError(
-            f"random pairs need {FEWEST_ROWS} rows or more that are not zero; there are {count}"
+            f"random pairs need at least {FEWEST_ROWS} rows that are not zero; there are {count}"
         )
     following = max(1, min(-(-pairs // count), (count - 1) // 2))
     ring = np.concatenate([unit, unit[:following]])
     found = np.empty((count, following), dtype=unit.dtype)
     for start in range(0, count, _BLOCK):
         block = unit[start : start + _BLOCK]
-        # Of all products with the rows that follow the block, the band of those in reach.
+        # From all products with the rows after the block, take the band within the distances.
         products = block @ ring[start + 1 : start + len(block) + following].T
         row, column = products.strides
         band = as_strided(products, (len(block), following), (row + column, column))
@@ -273,7 +272,7 @@ def _random_pairs(unit: Array, pairs: int) -> Array:
 
 
 def _duplicates(unit: Array) -> float:
-    """Return the share of rows to which another is nearly parallel, about their mean."""
+    """Return the share of rows that are nearly parallel to another row, about their mean."""
     about_mean = unit - unit.mean(axis=0)
     about_mean /= row_lengths(about_mean)[:, np.newaxis]
     cosines = about_mean @ about_mean.T
@@ -282,7 +281,7 @@ def _duplicates(unit: Array) -> float:
 
 
 def _summarise(found: Float64) -> tuple[Float64, Float64]:
-    """Return some of sorted numbers, and how many are at least as high as each."""
+    """Return a selection of sorted numbers, and for each how many are at least as high."""
     count = len(found)
     steps = max(0, int(np.log(count / _TAIL) / np.log(_STEP)) + 1)
     ranks = {*range(1, min(_TAIL, count) + 1), count}

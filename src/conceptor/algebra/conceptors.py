@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Float64
 
-# AND takes a direction of which both conceptors together keep less than this share for one that
-# neither keeps. It is the square of 1e-6, the angle to which single-precision data settle a
-# subspace: a null space that C and B share is found although their versions of it differ so far.
+# If both conceptors together keep less than this share of a direction, AND treats it as one that
+# neither keeps. It is the square of 1e-6, the angle to which single-precision data determine a
+# subspace: C and B can differ by that much and their common null space is still found.
 NULL_TOLERANCE = 1e-12
 # `C <= B` tolerates eigenvalues of B − C this far below zero: an order of magnitude under what
-# single-precision data can tell, many above the rounding of the operators.
+# single-precision data can resolve, many above the rounding of the operators.
 ORDER_TOLERANCE = 1e-8
 
 
@@ -33,7 +33,7 @@ class Conceptor:
     """A soft projection ``C = R (R + α⁻² I)⁻¹`` onto where data with second moment R lie.
 
     ========================  ==============================================================
-    ``~C``                    NOT: ``I − C``, what C leaves
+    ``~C``                    NOT: ``I − C``, the rest of the space
     ``C & B``                 AND: ``(C⁻¹ + B⁻¹ − I)⁻¹``, what both describe
     ``C | B``                 OR: ``~(~C & ~B)``; at one aperture the conceptor of R_C + R_B
     ``C.phi(γ)``              aperture adaptation: C(R, α) becomes C(R, γα)
@@ -47,11 +47,11 @@ class Conceptor:
     Commutativity, associativity, De Morgan's laws and double negation hold. Three laws of
     Boolean logic do *not*: idempotence (``C | C`` is ``C.phi(√2)``, ``C & C`` is
     ``C.phi(1/√2)``), absorption, and distributivity; they hold for hard projections only.
-    Powers make a conceptor of a conceptor, ``C.power(p).power(q)`` is ``C.power(p q)``, and
-    those up to 1 keep the order (``C <= B`` gives ``C.power(p) <= B.power(p)``); but they do not
-    pass through NOT, AND and OR: the root of a negation is not the negation of a root.
-    ``<=`` is a partial order, up to a tolerance of 1e-8 on the eigenvalues: of two conceptors
-    often neither is ``<=`` the other.
+    A power of a conceptor is a conceptor, and ``C.power(p).power(q)`` is ``C.power(p q)``. Powers
+    up to 1 keep the order (``C <= B`` gives ``C.power(p) <= B.power(p)``). But powers do not
+    commute with NOT, AND and OR: the root of a negation is not the negation of a root.
+    ``<=`` is a partial order, up to a tolerance of 1e-8 on the eigenvalues: for two conceptors,
+    often neither ``C <= B`` nor ``B <= C`` holds.
 
     Attributes
     ----------
@@ -59,22 +59,22 @@ class Conceptor:
         ``s / (1 − s)`` of the singular values s, descending, from 0 to ∞. In this form NOT is
         ``1 / odds`` and aperture adaptation ``γ² odds``, both free of cancellation at either end.
     vectors : ndarray of shape (n, n)
-        The singular vectors, one a column.
+        The singular vectors, one per column.
     aperture : float or None
-        The aperture it is a conceptor at; None where it has none (given as a matrix, or made of
-        conceptors of different apertures). It names the conceptor and enters no operation.
+        Its aperture; None for a conceptor given as a matrix, or combined from conceptors of
+        different apertures. It is a label only: no operation uses it.
 
     Notes
     -----
     AND and OR cost two eigendecompositions, everything else less than one. On singular
-    conceptors they are discontinuous in theory: two lines at the least angle have nothing in
-    common. Here directions within about 1e-6 of each other count as one.
+    conceptors they are discontinuous in theory: two lines have nothing in common,
+    however small their angle. Here directions within about 1e-6 of each other count as one.
     """
 
     odds: Float64
     vectors: Float64
     aperture: float | None = None
-    # Let NumPy leave the operators to this class instead of going through its elements.
+    # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
     @classmethod
@@ -86,7 +86,7 @@ class Conceptor:
 
     @classmethod
     def from_moments(cls, moments: Moments, aperture: float) -> Self:
-        """Return the conceptor of data whose moments are known."""
+        """Return the conceptor of data with these moments."""
         return cls.from_second_moment(moments.second_moment, aperture)
 
     @classmethod
@@ -96,7 +96,7 @@ class Conceptor:
 
     @classmethod
     def from_spectrum(cls, spectrum: Spectrum, aperture: float) -> Self:
-        """Return the conceptor of data whose second moment is decomposed already."""
+        """Return the conceptor of data, from the spectrum of its second moment."""
         aperture = _as_factor(aperture, "aperture")
         return cls(conceptor_odds(spectrum.values, aperture), spectrum.vectors, aperture)
 
@@ -104,10 +104,10 @@ class Conceptor:
     def from_matrix(cls, matrix: npt.ArrayLike) -> Self:
         """Read a conceptor from its matrix: symmetric, eigenvalues from 0 to 1.
 
-        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. Those
-        of a coarser matrix stop at its precision from 0 and 1: a null space that two such
-        matrices seem to share is not the same to the last digit, and taking it for exact would
-        let AND and OR go wrong by far more than that digit.
+        Eigenvalues of a float64 matrix that are 0 or 1 up to rounding become exactly that. For a
+        coarser matrix they stay at least its precision away from 0 and 1: two such matrices share
+        a null space only approximately, and treating it as exact would cause far larger errors
+        in AND and OR.
         """
         given = as_matrix(matrix, "a conceptor")
         if given.shape[0] != given.shape[1]:
@@ -116,11 +116,11 @@ class Conceptor:
         if not np.isfinite(C).all():
             raise InvalidInputError("a conceptor must not contain NaN or infinity")
         if np.abs(C - C.T).max() > 1e-5:
-            raise InvalidInputError("a conceptor is symmetric; this matrix is not")
+            raise InvalidInputError("a conceptor must be symmetric; this matrix is not")
         values, vectors = np.linalg.eigh(symmetric_part(C))
         if values[0] < -1e-5 or values[-1] > 1 + 1e-5:
             raise InvalidInputError(
-                "a conceptor's eigenvalues lie between 0 and 1; this matrix has "
+                "a conceptor's eigenvalues must be between 0 and 1; this matrix has "
                 f"{values[0]:.6g} to {values[-1]:.6g}"
             )
         if given.dtype.kind == "f" and given.dtype.itemsize < 8:
@@ -147,13 +147,13 @@ class Conceptor:
     @property
     def singular_values(self) -> Float64:
         """``s = odds / (1 + odds)``, descending, from 0 to 1."""
-        # The two forms are exact where the other divides infinity by infinity or 1 by 0.
+        # Each form is exact where the other divides infinity by infinity or 1 by 0.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.odds < 1, self.odds / (1 + self.odds), 1 / (1 + 1 / self.odds))
 
     @property
     def matrix(self) -> Float64:
-        """The n × n matrix C, symmetric to the last bit; made anew at each call."""
+        """The n × n matrix C, symmetric to the last bit; computed at each call."""
         return symmetric_matrix(self.vectors, self.singular_values)
 
     @property
@@ -164,7 +164,8 @@ class Conceptor:
     def phi(self, gamma: float) -> Self:
         """Adapt the aperture by a factor: ``C (C + γ⁻² (I − C))⁻¹``.
 
-        At γ = 0 all that is not fully in C vanishes; at γ = ∞ all that is in C at all is fully in.
+        At γ = 0 only directions fully inside C remain; at γ = ∞ every direction that C keeps at all
+        is fully inside.
         """
         gamma = _as_factor(gamma, "gamma")
         settled = (self.odds == 0) | np.isinf(self.odds)
@@ -178,7 +179,7 @@ class Conceptor:
     def power(self, exponent: float) -> Self:
         """Return the matrix power ``C^p``, p ≥ 0, as a conceptor.
 
-        p < 1 brings the singular values nearer to 1, p > 1 nearer to 0; 0 and 1 stay.
+        p < 1 moves the singular values towards 1, p > 1 towards 0; 0 and 1 stay.
         """
         exponent = _as_factor(exponent, "exponent")
         # s^p / (1 − s^p) with log s = −log(1 + 1/odds), free of cancellation at either end.
@@ -272,7 +273,7 @@ class Conceptor:
 
 
 def _odds(part: Float64, rest: Float64) -> Float64:
-    """Return ``part / rest`` of ascending eigenvalues; what is 0 up to rounding is 0."""
+    """Return ``part / rest`` of ascending eigenvalues; values within rounding of 0 become 0."""
     rounding = len(part) * float(np.finfo(np.float64).eps)
     part = np.where(part > rounding * part[-1], part, 0.0)
     rest = np.where(rest > rounding, rest, 0.0)
@@ -283,5 +284,5 @@ def _odds(part: Float64, rest: Float64) -> Float64:
 def _as_factor(value: float, name: str) -> float:
     factor = float(value)
     if not factor >= 0:
-        raise InvalidInputError(f"{name} must be a number from 0 to infinity, not {value}")
+        raise InvalidInputError(f"{name} must be a number from 0 to infinity; it is {value}")
     return factor

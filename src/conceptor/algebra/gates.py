@@ -1,4 +1,4 @@
-"""Gates: eigenvalues in, the coefficient of each direction out.
+"""Gates: from eigenvalues to the coefficient of each direction.
 
 Every post-processor here is ``y = U diag(g(λ)) Uᵀ (x − m)``; this module holds the ``g``: as
 functions, and as classes that hold the parameters of a recipe (`conceptor.algebra.recipes`).
@@ -64,7 +64,7 @@ def level_leading(values: Float64, directions: int) -> Float64:
 
 
 def power(values: Float64, exponent: float) -> Float64:
-    """Return ``λ^exponent``, and 0 where λ = 0: what is not there is not blown up."""
+    """Return ``λ^exponent``, and 0 where λ = 0, so that empty directions are not amplified."""
     coefficients = np.zeros_like(values)
     with np.errstate(over="ignore"):
         np.power(values, exponent, out=coefficients, where=values > 0)
@@ -75,11 +75,11 @@ def power(values: Float64, exponent: float) -> Float64:
 class Gate(ABC):
     """The parameters of a gate, and the coefficients that follow from a spectrum.
 
-    `Recipe.solve` calls what is below; users see the parameters.
+    `Recipe.solve` calls the methods below; users see only the parameters.
     """
 
     def _check(self) -> None:  # noqa: B027 - not every gate has parameters
-        """Raise `InvalidInputError` for a parameter that makes no sense."""
+        """Raise `InvalidInputError` for an invalid parameter."""
 
     def _settle(self, values: Float64) -> Self:
         """Return the gate with parameters that depend on the data made explicit."""
@@ -89,27 +89,27 @@ class Gate(ABC):
     def _coefficients(self, values: Float64, size: int) -> Float64:
         """Return how much of each direction is kept, for eigenvalues in descending order.
 
-        `size` is how many dimensions the result has.
+        `size` is the dimension of the result.
         """
 
     def _components(self, n: int) -> int | None:
-        """Return how many directions are kept as coordinates if nobody says; None for no change."""
+        """Return the default number of directions kept as coordinates; None keeps all."""
         return None
 
     @property
     def _is_gradual(self) -> bool:
         """Whether g is ``(1 + α² λ)^−p`` with p ≤ 1, and an α that follows from the moment.
 
-        A small change of the moment then changes little: such a g is operator monotone, so above
-        the least eigenvalue the map changes by no more than its slope there times the change of the
-        moment (Bhatia, Matrix Analysis, X.3).
+        Then a small change of the moment changes the map little: such a g is operator monotone, so
+        above the least eigenvalue the map changes by no more than its slope there times the change
+        of the moment (Bhatia, Matrix Analysis, X.3).
         """
         return False
 
 
 @dataclass(frozen=True)
 class Negation(Gate):
-    """``(α⁻² / (λ + α⁻²))^power``: softly out.
+    """``(α⁻² / (λ + α⁻²))^power``: turns strong directions down.
 
     `auto` is the α at which a direction of mean strength λ has odds ``α² λ = 1``. With power 1
     directions far above that end up below the others; with ½ all of them end up level.
@@ -157,7 +157,7 @@ class LeadingNegation(Gate):
 
 @dataclass(frozen=True)
 class RidgeNegation(Gate):
-    """``ρ / (λ + ρ)``: what a ridge regression leaves."""
+    """``ρ / (λ + ρ)``: the residual of a ridge regression."""
 
     ridge: float = 50.0
 
@@ -174,7 +174,7 @@ class RidgeNegation(Gate):
 
 @dataclass(frozen=True)
 class _Leading(Gate):
-    """Gates that do something about the leading directions."""
+    """Gates that change the leading directions."""
 
     n_directions: int | None = None
 
@@ -185,8 +185,8 @@ class _Leading(Gate):
     def _settle(self, values: Float64) -> Self:
         """Count the directions: one for every hundred dimensions, and at least two.
 
-        Mu & Viswanath's rule of thumb, and at least what they drop from GloVe; for 300-dimensional
-        word2vec and for GloVe these are the numbers of the conceptor negation paper.
+        This is Mu & Viswanath's rule of thumb, and they drop two from GloVe. For 300-dimensional
+        word2vec and GloVe the conceptor negation paper uses the same numbers.
         """
         n = len(values)
         count = min(max(2, n // 100), n - 1) if self.n_directions is None else self.n_directions
@@ -203,7 +203,7 @@ class DropLeading(_Leading):
 
 @dataclass(frozen=True)
 class DropAll(Gate):
-    """0 for every direction in which there is anything, 1 for the rest."""
+    """0 for every direction with any variance, 1 for the rest."""
 
     def _coefficients(self, values: Float64, size: int) -> Float64:
         return np.where(values > 0, 0.0, 1.0)
@@ -250,7 +250,7 @@ class Whiten(Gate):
 class HalfSize(_Leading):
     """All-but-the-top, PCA to k of n dimensions, all-but-the-top, which share their eigenvectors.
 
-    Dropped are the leading d directions, d more of those that PCA keeps, and what it does not keep.
+    It drops the leading d directions, d of the directions that PCA keeps, and all that PCA drops.
     By default d is the authors' 7 for each 300 dimensions, and k is half of n.
     """
 
@@ -274,7 +274,7 @@ class HalfSize(_Leading):
 def check_number(
     name: str, value: object, kind: type, least: float, *, above: bool = False
 ) -> None:
-    """Raise unless a parameter is a number of this kind from `least` on, or beyond it."""
+    """Raise unless a parameter is a number of this kind, at least `least` (or greater: `above`)."""
     number: Any = value if isinstance(value, kind) and not isinstance(value, bool) else np.nan
     if not (number > least if above else number >= least):
         what = "an integer" if kind is Integral else "a number"

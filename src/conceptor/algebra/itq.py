@@ -1,4 +1,4 @@
-"""Iterative quantization: the rotation behind which signs lose least."""
+"""Iterative quantization: the rotation for which sign bits lose least."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _ITERATIONS = 50
 class ITQ:
     """A rotation learned for sign bits.
 
-    ``minimise ‖sign(V R) − V R‖²`` over orthogonal R, for rows V about their mean: in turns the
-    best signs for a rotation and the best rotation for the signs (orthogonal Procrustes), so that
-    no step makes it worse. It starts from the principal axes in a random rotation.
+    ``minimise ‖sign(V R) − V R‖²`` over orthogonal R, for rows V about their mean. It alternates
+    between the best signs for a rotation and the best rotation for the signs (orthogonal
+    Procrustes), so no step makes the loss worse. It starts from randomly rotated principal axes.
 
     Attributes
     ----------
     map : AffineMap
-        ``y = (x − mean) P R``: behind another map one map again (``gentle @ itq.map``), so it is
-        saved, applied and exported like any.
+        ``y = (x − mean) P R``. It composes with another map (``gentle @ itq.map``), and is saved,
+        applied and exported like any map.
     losses : ndarray
-        What the signs lose, as a share of the variance, before the first step and after each: at
-        the best scale, ``1 − (Σ|y|)² / (n_rows · n_bits · Σ y²)`` of all numbers y.
+        The loss of the signs as a share of the variance, before the first step and after each: at
+        the best scale, ``1 − (Σ|y|)² / (n_rows · n_bits · Σ y²)`` over all numbers y.
 
     References
     ----------
@@ -59,18 +59,18 @@ class ITQ:
         n_iterations: int = _ITERATIONS,
         seed: int = 0,
     ) -> Self:
-        """Learn the rotation from rows, as they are before their signs are taken.
+        """Learn the rotation from rows, before their signs are taken.
 
         Parameters
         ----------
         rows : array-like of shape (n, dimension)
-            More rows than bits; of more than 16,384 some are taken.
+            More rows than bits; more than 16,384 rows are sampled.
         n_bits : int, optional
-            The leading principal directions that are kept first; by default all.
+            How many leading principal directions to keep; by default all.
         n_iterations : int
             How many steps; each costs ``O(n · n_bits²)``.
         seed : int
-            Which rows are taken, and the rotation to start from.
+            Seed for the sample of rows and the initial rotation.
         """
         vectors = as_matrix(rows)
         count, dimension = vectors.shape
@@ -78,10 +78,10 @@ class ITQ:
         check_number("n_bits", bits, Integral, 1)
         check_number("n_iterations", n_iterations, Integral, 0)
         if bits > dimension:
-            raise InvalidInputError(f"n_bits is {bits}, and the rows have {dimension} dimensions")
+            raise InvalidInputError(f"n_bits is {bits}, but the rows have {dimension} dimensions")
         if count <= bits:
             raise InvalidInputError(
-                f"{bits} bits need more than {bits} rows to learn from, and there are {count}"
+                f"{bits} bits need more than {bits} rows to learn from, but there are {count}"
             )
         rng = np.random.default_rng(seed)
         if count > MOST_ROWS:
@@ -109,7 +109,7 @@ class ITQ:
 def _alternate(
     vectors: Float64, iterations: int, rng: np.random.Generator
 ) -> tuple[Float64, Float64]:
-    """Return the rotation after some steps, and what signs lose before and after each."""
+    """Return the rotation after some steps, and the loss before and after each."""
     bits = vectors.shape[1]
     rotation, _ = np.linalg.qr(rng.standard_normal((bits, bits)))
     total = float(np.sum(vectors**2))

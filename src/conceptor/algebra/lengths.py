@@ -1,7 +1,7 @@
-"""Lengths of rows by the word they belong to: frequent words short, all others as they are.
+"""Lengths of rows by word: frequent words become short, all others stay.
 
-Cosines do not see the length of a row; averages do. So lengths are kept apart from the map, which
-gives directions: one table serves single words and averages of words.
+Cosines ignore the length of a row; averages do not. So lengths are separate from the map, which
+sets directions. One table then serves both single words and averages of words.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _WORDS, _FACTORS = "length_words", "length_factors"
 
 
 class Lengths(StrEnum):
-    """What becomes of the lengths of vectors."""
+    """How the lengths of vectors are treated."""
 
     KEPT = "kept"  # the map is fitted to vectors as they are
     UNIT = "unit"  # vectors are brought to length 1 first
-    USAGE = "usage"  # likewise, and then rows of frequent words are made short
+    USAGE = "usage"  # the same, and then rows of frequent words are shortened
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LengthTable:
-    """What the rows of frequent words are multiplied by; those of all others stay.
+    """The factors for the rows of frequent words; all other rows stay.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class LengthTable:
         factors = np.asarray(self.factors, dtype=np.float64)
         if factors.shape != (len(self.words),):
             raise InvalidInputError(
-                f"{len(self.words)} words need that many lengths, not {factors.shape}"
+                f"{len(self.words)} words need that many lengths; their shape is {factors.shape}"
             )
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise InvalidInputError("the lengths of words must be positive and finite")
@@ -79,16 +79,16 @@ class LengthTable:
 
     @property
     def tensors(self) -> dict[str, Array]:
-        """The table as arrays, under names of their own; words as UTF-8 JSON."""
+        """The table as named arrays; words as UTF-8 JSON."""
         text = json.dumps(list(self.words)).encode()
         return {_WORDS: np.frombuffer(text, dtype=np.uint8), _FACTORS: self.factors}
 
     @classmethod
     def from_tensors(cls, parts: Mapping[str, Array]) -> Self | None:
-        """Return the table that is among some arrays; None if there is none."""
+        """Return the table stored in some arrays; None if they hold no table."""
         if _WORDS not in parts:
             return None
         words = json.loads(parts[_WORDS].astype(np.uint8).tobytes())
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise InvalidInputError("the words of its lengths are not a list of words")
+            raise InvalidInputError("its lengths do not contain a list of words")
         return cls(words, parts[_FACTORS])

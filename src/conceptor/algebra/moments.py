@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
 
-# Rows that are multiplied in float32 before float64 takes over: fewer cost more additions of
-# products, more lose digits.
+# Rows in one float32 product, before the result is added in float64: fewer rows cost more
+# additions, more rows lose digits.
 SINGLE_ROWS = 1024
-# The rounding of one such product, relative to it, in the spectral norm: twice what was measured.
+# The relative rounding of one such product, in the spectral norm: twice the measured value.
 SINGLE_ROUNDING = 7e-7
-# Rows that are looked at together to see whether float32 is safe for them.
+# Rows that are checked together for whether float32 is safe.
 _SINGLE_BLOCK = 4 * SINGLE_ROWS
 # The first rows of a stream are always multiplied in float64: with few rows it costs little, and
 # with many it leaves each product in float32 a small share of the sum.
 EXACT_ROWS = 1 << 15
-# Fewer than this share of the rows of a product may hold most of it.
+# If fewer than this share of the rows make up most of a product, float64 is used.
 _EVEN = 0.5
-# How far the trace of products in float32 may be from what follows from the lengths of the rows:
-# far more than random rounding, which cancels, and far less than rounding that goes one way.
+# How far the trace of float32 products may be from the one that the lengths of the rows give: far
+# more than random rounding, which cancels, and far less than rounding in one direction.
 _TRACE_ERROR = 5e-8
-# The sum of the squares of many such weights is still finite.
+# The squares of many such weights still have a finite sum.
 _LARGEST_WEIGHT = 1e100
 
 
@@ -49,9 +49,9 @@ _LARGEST_WEIGHT = 1e100
 class Moments:
     """Weight, mean and centred scatter of a set of vectors, in float64.
 
-    `Moments.from_vectors(X, weights)` makes one, `a + b` is the moments of both sets together,
-    exactly and in any order (to rounding), and `sum(...)` works. Keeping the scatter about the
-    mean instead of about the origin is what makes this safe for data far from the origin, where
+    `Moments.from_vectors(X, weights)` computes them. `a + b` is the moments of both sets together,
+    exactly and in any order (up to rounding), and `sum(...)` works. The scatter is kept about the
+    mean, not about the origin. That is safe for data far from the origin, where
     ``E[xxᵀ] − mean meanᵀ`` cancels catastrophically.
 
     Attributes
@@ -63,13 +63,13 @@ class Moments:
     scatter : ndarray of shape (n, n)
         ``Σ w (x − mean)(x − mean)ᵀ``.
     count : int
-        Number of vectors that count, with a weight above zero.
+        Number of vectors with a weight above zero.
     squared_weight : float
         Sum of the squared weights, ``Σ w²``; see `effective_count`.
     unit : bool
         Whether the vectors were brought to length 1 first.
     squared_rounding : float
-        What products in float32 may have lost; see `rounding`.
+        A bound on the error of float32 products; see `rounding`.
 
     Notes
     -----
@@ -79,14 +79,14 @@ class Moments:
     per row, so bringing vectors to length 1 costs nothing extra.
 
     Products are in float64. On request (`single`) float32 vectors are multiplied in float32, in
-    40% of the time, 1,024 rows at a time, and these products are added in float64. What a product
-    loses is random and less than 7e-7 of it, so of half a million rows 3e-8 is lost where all count
-    the same, and 1e-8 by usage. `rounding` keeps the account. In float64 remain:
+    40% of the time, 1,024 rows at a time, and these products are added in float64. The error of a
+    product is random and below 7e-7 of it, so half a million rows have an error of 3e-8 if all
+    count the same, and of 1e-8 by usage. `rounding` tracks it. These stay in float64:
 
     - the first 32,768 rows (of the stream, see `before`);
-    - rows of which a few hold most, by their weights and lengths;
-    - rows far from the origin, beside their distance from their mean;
-    - rows whose squares leave the range of float32, or are rounded in one direction;
+    - blocks in which a few rows dominate, by their weights and lengths;
+    - rows that are far from the origin, compared with their distance from their mean;
+    - rows whose squares overflow or underflow float32, or are rounded in one direction;
     - vectors that are not float32.
     """
 
@@ -97,7 +97,7 @@ class Moments:
     squared_weight: float
     unit: bool = False
     squared_rounding: float = 0.0
-    # Let NumPy leave the operators to this class instead of going through its elements.
+    # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
     @classmethod
@@ -146,7 +146,7 @@ class Moments:
 
     @classmethod
     def _about(cls, found: _Sums, unit: bool) -> Self:
-        """Return the moments whose sums about a shift are known."""
+        """Return the moments that follow from sums about a shift."""
         sums, weight = found.sums, found.weight
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
         scatter = found.product - np.outer(root, root)
@@ -161,14 +161,14 @@ class Moments:
 
     @property
     def effective_count(self) -> float:
-        """``(Σ w)² / Σ w²``: how many equally weighted vectors would tell as much (Kish 1965)."""
+        """``(Σ w)² / Σ w²``: the equivalent number of equally weighted vectors (Kish 1965)."""
         return self.weight**2 / self.squared_weight if self.squared_weight else 0.0
 
     @property
     def covariance(self) -> Float64:
         """``Σ w (x − mean)(x − mean)ᵀ / Σ w``: the population covariance (no ``k − 1``)."""
         self._check_weight()
-        # Of equal vectors it is zero; what is left of rounding may not even be positive.
+        # For equal vectors it is zero; the rounding that remains may even be negative.
         least = self.weight * float(self.mean @ self.mean) * (8 * np.finfo(np.float64).eps) ** 2
         if np.abs(self.scatter).max(initial=0.0) <= least:
             return np.zeros_like(self.scatter)
@@ -192,7 +192,7 @@ class Moments:
 
     @property
     def rounding(self) -> float:
-        """How far products in float32 may have moved `second_moment`, relative to its norm."""
+        """How far float32 products may have changed `second_moment`, relative to its norm."""
         trace = float(np.trace(self.scatter)) + self.weight * float(self.mean @ self.mean)
         return self.squared_rounding**0.5 / trace if trace > 0 else 0.0
 
@@ -227,7 +227,7 @@ class Moments:
         )
 
     def __radd__(self, other: object) -> Self:
-        # The 0 with which sum() starts.
+        # The 0 that sum() starts with.
         return self if other == 0 else NotImplemented
 
     def __repr__(self) -> str:
@@ -236,7 +236,7 @@ class Moments:
         )
 
     def _repr_html_(self) -> str:
-        """Show what was summed up in a notebook."""
+        """Show a summary in a notebook."""
         names = ("count", "dimension", "weight", "effective_count")
         return html_table("Moments", {name: getattr(self, name) for name in names})
 
@@ -260,7 +260,7 @@ class _Sums:
         return cls(shift, np.zeros((columns, columns)), np.zeros(columns))
 
     def __iadd__(self, other: _Sums) -> Self:
-        """Add others about the same shift."""
+        """Add other sums about the same shift."""
         for name in ("product", "sums", "weight", "number", "squared_weight", "squared_rounding"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
@@ -273,9 +273,9 @@ class _Sums:
 
 
 def _all_sums(matrix: Array, weights: Float64 | None, unit: bool, exact: int) -> Iterator[_Sums]:
-    """Yield sums that together are those of all rows, from the row `exact` on in float32.
+    """Yield sums that together cover all rows, in float32 from the row `exact` on.
 
-    Where float32 is not safe, rows are multiplied in float64 there too.
+    Rows for which float32 is not safe are multiplied in float64.
     """
     rows, columns = matrix.shape
     starts = range(exact, rows, _SINGLE_BLOCK)
@@ -294,11 +294,11 @@ def _all_sums(matrix: Array, weights: Float64 | None, unit: bool, exact: int) ->
 
 
 def _sums(matrix: Array, weights: Float64 | None, unit: bool) -> Iterator[_Sums]:
-    """Yield sums about a shift; together they are those of all rows.
+    """Yield sums about a shift that together cover all rows.
 
-    As a rule there is one yield: blocks are added up while they lie around the shift, which starts
-    at the origin. A block that is farther from it than its vectors are from their mean would lose
-    digits to cancellation; it moves the shift to its own mean, and a new sum begins.
+    Usually there is one yield: blocks are added up while they lie around the shift, which starts
+    at the origin. A block that is farther from the shift than its vectors are from their mean would
+    lose digits to cancellation. It moves the shift to its own mean and starts a new sum.
     """
     rows, columns = matrix.shape
     parts = list(block_slices(rows, columns))
@@ -324,7 +324,7 @@ def _product(
 ) -> Float64:
     """Return ``Σ w [x 1]ᵀ [x 1]`` of a block, x less the shift.
 
-    The column of ones has the one BLAS product yield the sums too.
+    With the column of ones, a single BLAS product gives the sums too.
     """
     values = scratch[: len(block)]
     roots = np.ones(len(block)) if weights is None else np.sqrt(weights)
@@ -343,7 +343,7 @@ def _product(
 
 
 def _single_sums(matrix: Array, weights: Float64 | None, unit: bool) -> _Sums | None:
-    """Return sums about the origin from products in float32; None where rows need float64."""
+    """Return sums about the origin from float32 products; None if rows need float64."""
     rows, columns = matrix.shape
     lengths = row_lengths(matrix).astype(np.float64)
     roots = np.ones(rows) if weights is None else np.sqrt(weights)
@@ -366,8 +366,8 @@ def _single_sums(matrix: Array, weights: Float64 | None, unit: bool) -> _Sums | 
     total.count(rows, weights)
     trace, expected = np.trace(total.product), shares.sum()
     is_far = 2 * (total.sums @ total.sums) > total.weight * trace
-    # What leaves the range of float32 is missing from the trace. So is rounding that goes one way,
-    # as it may where many numbers are equal: it would add up from product to product.
+    # Values that overflow or underflow float32 are missing from the trace. So is rounding in one
+    # direction, as with many equal numbers; it would accumulate from product to product.
     return total if abs(trace - expected) <= _TRACE_ERROR * expected and not is_far else None
 
 
@@ -400,7 +400,7 @@ def _explain_non_finite(matrix: Array) -> InvalidInputError:
             row, column = (int(i) for i in np.argwhere(bad)[0])
             return InvalidInputError(
                 f"X contains NaN or infinity: row {part.start + row}, column {column} is "
-                f"{matrix[part][row, column]}; drop or repair such vectors first"
+                f"{matrix[part][row, column]}; remove or repair such vectors first"
             )
     return InvalidInputError(
         "X contains values so large that their squares overflow; scale the vectors down first"

@@ -1,15 +1,15 @@
 """The post-processors as recipes, and the registry that names them.
 
-Every method is the same three decisions: which words weigh how much (`Recipe.words`), which moment
-of them is decomposed (`Recipe.moment`), and which gate it goes through (`Recipe.gate`). Each may
-keep only the leading directions of what the gate leaves (`Recipe.n_components`). So there is one
-way from moments to a map, whoever calls it:
+Every method makes the same three decisions: how much each word counts (`Recipe.words`), which
+moment is decomposed (`Recipe.moment`), and which gate is applied to it (`Recipe.gate`). A method
+may also keep only the leading directions after the gate (`Recipe.n_components`). So there is one
+way from moments to a map for every caller:
 
     moments ──▶ recipe.solve ──▶ Solution(spectrum, gate, aperture, map)
 
-A recipe is frozen and so is its solution. Adding a method is one more entry of `METHODS`, here or
+A recipe is frozen and so is its solution. To add a method, add an entry to `METHODS`, here or
 from another package; the command line, `compare`, the estimators and the docs all read that
-registry. `conceptor.methods` has names such as `abtt:n_directions=3` and `cn+counterfit`.
+registry. `conceptor.methods` parses names such as `abtt:n_directions=3` and `cn+counterfit`.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ __all__ = [
 ]
 
 
-# A map that moves by less than this, relative to its norm, is the same.
+# A map that changes by less than this, relative to its norm, counts as unchanged.
 _SMALL_CHANGE = 1e-6
-# An eigenvalue this many times the bound on its rounding is not zero.
+# An eigenvalue above this many times its rounding bound is not zero.
 _TOLD_APART = 4
 
 
 class Words(StrEnum):
-    """Which words a recipe's moment is taken over, and how much each of them counts."""
+    """The words that a recipe's moment is computed from, and how much each counts."""
 
     USAGE = "usage"  # every word, by its share of running text
     TYPES = "types"  # common words, once each
@@ -79,24 +79,23 @@ class Recipe:
     Attributes
     ----------
     name, description : str
-        What it is called everywhere, and what it does, in a line.
+        Its name everywhere, and one line on what it does.
     words : Words
-        Which words the moment is taken over, and how much each counts.
+        The words that the moment is computed from, and how much each counts.
     moment : {"second_moment", "covariance", "gram", "mean_square"}
-        The property of `Moments` that is decomposed; with the covariance, m is the mean.
+        The property of `Moments` to decompose; with the covariance, m is the mean.
     gate : Gate
         g, with its parameters.
     lengths : Lengths
-        Whether vectors are brought to length 1 first, in the moment and by the map (`unit`); and
-        whether rows of frequent words are made short after it (`usage`), which needs words:
-        `conceptor.fitting`. Directions are the same with `unit` and `usage`.
+        `unit` brings vectors to length 1 first, both in the moment and in the map. `usage` does
+        the same and then shortens the rows of frequent words; that needs words, so
+        `conceptor.fitting` does it. Directions are the same with `unit` and `usage`.
     n_components : int or None
-        How many dimensions the result has: the leading directions of what the gate leaves, as
-        coordinates, strongest first. None keeps the dimension, and the coordinates as they are.
-        See `once`.
+        The dimension of the result: its coordinates are the leading directions after the gate,
+        strongest first. None keeps the dimension and the coordinate system. See `once`.
     swaps : bool
-        Whether the words of the moment themselves go through another map, made of the commonest
-        other words.
+        Whether the words of the moment themselves get a second map, fitted on the commonest other
+        words.
     """
 
     name: str
@@ -110,7 +109,7 @@ class Recipe:
 
     @property
     def centred(self) -> bool:
-        """Whether the mean is taken off first."""
+        """Whether the mean is subtracted first."""
         return self.moment == "covariance"
 
     @property
@@ -128,29 +127,29 @@ class Recipe:
 
     @property
     def once(self) -> Words | None:
-        """Which words say which directions lead, if not those of the moment as they are weighed.
+        """The words that decide which directions lead; None for the weighted words of the moment.
 
-        What running text uses most after the gate are the directions of function words. So with
-        fewer dimensions words count once.
+        After the gate, the strongest directions of running text are those of function words. So
+        with fewer dimensions each word counts once.
         """
         by_usage = self.words is Words.USAGE and self.n_components is not None
         return Words.TYPES if by_usage else None
 
     @property
     def is_map(self) -> bool:
-        """Whether it is one map for all vectors."""
+        """Whether it is a single map for all vectors."""
         return not self.swaps
 
     @property
     def needs_words(self) -> bool:
-        """Whether it must know which word each row is."""
+        """Whether it needs the word of each row."""
         return self.words is Words.FUNCTION_WORDS
 
     @property
     def bears_rounding(self) -> bool:
-        """Whether moments multiplied in float32 are good enough, unless the spectrum objects.
+        """Whether float32 products are precise enough, if `Solution.is_settled` confirms it.
 
-        See `Solution.is_settled`. Others drop directions, or divide by small eigenvalues.
+        Other recipes drop directions, or divide by small eigenvalues.
         """
         is_bounded = self.n_components is None and self.moment == "second_moment"
         return self.gate._is_gradual and is_bounded
@@ -160,7 +159,7 @@ class Recipe:
         return self.n_components or self.gate._components(dimension) or dimension
 
     def with_parameters(self, **parameters: object) -> Recipe:
-        """Return the recipe with other parameters; raise for a name or value it does not take.
+        """Return the recipe with other parameters; raise for an unknown name or invalid value.
 
         `unit=True` is short for `lengths="unit"`, and `unit=False` for `lengths="kept"`.
         """
@@ -186,38 +185,38 @@ class Recipe:
         return replace(self, gate=gate, lengths=Lengths(str(lengths)), n_components=size)
 
     def solve(self, moments: Moments, once: Moments | None = None) -> Solution:
-        """Return the map that improves vectors with these moments; one eigendecomposition.
+        """Return the map for vectors with these moments; costs one eigendecomposition.
 
-        Moments of vectors of length 1 make a map that brings vectors to it.
+        If the moments are of vectors of length 1, the map brings vectors to length 1 first.
 
         Parameters
         ----------
         moments : Moments
-            Of the recipe's `words`.
+            Moments of the recipe's `words`.
         once : Moments, optional
-            Of its `once`, by which the leading directions are found; by default by `moments`.
+            Moments of its `once`, used to find the leading directions; by default `moments`.
         """
         if self.swaps and self.n_components is not None:
             raise InvalidInputError(
-                f"{self.name}: the words it is fitted on do not tell which directions of the "
-                "others to keep; use fit_methods, which looks at all of them"
+                f"{self.name}: the words it is fitted on do not determine which directions of "
+                "the other words to keep; use fit_methods, which reads all words"
             )
         self.gate._check()
         if self.moment == "mean_square":
-            once = once or moments  # the mean does not tell which other directions lead
+            once = once or moments  # the mean cannot rank the other directions
         spectrum = Spectrum.from_matrix(getattr(moments, self.moment))
         n = moments.dimension
         components = self.n_components or self.gate._components(n)
         if components is not None and components > n:
             raise InvalidInputError(
-                f"{components} dimensions were asked for, and the vectors have {n}; ask for fewer"
+                f"{components} dimensions were requested, but the vectors have {n}; choose fewer"
             )
         gate = self.gate._settle(spectrum.values)
         coefficients = gate._coefficients(spectrum.values, components or n)
         if not np.isfinite(coefficients).all():
             raise InvalidInputError(
-                f"{self.name}: on these vectors a direction would be multiplied by more than "
-                "numbers can hold; scale them, or choose other parameters"
+                f"{self.name}: a coefficient overflows float64 on these vectors; scale the "
+                "vectors, or choose other parameters"
             )
         mean = moments.mean if self.centred else None
         if components is None:
@@ -229,7 +228,7 @@ class Recipe:
             shift = once.mean if mean is None else once.mean - mean
             about_mean = once.covariance + np.outer(shift, shift)
             behind = symmetric_part(gated @ about_mean @ gated)
-            # What is left of vectors that all lie in what the gate drops is rounding.
+            # If the gate drops all directions of the vectors, only rounding is left.
             if np.abs(behind).max() <= n * np.finfo(np.float64).eps * np.trace(about_mean):
                 behind[:] = 0.0
             left = Spectrum.from_matrix(behind)
@@ -247,14 +246,14 @@ class Recipe:
             "dimension": n,
             "library": f"conceptor {__version__}",
         } | ({} if aperture is None else {"aperture": aperture})
-        # At aperture 0 nothing changes, the length neither.
+        # At aperture 0 nothing changes, not even the length.
         map_ = AffineMap(matrix, mean, provenance=provenance, unit=moments.unit and aperture != 0)
         return Solution(self, moments, spectrum, coefficients, aperture, map_)
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a recipe makes of moments.
+    """The result of solving a recipe for some moments.
 
     Attributes
     ----------
@@ -263,12 +262,12 @@ class Solution:
     spectrum : Spectrum
         ``λ`` (descending) and ``U`` of the recipe's moment.
     gate : ndarray of shape (n,)
-        ``g(λ)``: how much of each direction is kept, the paper's variance gating coefficients;
+        ``g(λ)``, the paper's variance gating coefficients: how much of each direction is kept,
         before any reduction to fewer dimensions.
     aperture : float or None
         The α that was used, given or chosen.
     map : AffineMap
-        What improves vectors; can be saved and applied without this class.
+        The map that improves vectors; it can be saved and applied without this class.
     """
 
     recipe: Recipe
@@ -282,16 +281,15 @@ class Solution:
     def conceptor(self) -> Conceptor:
         """The conceptor C whose negation this is, for its algebra."""
         if self.aperture is None:
-            raise InvalidInputError(f"{self.recipe.name} negates no conceptor")
+            raise InvalidInputError(f"{self.recipe.name} has no conceptor")
         return Conceptor.from_spectrum(self.spectrum, self.aperture)
 
     @property
     def variance_removed(self) -> float | None:
-        """``1 − Σ g² λ / Σ λ``; None where a direction grows, or there is no variance at all.
+        """``1 − Σ g² λ / Σ λ``; None if a direction grows, or if there is no variance at all.
 
-        λ are those of the covariance if the mean is taken off, else of the second moment.
-
-        With fewer dimensions, what is not kept counts as removed.
+        λ are the eigenvalues of the covariance if the mean is subtracted, else of the second
+        moment. With fewer dimensions, the dropped ones count as removed.
         """
         about = self.moments.covariance if self.recipe.centred else self.moments.second_moment
         total = float(np.trace(about))
@@ -301,10 +299,10 @@ class Solution:
 
     @property
     def is_settled(self) -> bool:
-        """Whether products in float32 have moved the map by less than 1e-6 of its norm.
+        """Whether float32 products changed the map by less than 1e-6 of its norm.
 
-        By the gate's slope at the least eigenvalue, found from the values on either side of it.
-        Where rounding could hide that directions are missing, they have not been told from others.
+        The bound comes from the gate's slope at the smallest eigenvalue, measured on either side of
+        it. The answer is False if rounding could hide that a direction has no variance.
         """
         if not self.moments.squared_rounding:
             return True
@@ -326,10 +324,10 @@ class Solution:
 
 @dataclass(frozen=True)
 class LexiconRecipe:
-    """A method that needs to know words, not only their vectors.
+    """A method that needs the words themselves, not only their vectors.
 
-    What words mean comes from lists of `synonyms` or `antonyms` (`conceptor.lexicon`); a method
-    that takes neither needs to know how often they are used.
+    It uses lists of `synonyms` or `antonyms` (`conceptor.lexicon`). A method that uses neither
+    needs the frequency of each word.
     """
 
     name: str
@@ -342,16 +340,16 @@ class LexiconRecipe:
 
     @property
     def lengths(self) -> Lengths:
-        """By usage for `sif`, which does nothing else."""
+        """Usage for `sif`, which changes only lengths; kept for all others."""
         return Lengths.KEPT if self.synonyms or self.antonyms else Lengths.USAGE
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """None."""
+        """No parameters: an empty dict."""
         return {}
 
     def output_dimension(self, dimension: int) -> int:
-        """Return the dimension of the result, which is that of the vectors."""
+        """Return the dimension of the result, the same as that of the vectors."""
         return dimension
 
     def with_parameters(self, **parameters: object) -> LexiconRecipe:
@@ -362,11 +360,10 @@ class LexiconRecipe:
 
 
 def _leading(spectrum: Spectrum, coefficients: Float64, count: int) -> Float64:
-    """Return the strongest directions behind a gate, as columns, times their coefficients.
+    """Return the strongest directions after a gate, as columns, times their coefficients.
 
-    Directions that are equally strong, up to rounding, stay in their order: after whitening that
-    is the order they had before. Those without variance are no directions but an arbitrary basis,
-    and stay at zero.
+    Directions that are equally strong, up to rounding, keep their order; after whitening that is
+    the order before it. Directions without variance are an arbitrary basis, so they stay at zero.
     """
     left = coefficients * np.sqrt(spectrum.values)
     shares = (left / (left.max() or 1.0)).astype(np.float32)
@@ -384,7 +381,8 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
     (
         Recipe(
             "cn",
-            "conceptor negation weighted by usage: its square root, on vectors of length 1",
+            "turns down the directions that frequent words share, in vectors of length 1; the "
+            "default for words (conceptor negation weighted by usage, power 0.5)",
             Words.USAGE,
             "second_moment",
             Negation(),
@@ -392,43 +390,45 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
         ),
         Recipe(
             "cn-paper",
-            "conceptor negation as in the paper: common words count once, α = 2",
+            "turns down the directions that common words share, as in the paper: each word counts "
+            "once, aperture 2 (conceptor negation)",
             Words.TYPES,
             "second_moment",
             Negation(2.0, power=1.0),
         ),
         Recipe(
             "abtt",
-            "all-but-the-top: the mean and the leading directions dropped",
+            "removes the mean and the leading directions (all-but-the-top)",
             Words.TYPES,
             "covariance",
             DropLeading(),
         ),
         Recipe(
             "whitening",
-            "ZCA whitening: every direction the same variance",
+            "gives every direction the same variance (ZCA whitening)",
             Words.TYPES,
             "covariance",
             Whiten(),
         ),
         Recipe(
             "zipf-whitening",
-            "whitening weighted by usage",
+            "gives every direction the same variance in running text (whitening weighted by usage)",
             Words.USAGE,
             "covariance",
             Whiten(),
         ),
         Recipe(
             "pvn",
-            "principal variance normalisation: the leading directions levelled",
+            "levels the leading directions instead of removing them (principal variance "
+            "normalisation)",
             Words.TYPES,
             "covariance",
             LevelLeading(),
         ),
         Recipe(
             "hsr",
-            "half-sibling regression: out of other words what function words predict, and out of "
-            "these what other words predict",
+            "removes from each word the part that function words predict, and from each function "
+            "word the part that other words predict (half-sibling regression)",
             Words.FUNCTION_WORDS,
             "gram",
             RidgeNegation(),
@@ -436,40 +436,52 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
         ),
         Recipe(
             "ppa",
-            "half-size vectors: all-but-the-top, PCA, all-but-the-top",
+            "halves the dimension: all-but-the-top, then PCA, then all-but-the-top again",
             Words.TYPES,
             "covariance",
             HalfSize(),
         ),
         Recipe(
             "ew",
-            "eigenvalue weighting, for vectors of a truncated SVD",
+            "raises the singular values to a power, for vectors from a truncated SVD (eigenvalue "
+            "weighting)",
             Words.ALL,
             "gram",
             SingularValuePower(),
         ),
         Recipe(
             "gentle",
-            "half of the strongest direction softly out, for embeddings of whole texts",
+            "halves the strongest direction and turns down the others less; for embeddings of "
+            "texts",
             Words.ALL,
             "second_moment",
             LeadingNegation(),
         ),
         Recipe(
             "renormalization",
-            "the direction of the mean dropped, on vectors of length 1",
+            "removes the direction of the mean, from vectors of length 1",
             Words.ALL,
             "mean_square",
             DropAll(),
             lengths=Lengths.UNIT,
         ),
-        LexiconRecipe("counterfit", "synonyms pulled together, antonyms pushed apart"),
-        LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),
-        LexiconRecipe("counterfit-ant", "counter-fitting to antonyms only", synonyms=False),
-        LexiconRecipe("retrofit", "each word moved towards its synonyms", antonyms=False),
+        LexiconRecipe(
+            "counterfit", "pulls synonyms together and pushes antonyms apart (counter-fitting)"
+        ),
+        LexiconRecipe(
+            "counterfit-syn",
+            "pulls synonyms together (counter-fitting with synonyms only)",
+            antonyms=False,
+        ),
+        LexiconRecipe(
+            "counterfit-ant",
+            "pushes antonyms apart (counter-fitting with antonyms only)",
+            synonyms=False,
+        ),
+        LexiconRecipe("retrofit", "moves each word towards its synonyms", antonyms=False),
         LexiconRecipe(
             "sif",
-            "frequent words made short, so that plain averages weigh words as SIF does",
+            "shortens frequent words, so that a plain average weights words as SIF does",
             synonyms=False,
             antonyms=False,
         ),
@@ -478,7 +490,7 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
 
 
 def spectral_recipe(name: str) -> Recipe:
-    """Return a registered method that needs nothing but vectors; raise for another."""
+    """Return a registered method that needs only vectors; raise for any other."""
     recipe = METHODS[name]
     if not isinstance(recipe, Recipe):
         raise InvalidInputError(f"{name} needs more than vectors; use a spectral method such as cn")
@@ -486,7 +498,7 @@ def spectral_recipe(name: str) -> Recipe:
 
 
 def leading_directions(n_components: int) -> Recipe:
-    """Return plain PCA, of vectors that are not centred: no gate, fewer dimensions."""
+    """Return plain PCA of uncentred vectors: no gate, fewer dimensions."""
     check_number("n_components", n_components, Integral, 1)
     return Recipe(
         "pca",

@@ -1,4 +1,4 @@
-"""What fits are saved as: safetensors with a format's name, read back with clear errors."""
+"""The file format of saved fits: safetensors with a format name, and clear read errors."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def load_tensors(
     formats: Sequence[str],
     parse: Callable[[dict[str, Array], dict[str, str]], Read],
 ) -> Read:
-    """Return what `parse` makes of a file's arrays and texts.
+    """Return the result of `parse` for the arrays and texts of a file.
 
     Raises
     ------
     InvalidInputError
-        Where the file has another format, is cut short, or `parse` finds it damaged; `what` says
-        what it should have been.
+        If the file has another format, is truncated, or fails to `parse`; `what` names the
+        expected content.
     """
     from safetensors import SafetensorError, safe_open
 
-    # A directory or a missing file would be reported by the reader without its name.
+    # The reader's own error for a directory or a missing file does not name it.
     if Path(path).is_dir():
         raise InvalidInputError(f"{path} is a directory, not a saved {what}")
     if not Path(path).exists():
@@ -63,7 +63,7 @@ def load_tensors(
         raise InvalidInputError(f"{path} is damaged: {error}") from error
     except (
         SafetensorError,
-        AttributeError,  # from NumPy, for a type of numbers that it does not have
+        AttributeError,  # from NumPy, for an unknown type of numbers
         ArithmeticError,
         LookupError,
         TypeError,
@@ -71,7 +71,7 @@ def load_tensors(
         RecursionError,
     ) as error:
         raise InvalidInputError(
-            f"{path} is not a saved {what}, or is cut short ({error}); save it again"
+            f"{path} is not a saved {what}, or is truncated ({error}); save it again"
         ) from error
     raise InvalidInputError(
         f"{path} is a safetensors file but not a {what} saved by this library "

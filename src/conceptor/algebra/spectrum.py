@@ -26,7 +26,7 @@ class Spectrum:
         ``λ_1 ≥ … ≥ λ_n ≥ 0``. Values that are zero up to rounding *are* zero, so that "in the
         range of the moment" is ``λ > 0``.
     vectors : ndarray of shape (n, n)
-        One eigenvector a column, each with its largest component positive.
+        One eigenvector per column, each with its largest component positive.
     """
 
     values: Float64
@@ -37,7 +37,7 @@ class Spectrum:
         """Decompose a symmetric positive semidefinite matrix; about 9 n³ operations."""
         symmetric = np.asarray(matrix, dtype=np.float64)
         if symmetric.ndim != 2 or symmetric.shape[0] != symmetric.shape[1]:
-            raise InvalidInputError(f"a moment is a square matrix, not one of {symmetric.shape}")
+            raise InvalidInputError(f"a moment must be square; its shape is {symmetric.shape}")
         if not np.isfinite(symmetric).all():
             raise InvalidInputError("a moment must not contain NaN or infinity")
         values, vectors = np.linalg.eigh(symmetric)
@@ -46,7 +46,7 @@ class Spectrum:
         noise = largest * len(values) * np.finfo(np.float64).eps
         if values[-1] < -1e-6 * largest:
             raise InvalidInputError(
-                f"a moment has no negative eigenvalues; this matrix has {values[-1]:.3g}"
+                f"a moment cannot have negative eigenvalues; this matrix has {values[-1]:.3g}"
             )
         return cls(np.where(values > noise, values, 0.0), vectors * _signs(vectors))
 
@@ -80,12 +80,12 @@ def symmetric_matrix(vectors: Float64, coefficients: Float64) -> Float64:
 
 
 def symmetric_part(matrix: Float64) -> Float64:
-    """Return the symmetric part; a product in floating point misses symmetry by rounding."""
+    """Return the symmetric part; rounding makes floating-point products asymmetric."""
     return (matrix + matrix.T) / 2
 
 
 def _signs(vectors: Float64) -> Float64:
-    """Signs that make each column's largest component positive: the same input, the same output.
+    """Signs that make each column's largest component positive, for reproducible output.
 
     An eigenvector's sign is arbitrary, and LAPACK's choice differs between builds.
     """

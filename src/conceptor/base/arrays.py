@@ -1,4 +1,4 @@
-"""Check matrices of vectors, and walk through them in blocks that fit in the cache."""
+"""Check matrices of vectors, and split them into blocks that fit in the cache."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Float64 = np.ndarray[Any, np.dtype[np.float64]]
 
 # Converting, centring and multiplying a block of this many bytes costs one trip to main memory.
 _BLOCK_BYTES = 8 << 20
-# Moments, eigenvectors and the map are in memory at a time, and what is added to the moments.
+# Moments, eigenvectors, the map and the addend of the moments are in memory at the same time.
 _SQUARES = 4
 # With fewer rows, the n x n work after each block would cost more than the block's own product.
 _BLOCK_ROWS = 1024
-# By the bytes of a number: squares of lengths between this and its inverse have lost nothing.
+# By the size of a number in bytes: squares of lengths between this and its inverse are exact.
 _SMALL_SQUARES = {4: 1e-25, 8: 1e-280}
-# Of a sum of products of up to 2²⁰ numbers, generously; float32 tells directions 1e-8 apart.
+# A generous bound for a sum of up to 2²⁰ products; float32 resolves directions 1e-8 apart.
 _ROUNDING = 1e-12
 
 
@@ -55,13 +55,13 @@ def check_square_fits(n: int) -> None:
     need = 8 * n**2 * _SQUARES
     if need > memory_bytes():
         raise ConceptorError(
-            f"vectors of {n} numbers need {need / 1e9:,.0f} GB for matrices of {n} × {n}, and this "
+            f"vectors of {n} numbers need {need / 1e9:,.0f} GB for matrices of {n} × {n}, but this "
             f"machine has {memory_bytes() / 1e9:,.0f} GB; reduce their dimension first"
         )
 
 
 def is_one_vector(X: npt.ArrayLike) -> bool:
-    """Return whether this is a single vector rather than a matrix of one vector per row."""
+    """Return whether this is a single vector, not a matrix with one vector per row."""
     return (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) == 1
 
 
@@ -69,7 +69,7 @@ def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the type in which vectors of `dtype` are processed and returned.
 
     float32 and float64 stay as they are. float16 is a storage format, too coarse to compute in:
-    it becomes float32. Integers and booleans become float64, extended precision too.
+    it becomes float32. Integers, booleans and extended precision become float64.
     """
     if dtype in (np.float32, np.float16):
         return np.dtype(np.float32)
@@ -77,9 +77,9 @@ def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def row_lengths(X: Array) -> Array:
-    """Return the length of each row, and 1 for a row of zeros, so that rows can be divided by it.
+    """Return the length of each row, or 1 for a row of zeros, so that rows can be divided by it.
 
-    In the type that vectors are processed in; rows whose squares leave its range are scaled first.
+    The type is that of `result_dtype`. Rows whose squares overflow or underflow are scaled first.
     """
     rows = X.astype(result_dtype(X.dtype), copy=False)
     small = _SMALL_SQUARES[rows.dtype.itemsize]
@@ -92,7 +92,7 @@ def row_lengths(X: Array) -> Array:
             largest = np.abs(some).max(axis=1)
             scale = np.where(largest > 0, largest, 1.0)
             some /= scale[:, np.newaxis]
-            lengths = lengths.astype(np.float64)  # a length may be beyond single precision
+            lengths = lengths.astype(np.float64)  # a length may overflow single precision
             lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", some, some))
             lengths[lengths == 0] = 1.0
     return lengths
@@ -114,7 +114,7 @@ def unit_rows32(X: npt.ArrayLike) -> np.ndarray[Any, np.dtype[np.float32]]:
 def cosines(left: Array, right: Array) -> Float64:
     """Return the cosine of each row of `left` with the same row of `right`, 0 for a zero row.
 
-    1 or -1 exactly for parallel rows: ranks would tell apart the rounding of words that have one
+    It is exactly 1 or -1 for parallel rows; otherwise rounding would rank words that have the same
     direction.
     """
     units = [unit_rows(np.asarray(each, dtype=np.float64)) for each in (left, right)]
@@ -123,7 +123,7 @@ def cosines(left: Array, right: Array) -> Float64:
 
 
 def block_slices(rows: int, columns: int) -> Iterator[slice]:
-    """Cut `rows` into consecutive slices of about `_BLOCK_BYTES` in float64."""
+    """Split `rows` into consecutive slices of about `_BLOCK_BYTES` in float64."""
     step = max(_BLOCK_ROWS, _BLOCK_BYTES // (8 * columns))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))

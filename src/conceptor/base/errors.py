@@ -1,4 +1,4 @@
-"""The errors users meet: one line that says what is wrong, where, and what to do."""
+"""The errors that users see: one line with the problem, its place, and the fix."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# What moves a cursor, changes colours or reverses text, but for tabs and line ends.
+# Characters that move a cursor, change colours or reverse text, except tabs and line ends.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """Escape control characters: names and words from files must not command a terminal."""
+    """Escape control characters: names and words from files must not control a terminal."""
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return what is spelled most like a wrong name, in brackets; nothing if nothing is."""
+    """Return the closest spelling of a wrong name, in brackets; empty if none is close."""
     from difflib import get_close_matches
 
     close = get_close_matches(name.lower(), known, n=1)
@@ -26,16 +26,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class Setting(NamedTuple):
-    """A parameter that a message speaks of; each front end spells it in its own way.
+    """A parameter that a message mentions; each front end writes it in its own form.
 
-    Without a value it stands for the parameter as such.
+    Without a value it means the parameter in general.
     """
 
     name: str
     value: object = None
 
     def __str__(self) -> str:
-        """Spell it as an argument in Python."""
+        """Write it as a Python argument."""
         return self.name if self.value is None else f"{self.name}={_quoted(self.value)}"
 
 
@@ -48,12 +48,12 @@ def _one_line(text: str) -> str:
 
 
 class Message(str):
-    """One line for users that may speak of settings; as a string it is in the words of Python."""
+    """One line for users that may mention settings; `str` writes them as Python arguments."""
 
     parts: tuple[str | Setting, ...]
 
     def __new__(cls, *parts: object) -> Self:
-        """Join parts: settings, other messages, and whatever has a text."""
+        """Join parts: settings, other messages, and anything that converts to a string."""
         flat: list[str | Setting] = []
         for part in parts:
             if isinstance(part, Message):
@@ -65,12 +65,12 @@ class Message(str):
         return text
 
     def spelled(self, spell: Callable[[Setting], str]) -> str:
-        """Return the text with each setting in the words of a front end."""
+        """Return the text, with each setting as the front end writes it."""
         return "".join(spell(part) if isinstance(part, Setting) else part for part in self.parts)
 
 
 def plain_markdown(text: str) -> str:
-    """Return a name from elsewhere as one line that is no markup, in a card that is published."""
+    """Return an untrusted name as one line without markup, for a card that is published."""
     for sign, written in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("`", "'")):
         text = text.replace(sign, written)
     return printable(" ".join(text.split()))
@@ -85,7 +85,7 @@ class ConceptorError(Exception):
 
 
 class InvalidInputError(ConceptorError, ValueError):
-    """The input or the call is wrong, and the message says how (exit code 2)."""
+    """The input or the call is wrong; the message explains why (exit code 2)."""
 
 
 class MissingExtraError(ConceptorError, ImportError):

@@ -1,4 +1,4 @@
-"""Text files read by line, and files that appear complete or not at all."""
+"""Read text files line by line; write files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list[tuple[int, str]]:
-    """Return the numbered lines of a UTF-8 file that are not blank, without spaces around them.
+    """Return the non-blank lines of a UTF-8 file, stripped and numbered.
 
-    Errors call it a file of `content`; `missing` follows "no such file".
+    Error messages name the `content` of the file, and add `missing` after "no such file".
     """
     if Path(path).is_dir():
         raise InvalidInputError(f"{path}: is a directory, not a file of {content}")
@@ -37,7 +37,7 @@ def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
-    """Return what a JSON file holds; raise for a file that is damaged."""
+    """Return the content of a JSON file; raise if it is damaged."""
     try:
         return json.loads(path.read_bytes())
     except OSError as error:
@@ -49,7 +49,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object that a JSON file holds; raise for anything else."""
+    """Return the object in a JSON file; raise for any other content."""
     found = read_json(path)
     if not isinstance(found, dict):
         raise InvalidInputError(f"{path}: expected a JSON object, found a {type(found).__name__}")
@@ -73,7 +73,7 @@ def check_writable(
 
 
 def check_no_loop(path: Path) -> None:
-    """Raise for symbolic links that lead back to themselves."""
+    """Raise if symbolic links form a loop."""
     try:
         path.stat()
     except OSError as error:
@@ -84,21 +84,21 @@ def check_no_loop(path: Path) -> None:
 
 
 def hidden_name(name: str) -> str:
-    """Return the beginning of a temporary name for `name`, short enough to be a name itself."""
+    """Return a prefix for temporary names, short enough for the file system."""
     return f".{name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
-# Files and folders that are being written; what ends the process at once removes them first.
+# Files and folders that are being written; code that exits at once removes them first.
 _unfinished: set[Path] = set()
 
 
 def remove_at_end(path: Path) -> None:
-    """Have a temporary file removed even if the process is ended at once."""
+    """Remove a temporary file even if the process exits at once."""
     _unfinished.add(path)
 
 
 def remove_unfinished() -> None:
-    """Remove what is being written: for those who end the process without unwinding it."""
+    """Remove unfinished files and folders; call it before an exit that skips clean-up."""
     for path in list(_unfinished):
         with suppress(OSError):
             path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
@@ -110,7 +110,7 @@ def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
     nor a power cut leaves half a file under the target's name. An existing file stays until then,
-    and its permissions are kept; those of a new one follow the umask. Links are followed.
+    and its permissions are kept; a new file follows the umask. Links are followed.
     """
     check_writable(target)
     target = Path(target).resolve()
@@ -133,7 +133,7 @@ def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
 
     An existing folder stays until then: the two swap names in one step, and the old one is
     removed. Where the file system cannot swap names, the old folder is renamed first; a process
-    killed between the two renames leaves it as a hidden `.old`, which the next run names.
+    killed between the two renames leaves it as a hidden `.old`, which the next run reports.
     """
     check_no_loop(Path(target))
     named, target = target, Path(target).resolve()
@@ -163,7 +163,7 @@ def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _give_name(beside: Path, target: Path, old: Path) -> None:
-    """Rename a finished folder; one that has the name goes to `old`, or takes the other's."""
+    """Rename a finished folder; swap it with an existing one, or move that one to `old`."""
     if target.exists() and not exchange(beside, target):
         target.rename(old)
     if not target.exists():
@@ -185,9 +185,9 @@ def exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def name_in_errors(target: str | os.PathLike[str], inside: Path | None = None) -> Iterator[None]:
-    """Name a file in the system's errors, such as a full disk, which name none or another.
+    """Put a file's name into system errors, such as a full disk, that lack it or name another file.
 
-    With `inside`, only in the place of files in that folder.
+    With `inside`, replace only the names of files in that folder.
     """
     try:
         yield
@@ -196,7 +196,7 @@ def name_in_errors(target: str | os.PathLike[str], inside: Path | None = None) -
             raise
         if inside is not None and not str(error.filename).startswith(str(inside)):
             raise
-        reason = os.strerror(error.errno)  # without what Arrow adds to it
+        reason = os.strerror(error.errno)  # without Arrow's addition
         raise OSError(error.errno, reason, str(target)) from error
 
 
@@ -211,7 +211,7 @@ def publish(path: Path, target: str | os.PathLike[str]) -> None:
 def _sync(path: Path) -> None:
     if os.name == "nt" and path.is_dir():  # Windows cannot open directories
         return
-    # Windows syncs only what is open for writing; directories open only for reading.
+    # Windows syncs only files open for writing; directories open only for reading.
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Folders as targets: what may be replaced, what is copied, and what a kill leaves."""
+"""Folders as targets: which may be replaced, which files are copied, what a killed run leaves."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from conceptor.base.files import check_no_loop, hidden_name, name_in_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    # Takes a path relative to a folder.
+    # The argument is a path relative to a folder.
     Belongs = Callable[[Path], bool]
 
 _COPIED_AT_ONCE = 1 << 20
-# Names that a folder keeps whoever made it: what people read, not what programs load.
+# Files that people read and programs do not load; any folder may contain them.
 _FOR_READERS = re.compile(
     r"(README|LICEN[CS]E|NOTICE|COPYING|CITATION)[\w.-]*|\.gitattributes", re.I
 )
 
 
 def is_for_readers(name: str) -> bool:
-    """Return whether a file of this name is a card or a licence, which belongs to any model."""
+    """Return whether a file of this name is a card or a licence, which any model may have."""
     return _FOR_READERS.fullmatch(name) is not None
 
 
@@ -42,17 +42,17 @@ def check_folder(
     Parameters
     ----------
     kind
-        What is written, such as "static model".
+        The kind of thing that is written, such as "static model".
     parts_of
-        Returns what belongs to such a thing in a folder, None if the folder is none: `force`
-        replaces nothing else.
+        Returns the files in a folder that belong to such a thing; None if the folder does not hold
+        one. `force` replaces nothing else.
     inputs
-        Files and folders that are read: none may be the target, inside it or around it.
+        Files and folders that are read: the target must not be, contain or lie inside any of them.
     """
     path = Path(target)
     check_no_loop(path)
     if path.is_symlink() and not path.exists():
-        raise InvalidInputError(f"{target}: a link that leads nowhere; remove it")
+        raise InvalidInputError(f"{target}: a broken link; remove it")
     if path.exists() and not path.is_dir():
         raise InvalidInputError(f"{target}: is a file; name a folder")
     parent = path.resolve().parent
@@ -89,7 +89,7 @@ def check_folder(
 
 
 def _first_other(folder: Path, belongs: Belongs) -> Path | None:
-    """Return what does not belong to the thing that a folder holds, if anything."""
+    """Return an entry of a folder that does not belong to the thing in it; None if all do."""
     for place, folders, files in os.walk(folder):
         here = Path(place).relative_to(folder)
         for name in sorted((*files, *folders)):
@@ -99,7 +99,7 @@ def _first_other(folder: Path, belongs: Belongs) -> Path | None:
 
 
 def _is_within(path: Path, folder: Path) -> bool:
-    """Return whether a path is a folder or inside it, whatever links and names lead there."""
+    """Return whether a path is a folder or inside it, after following links."""
     if not folder.exists():
         return False
     whole = path.resolve()
@@ -107,9 +107,9 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 
 def find_old(target: Path) -> Path | None:
-    """Return where a killed run has left the folder that it was replacing; None if it is there.
+    """Return where a killed run left the folder that it was replacing; None if it is in place.
 
-    Only file systems that cannot swap two names at once know the moment in which this happens.
+    This can only happen on file systems that cannot swap two names in one step.
     """
     target = target.resolve()
     if target.exists() or not target.parent.is_dir():
@@ -120,15 +120,16 @@ def find_old(target: Path) -> Path | None:
 
 
 def copy_folder(source: Path, target: Path, belongs: Belongs, named: Path) -> None:
-    """Copy the files of a folder that belong to it; what else lies there stays where it is.
+    """Copy the files of a folder that belong to it; other files are not copied.
 
-    Outputs are published. So a link is followed only to files of the same folder, or of the store
-    of a Hugging Face cache, whose folders are made of links; any other that belongs is an error.
+    Outputs are published. So a link is followed only to files in the same folder, or in the store
+    of a Hugging Face cache, whose folders are made of links. Any other link that
+    belongs to the folder is an error.
 
     Parameters
     ----------
     named
-        What errors of writing name in the place of `target`.
+        The name to show in write errors instead of `target`.
     """
     root = source.resolve()
     allowed = [root]
@@ -136,7 +137,7 @@ def copy_folder(source: Path, target: Path, belongs: Belongs, named: Path) -> No
         allowed.append(root.parents[1] / "blobs")
     for place, folders, files in os.walk(root):
         here = Path(place).relative_to(root)
-        # Links to folders are among the folders, and are not walked into.
+        # os.walk lists links to folders as folders, and does not enter them.
         folders[:] = [each for each in folders if belongs(here / each)]
         for name in sorted([*files, *(each for each in folders if Path(place, each).is_symlink())]):
             if not belongs(here / name):
@@ -144,14 +145,14 @@ def copy_folder(source: Path, target: Path, belongs: Belongs, named: Path) -> No
             real = Path(place, name).resolve()
             if not any(real.is_relative_to(each) for each in allowed):
                 raise InvalidInputError(
-                    f"{source / here / name}: a link to another place, which is not copied; put "
+                    f"{source / here / name}: a link to another place is not copied; put "
                     "the file itself there, or remove the link"
                 )
             _copy(real, target / here / name, source / here / name, named)
 
 
 def _copy(real: Path, copy: Path, name: Path, named: Path) -> None:
-    """Copy one regular file; errors of reading name it, those of writing name the target."""
+    """Copy one regular file; read errors name the file, write errors name the target."""
     if not real.exists() or not stat.S_ISREG(real.stat().st_mode):
         raise InvalidInputError(f"{name}: not a regular file; remove it")
     with real.open("rb") as source:

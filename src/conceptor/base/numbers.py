@@ -1,4 +1,4 @@
-"""Numbers as people read them: one minus sign, and a dash where nothing is defined."""
+"""Numbers as people read them: one minus sign, and a dash for undefined values."""
 
 from __future__ import annotations
 

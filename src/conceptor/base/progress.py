@@ -1,4 +1,4 @@
-"""Progress on a terminal; for long work also in a log, a line per minute."""
+"""Progress bars on a terminal; for long work also log lines, one per minute."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Seconds between two lines of a log.
+# Seconds between two log lines.
 _PAUSE = 60.0
 
 
 class Progress(Protocol):
-    """Called now and then to say how far a pass has got."""
+    """Called now and then to report how far a pass has got."""
 
     def __call__(self, label: str, fraction: float | None, words: int) -> None:
         """Take the name of the pass, the fraction done if known, and the words so far."""
@@ -58,7 +58,7 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
 
 @contextmanager
 def on_terminal_or_log() -> Iterator[Progress]:
-    """Show bars on a terminal, and a line per minute where standard error goes to a log."""
+    """Show bars on a terminal; write a line per minute if standard error goes to a log."""
     if not sys.stderr.isatty():
         yield log_progress(time.monotonic)
         return

@@ -1,4 +1,4 @@
-"""Things known by name: this package's own, and what other packages add."""
+"""Items looked up by name: this package's own, and those that other packages add."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Registry(Mapping[str, Item]):
         [project.entry-points."conceptor.methods"]
         my-method = "package.module:RECIPE"
 
-    Entry points are looked up only when a name is unknown or all names are listed: that takes
+    Entry points are looked up only when a name is unknown or all names are listed: the lookup takes
     longer than converting a small file.
     """
 
@@ -42,7 +42,7 @@ class Registry(Mapping[str, Item]):
         self._items[item.name] = item
 
     def find(self, wanted: Callable[[Item], bool], order: Callable[[Item], Any]) -> Item | None:
-        """Return the first item in an order that is wanted; of what was registered, if it can."""
+        """Return the first match in the given order; registered items come before entry points."""
         for _ in range(2):
             for item in sorted(self._items.values(), key=order):
                 if wanted(item):
@@ -64,7 +64,7 @@ class Registry(Mapping[str, Item]):
         return len(self._items)
 
     def _load(self) -> None:
-        """Add what installed packages offer; their names never replace ours."""
+        """Add the items that installed packages provide; their names never replace ours."""
         if self._complete:
             return
         self._complete = True

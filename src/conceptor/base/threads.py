@@ -1,6 +1,6 @@
 """Process several blocks at once: results in order, only a few blocks in memory.
 
-Also what this machine has, and one BLAS thread in each of ours.
+Also the limits of this machine, and one BLAS thread for each of our threads.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _blas_limit: Any = None
 def one_blas_thread() -> Iterator[None]:
     """Let BLAS use one thread, in all threads of this process, until the last block is left.
 
-    `threadpool_limits` puts back what it found, which side by side in two threads is the other's
-    one thread: it would stay at one.
+    `threadpool_limits` restores the number it found. If two threads overlap, the second finds the
+    limit of the first, restores that, and the number stays at one.
     """
     global _blas_limit, _blas_users
     from threadpoolctl import threadpool_limits
@@ -70,7 +70,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def release_blas() -> None:
-    """Let other threads set the number too: threadpoolctl 3.8 lets only one do so."""
+    """Let other threads set the number too: threadpoolctl 3.8 allows only one thread."""
     import threadpoolctl
 
     release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
@@ -81,7 +81,7 @@ def release_blas() -> None:
 def ordered_map(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Generator[Result, Any, None]:
-    """Yield `function(item)` in order, computed by `threads` threads that run a little ahead.
+    """Yield `function(item)` in order, computed by `threads` threads that work a little ahead.
 
     At most `threads + 1` items are in flight. The first exception stops everything.
     """

@@ -21,7 +21,7 @@ PATTERN = (
     r"|\w+?(?=n't\b)"
     rf"|(?:(?<!\.)\.)?\w+(?:[-./+*=~^|\\]\w+|'(?!{_CLITIC})\w+)*"
 )
-# Quotation marks that stand for an apostrophe.
+# Quotation marks that are used as apostrophes.
 APOSTROPHES = "‘’"
 # After the tokens of each run; no token contains it.
 RUN_END = "\n"
@@ -38,14 +38,14 @@ def tokenize(sentence: str) -> list[str]:
 
 
 def split_runs(runs: Iterable[str]) -> list[str]:
-    """Return the tokens of lower-case texts without blanks, with `RUN_END` after those of each."""
+    """Return the tokens of lower-case texts that have no blanks, with `RUN_END` after each text."""
     joined = RUN_END.join([*runs, ""])
     for mark in APOSTROPHES:
         joined = joined.replace(mark, "'")
     return [token for token in _TOKEN_OR_END.findall(joined) if token == RUN_END or token.islower()]
 
 
-# By Zipf's law most of what stands between two blanks has been seen.
+# By Zipf's law most runs between two blanks have been seen before.
 @lru_cache(maxsize=1 << 17)
 def _split_again(run: str) -> list[str]:
     return split_runs([run])[:-1]
