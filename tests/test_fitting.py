@@ -124,5 +124,5 @@ def test_sif_makes_plain_averages_those_of_sif(rng):
     by_count = fit_methods((words, X), ["sif"], FitOptions(weights=counts)).methods["sif"]
     np.testing.assert_allclose(by_count(words, X)[:3], X[:3] * 1e-3 / (1e-3 + 1 / 3))
     np.testing.assert_array_equal(by_count(words, X)[3:], X[3:])
-    with pytest.raises(InvalidInputError, match="how often words are used"):
+    with pytest.raises(InvalidInputError, match="sif needs word frequencies"):
         fit_methods((words, X), ["sif"], FitOptions(weights="uniform"))

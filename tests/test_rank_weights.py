@@ -64,9 +64,9 @@ def test_the_first_words_are_gathered_from_several_chunks(rng, monkeypatch):
 
 
 def test_a_missing_file_is_said_with_what_else_it_could_be(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no such file \(nor is it uniform, zipf"):
+    with pytest.raises(InvalidInputError, match=r"no such file \(and not uniform, zipf"):
         parse_weights(str(tmp_path / "nothing"))
-    with pytest.raises(InvalidInputError, match=r"no such file \(nor is it top:N"):
+    with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
         parse_weights(vocabulary=str(tmp_path / "nothing"))
 
 

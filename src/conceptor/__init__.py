@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-# Names load on first use: applying a saved map needs no scikit-learn, which takes a second.
+# Names load on first use: applying a saved map does not need scikit-learn, which takes a second.
 _HOMES = {
     "AffineMap": "algebra.affine_map",
     "AllButTheTop": "estimators",

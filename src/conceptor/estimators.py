@@ -1,6 +1,6 @@
 """The post-processors as scikit-learn transformers: thin wrappers of `conceptor.algebra.recipes`.
 
-``fit`` looks at the vectors once, for their moments; the recipe of the method does the rest.
+``fit`` reads the vectors once, for their moments; the recipe of the method does the rest.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 
 class SpectralPostprocessor(TransformerMixin, BaseEstimator):
-    """What all post-processors share: ``y = U diag(g(λ)) Uᵀ (x − m)``.
+    """The base of all post-processors: ``y = U diag(g(λ)) Uᵀ (x − m)``.
 
     float32 and float64 vectors keep their type; float16 is processed and returned as float32,
     integers as float64. Moments, eigenpairs and maps are always float64. Neither `fit` nor
     `transform` makes a float64 copy of the whole matrix.
 
-    Rows have no words here, so lengths by usage are not theirs: the directions are those of
-    `postprocess`, which besides makes frequent words short. Multiply the rows of frequent words by
-    ``a / (a + p)``, a = 0.001, p the word's share of running text, for the same rows.
+    Rows have no words here, so estimators cannot set lengths by usage. The directions are the same
+    as from `postprocess`, which also shortens frequent words. To get the same rows, multiply the
+    rows of frequent words by ``a / (a + p)``, with a = 0.001 and p the word's share of text.
 
     Attributes
     ----------
     moments_ : Moments
         All vectors seen so far, weighted.
     once_ : Moments
-        The same, each counting once; only where `n_components` needs it.
+        The same vectors, each counting once; only if `n_components` needs it.
     solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
-        What the recipe made of them: eigenpairs, how much of each direction is kept, the map.
+        The solution of the recipe, its eigenpairs, how much of each direction is kept, the map.
     n_features_in_ : int
         Dimension of the vectors, n.
     """
@@ -62,7 +62,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
     @property
     def recipe(self) -> Recipe:
-        """The method with this estimator's parameters; raises for one that makes no sense."""
+        """The method with this estimator's parameters; raises for invalid parameters."""
         recipe = spectral_recipe(self._method)
         # Rows have no words here, so lengths are 1 or as they were.
         names = ("unit", *recipe.parameters)
@@ -72,7 +72,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn the map from the rows of `X`, forgetting what was learnt before.
+        """Learn the map from the rows of `X`, and discard anything learnt before.
 
         Parameters
         ----------
@@ -80,12 +80,12 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
             One vector per row.
         y : ignored
         sample_weight : array-like of shape (k,), optional
-            How much each vector counts: an integer weight is that many copies of the row.
+            How much each vector counts: an integer weight means that many copies of the row.
         """
         for learnt in ("moments_", "once_"):
             self.__dict__.pop(learnt, None)
         self.partial_fit(X, y, sample_weight)
-        _ = self.solution_  # parameters are read now: changing them later waits for the next fit
+        _ = self.solution_  # parameters are read now; later changes take effect at the next fit
         return self
 
     def partial_fit(
@@ -96,10 +96,10 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         Only moments are updated here; the eigendecomposition waits until it is needed, so a
         stream of many small chunks costs no more than one large `fit`.
         """
-        _ = self.recipe  # bad parameters are refused before any work
+        _ = self.recipe  # bad parameters raise before any work
         if hasattr(X, "index_to_key"):
-            as_matrix(X)  # refuses gensim's KeyedVectors in better words than scikit-learn's
-        # Moments look for NaN themselves, in the same pass; scikit-learn would read X once more.
+            as_matrix(X)  # raises a clearer error for gensim's KeyedVectors than scikit-learn does
+        # Moments check for NaN in the same pass; scikit-learn would read X once more.
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
@@ -117,10 +117,10 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         return self
 
     def fit_moments(self, moments: Moments, once: Moments | None = None) -> Self:
-        """Learn the map from moments gathered elsewhere, forgetting what was learnt before.
+        """Learn the map from moments computed elsewhere, and discard anything learnt before.
 
-        `once`: moments of the same vectors, each counting once, by which `ConceptorNegation` finds
-        the leading directions; by default by `moments`.
+        `once` is the moments of the same vectors, each counting once. `ConceptorNegation` uses them
+        to find the leading directions; by default it uses `moments`.
         """
         self.n_features_in_ = moments.dimension
         self.moments_ = moments
@@ -132,7 +132,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
     @property
     def solution_(self) -> Solution:
-        """What the recipe made of the moments."""
+        """The solution of the recipe for the moments."""
         check_is_fitted(self, "moments_")
         if "_solution" not in self.__dict__:
             self._solution = solve(self.recipe, self.moments_, getattr(self, "once_", None))
@@ -140,7 +140,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
     @property
     def spectrum_(self) -> Spectrum:
-        """Eigenpairs of the moment this method looks at."""
+        """Eigenpairs of the moment that this method decomposes."""
         return self.solution_.spectrum
 
     @property
@@ -154,12 +154,12 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         return self.solution_.map
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Map each row of `X`; rows that were not seen before are welcome."""
+        """Map each row of `X`; it need not have been part of the fit."""
         check_is_fitted(self)
         return self.map_(validate_data(self, X, reset=False, ensure_min_samples=0))
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
-        """Undo `transform`; raise where directions or lengths are gone altogether."""
+        """Undo `transform`; raise if directions or lengths were dropped."""
         check_is_fitted(self)
         return self.map_.inverse()(X)
 
@@ -168,7 +168,7 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         return self.map_.n_out
 
     def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
-        """Return the names of the input's features, or new ones where `n_components` are kept."""
+        """Return the names of the input's features, or new names if `n_components` is set."""
         check_is_fitted(self)
         same = getattr(self, "n_components", None) is None and self.map_.n_in == self.map_.n_out
         mixin = OneToOneFeatureMixin if same else ClassNamePrefixFeaturesOutMixin
@@ -181,11 +181,11 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 
 
 class ConceptorNegation(SpectralPostprocessor):
-    """Conceptor Negation: turn down what the vectors share (Liu, Ungar & Sedoc 2019).
+    """Conceptor Negation: turn down the directions that vectors share (Liu, Ungar & Sedoc 2019).
 
-    With its defaults this is the recipe of `cn`, and with the same weights the same map. Rows have
-    no words here: give their usage as `sample_weight`, or say ``weights="zipf"`` if they are
-    sorted by frequency. `conceptor.estimator("cn-paper")` is configured as in the paper.
+    The defaults are the recipe of `cn`; the same weights give the same map. Rows have no words
+    here: pass their usage as `sample_weight`, or set ``weights="zipf"`` if they are sorted by
+    frequency. `conceptor.estimator("cn-paper")` is configured as in the paper.
 
     ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
     moment ``R = Σ p x xᵀ``; the gate is ``(α⁻² / (λ + α⁻²))^power``.
@@ -193,20 +193,20 @@ class ConceptorNegation(SpectralPostprocessor):
     Parameters
     ----------
     aperture : float or "auto", default="auto"
-        α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ nulls every direction in use.
+        α ≥ 0, on the scale of the vectors. 0 changes nothing, ∞ removes every direction in use.
         "auto" is the aperture at which the mean eigenvalue λ has ``α² λ = 1``. The paper's is 2.
     power : float, default=0.5
-        The paper's is 1, after which strong directions are weaker than weak ones; after the
-        square root they are level with them.
+        The paper uses 1, which makes strong directions weaker than weak ones. The square root
+        makes them about equal.
     unit : bool, default=True
         Bring every vector to length 1 first. The paper does not.
     weights : {"uniform", "zipf"}, default="uniform"
         Whether each row counts once, as in the paper, or by its share of running text: "zipf"
-        gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. Where counts
-        are known, pass them as `sample_weight` instead.
+        gives row r the weight 1 / (r + 2.7), for rows sorted by falling frequency. If you know
+        counts, pass them as `sample_weight` instead.
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates,
-        whereby each row counts once. By default the vectors keep their dimension.
+        Dimension of the result: keep this many leading directions after the gate, as coordinates.
+        Each row counts once for that. By default the vectors keep their dimension.
 
     Attributes
     ----------
@@ -215,8 +215,9 @@ class ConceptorNegation(SpectralPostprocessor):
 
     Notes
     -----
-    The paper estimates R on common words only and applies the map to all; fit on those rows and
-    transform the rest. Weighting by usage is beyond the paper: docs/explanation/method.md.
+    The paper estimates R on common words only and applies the map to all words. To do the same, fit
+    on the rows of common words and transform all rows. Weighting by usage is beyond the paper:
+    docs/explanation/method.md.
 
     References
     ----------
@@ -251,7 +252,7 @@ class ConceptorNegation(SpectralPostprocessor):
 
     @property
     def recipe(self) -> Recipe:
-        """The method with this estimator's parameters; raises for one that makes no sense."""
+        """The method with this estimator's parameters; raises for invalid parameters."""
         if not isinstance(self.weights, str) or self.weights not in ("uniform", "zipf"):
             raise InvalidInputError(
                 'weights must be "uniform" or "zipf" (give counts as sample_weight); it is '
@@ -274,29 +275,29 @@ class ConceptorNegation(SpectralPostprocessor):
     ) -> Self:
         """Learn from one more chunk of a stream; the result is that of one `fit` on all of it.
 
-        With `weights="zipf"` ranks go on from chunk to chunk.
+        With `weights="zipf"`, ranks continue from chunk to chunk.
         """
         _ = self.recipe
         if self.weights == "zipf":
             if sample_weight is not None:
-                raise InvalidInputError('weights="zipf" and sample_weight exclude each other')
+                raise InvalidInputError('weights="zipf" excludes sample_weight; use one of them')
             before = self.moments_.count if hasattr(self, "moments_") else 0
             sample_weight = rank_weights(before, _num_samples(X))
         return super().partial_fit(X, y, sample_weight)
 
 
 class HalfSiblingRegression(SpectralPostprocessor):
-    """The map that `hsr` applies to all words but function words (Yang & Chen 2020).
+    """The map that `hsr` applies to all words except function words (Yang & Chen 2020).
 
     ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
     the conceptor negation whose R is the mean over the function words and ``α = √(k / ρ)``.
-    Fit on the function words' rows only, then transform all the others. Rows have no words here,
-    so the other map of `hsr`, for the function words themselves, is left to `postprocess`.
+    Fit on the rows of function words only, then transform all other rows. Rows have no words here,
+    so only `postprocess` has the second map of `hsr`, for the function words themselves.
 
     Parameters
     ----------
     ridge : float, default=50.0
-        ρ > 0; the larger, the less is taken out.
+        ρ > 0; a larger value removes less.
 
     References
     ----------
@@ -323,11 +324,11 @@ class AllButTheTop(_LeadingDirections):
     Parameters
     ----------
     n_directions : int, optional
-        d, how many directions to drop. By default the authors' rule of thumb, one for every
-        hundred dimensions, and at least two, as they drop from GloVe.
+        d, how many directions to drop. By default the authors' rule of thumb: one for every
+        hundred dimensions, and at least two, the number that they drop from GloVe.
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension. With `n_directions=0` this is PCA.
+        Dimension of the result: keep this many leading directions after the gate, as coordinates.
+        By default the vectors keep their dimension. With `n_directions=0` this is PCA.
 
     References
     ----------
@@ -348,8 +349,8 @@ class PrincipalVarianceNormalization(_LeadingDirections):
     n_directions : int, optional
         d, how many directions to level; by default eleven, as in the authors' script.
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension.
+        Dimension of the result: keep this many leading directions after the gate, as coordinates.
+        By default the vectors keep their dimension.
 
     References
     ----------
@@ -364,15 +365,15 @@ class EigenvalueWeighting(SpectralPostprocessor):
     """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
 
     On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
-    the rotation that E itself came in: p = 1 leaves E as it is, p = 0 gives orthonormal columns.
+    the rotation that E itself came in: p = 1 leaves E unchanged, p = 0 gives orthonormal columns.
 
     Parameters
     ----------
     power : float, default=0.5
         p, the weighting exponent; 0, 0.25 and 0.5 are the usual choices.
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension.
+        Dimension of the result: keep this many leading directions after the gate, as coordinates.
+        By default the vectors keep their dimension.
 
     Notes
     -----
@@ -393,17 +394,17 @@ class EigenvalueWeighting(SpectralPostprocessor):
 
 
 class GentleNegation(SpectralPostprocessor):
-    """Softly out of what all rows share, for embeddings of whole texts.
+    """Turn down the directions that all rows share, for embeddings of whole texts.
 
     The gate on the second moment is ``1 / (1 + α² λ)`` with the α that keeps the share `kept` of
-    the strongest direction; directions half as strong keep more, weak ones all.
+    the strongest direction; weaker directions keep more, and the weakest keep everything.
 
     Parameters
     ----------
     kept : float, default=0.5
-        Between 0 and 1; smaller takes out more. docs/studies/texts.md has figures.
+        Between 0 and 1; a smaller value removes more. docs/studies/texts.md has figures.
     n_components : int, optional
-        Keep only this many leading directions of what the gate leaves.
+        Keep only this many leading directions after the gate.
     """
 
     _method = "gentle"
@@ -414,16 +415,16 @@ class GentleNegation(SpectralPostprocessor):
 
 
 class Renormalization(SpectralPostprocessor):
-    """The direction of the mean dropped, from vectors at length 1.
+    """Remove the direction of the mean from vectors of length 1.
 
     The gate on ``m mᵀ``, with m the mean of the vectors at length 1, is 0 for its one direction and
-    1 for all others. Cosines of the result are those of the authors' vectors, which are brought
-    back to length 1.
+    1 for all others. Cosines are the same as in the authors' version, which brings vectors back to
+    length 1.
 
     Parameters
     ----------
     n_components : int, optional
-        Keep only this many leading directions of what is left.
+        Keep only this many leading directions after that.
 
     References
     ----------
@@ -437,7 +438,7 @@ class Renormalization(SpectralPostprocessor):
 
 
 class Whitening(SpectralPostprocessor):
-    """ZCA whitening: zero mean, unit variance in every direction, as near to the input as can be.
+    """ZCA whitening: zero mean, unit variance in every direction, closest to the input.
 
     The gate on the covariance is ``λ^(−1/2)``; directions without variance stay at zero. With
     word frequencies as `sample_weight` this is Zipfian whitening (Yokoi et al. 2024).
@@ -445,8 +446,8 @@ class Whitening(SpectralPostprocessor):
     Parameters
     ----------
     n_components : int, optional
-        Dimension of the result: that many leading directions of what is left, as coordinates. By
-        default the vectors keep their dimension.
+        Dimension of the result: keep this many leading directions after the gate, as coordinates.
+        By default the vectors keep their dimension.
 
     References
     ----------
@@ -462,14 +463,14 @@ class Whitening(SpectralPostprocessor):
 class PPA(_LeadingDirections):
     """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
 
-    The steps share their eigenvectors, so they are one map, known after one pass: drop the mean
-    and the first d directions, keep the next `n_components` as coordinates, zero d of those.
+    The steps share their eigenvectors, so one pass gives one map: drop the mean and the first d
+    directions, keep the next `n_components` as coordinates, and set d of those to zero.
 
     Parameters
     ----------
     n_directions : int, optional
-        d, dropped before and again after. By default the authors' 7 for each 300 dimensions, and
-        at least one.
+        d, the number to drop before PCA and again after it. By default the authors' 7 for each
+        300 dimensions, and at least one.
     n_components : int, optional
         Dimension of the result; by default half of the input's.
 
@@ -488,8 +489,8 @@ def estimator(method: str = "cn") -> SpectralPostprocessor:
     Parameters
     ----------
     method : str
-        A single spectral method, such as `cn-paper` or `abtt:n_directions=3`. `zipf-whitening` is
-        `Whitening`, to be fitted with word frequencies as `sample_weight`.
+        A single spectral method, such as `cn-paper` or `abtt:n_directions=3`. For `zipf-whitening`
+        you get `Whitening`; fit it with word frequencies as `sample_weight`.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Methods fitted to vectors: one pass for moments and wanted rows, then recipe by recipe.
+"""Fit methods to vectors: one pass for moments and wanted rows, then one recipe after another.
 
-Every front goes through `fit_methods`: files, shards, objects of other libraries, `compare` and
-the page. So the same vectors get the same map through every door, and what `compare` measures is
-what `postprocess` writes. Memory is set by the wanted rows and the dimension, not by the length
-of the file.
+Every front end calls `fit_methods`: files, shards, objects of other libraries, `compare` and the
+page. So the same vectors always get the same map, and `compare` measures the vectors that
+`postprocess` writes. Memory depends on the wanted rows and the dimension, not on the length of
+the file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 
-# Above this participation ratio running text shares little that could be taken out.
+# Above this participation ratio, running text shares little that could be removed.
 EVEN_ENOUGH = 0.5
 # This many vectors at the start of a sorted file make up most of running text.
 _ENOUGH_TO_DOUBT = 20_000
@@ -75,9 +75,9 @@ _ENOUGH_TO_DOUBT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What one pass found: moments under each weighting, wanted rows, how many vectors.
+    """The results of one pass: moments for each weighting, wanted rows, the number of vectors.
 
-    `frequent` are the words that are not rare, where that was asked for and is known.
+    `frequent` are the words that are not rare, if requested and known.
     """
 
     moments: dict[Weights, Moments]
@@ -86,7 +86,7 @@ class Gathered:
     frequent: FrequentWords | None = None
 
     def of(self, weights: Weights) -> Moments:
-        """Return the moments under some weights; raise if no row took part."""
+        """Return the moments for some weights; raise if no row took part."""
         if weights not in self.moments:
             raise InvalidInputError(
                 f"the vectors contain none of the words to fit on ({weights.description}); does "
@@ -105,13 +105,13 @@ def gather(
     usage: Weights | None = None,
     threads: int | None = None,
 ) -> Gathered:
-    """Read a stream once: moments under each of some weights, and the rows of `wanted` words.
+    """Read a stream once: compute moments for each weighting, and keep the rows of `wanted` words.
 
-    The first `first` rows are kept as well, and the words that are frequent by `usage`. Unless the
-    `whole` stream is to be counted, reading ends where no further row takes part. Several chunks
-    are worked on at a time; sums are in the order of the stream and over fixed numbers of rows, so
-    the result depends neither on how many nor on the sizes of the chunks: every format of the same
-    vectors yields the same bits.
+    The first `first` rows are kept as well, and the words that are frequent by `usage`. With
+    `whole` the whole stream is counted; otherwise reading stops when no further row takes part.
+    Several chunks are processed at a time. Sums are in the order of the stream and over fixed
+    numbers of rows, so the result does not depend on the number or sizes of the chunks: every
+    format of the same vectors gives the same bits.
     """
     by = [*weights, *([] if usage is None else [usage])]
     if not whole and not wanted and not first:
@@ -130,8 +130,8 @@ def gather(
         often = None if usage is None else FrequentWords.of(usage, words, before)
         return words, rows, [each.moments(words, rows, before) for each in weights], often
 
-    # One BLAS thread in each of ours: small products do not split well, and it keeps the
-    # processors for whoever has something to do, be it parsing or multiplying.
+    # One BLAS thread for each of ours: small products do not split well, and the processors stay
+    # free for the threads that have work, whether parsing or multiplying.
     with one_blas_thread():
         for words, rows, found, often in ordered_map(
             moments_of, number_chunks(even_chunks(chunks)), threads or processors()
@@ -146,7 +146,7 @@ def gather(
 
 
 def _until(chunks: Chunks, tops: Sequence[int | None]) -> Iterator[Any]:
-    """Stop reading where no further row takes part."""
+    """Stop reading when no further row takes part."""
     top = None if None in tops else max((top for top in tops if top is not None), default=None)
     rows = 0
     for chunk in chunks:
@@ -159,18 +159,18 @@ def _until(chunks: Chunks, tops: Sequence[int | None]) -> Iterator[Any]:
 def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solution:
     """Solve a recipe on one processor: see `Recipe.solve`.
 
-    An eigendecomposition of this size is quicker so: several processors mostly wait for each
-    other, and on a busy machine for a second.
+    An eigendecomposition of this size is faster on one: several processors mostly wait for each
+    other, on a busy machine for a second.
     """
     with one_blas_thread():
         return recipe.solve(moments, once)
 
 
 def find_doubt(solution: Solution, participation: float) -> str:
-    """Return why a negation by usage should or may make nothing better; an empty string if not.
+    """Return why a negation by usage should not or may not help; an empty string otherwise.
 
-    `participation` is that of running text as it is, before any vector is brought to length 1:
-    where frequent words are short already, as in models made for averages, little is shared.
+    `participation` is the participation ratio of running text before vectors are brought to length
+    1: if frequent words are short already, as in models made for averages, little is shared.
     """
     if solution.aperture is None or solution.recipe.words is not Words.USAGE:
         return ""
@@ -182,27 +182,27 @@ def find_doubt(solution: Solution, participation: float) -> str:
         return ""
     return (
         "may not help: running text already spreads evenly over the directions (participation "
-        f"{participation:.2f}, where {EVEN_ENOUGH} is even enough)"
+        f"ratio {participation:.2f}; {EVEN_ENOUGH} or more counts as even)"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """What methods are fitted with; None leaves it to `conceptor.weights.choose_weights`.
+    """The options for fitting; None leaves the choice to `conceptor.weights.choose_weights`.
 
     Attributes
     ----------
     weights
         How often words are used: `zipf`, `uniform`, `wordfreq:LANG`, a file of counts, a mapping,
-        or `Weights`; for the methods that weigh by usage.
+        or `Weights`; for the methods that are weighted by usage.
     vocabulary
         Which words take part: `top:N`, a file, or words.
     lexicon
-        Where synonyms and antonyms are; the paper's by default.
+        The synonyms and antonyms; the paper's by default.
     function_words
-        A file of them, or words, for half-sibling regression; by default English ones.
+        A file of function words, or the words, for half-sibling regression; English by default.
     data
-        A directory in which known data files are looked for first.
+        A directory to search first for known data files.
     """
 
     weights: Weights | WeightsLike | None = None
@@ -212,7 +212,7 @@ class FitOptions:
     data: str | os.PathLike[str] | None = None
 
     def weights_for(self, words: Words, vectors: Vectors, *, unit: bool = False) -> Weights:
-        """Return the weights that a method asks for, for some vectors."""
+        """Return the weights that a method needs, for some vectors."""
         return choose_weights(
             words,
             vectors,
@@ -226,14 +226,14 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A method, or several one after the other, fitted to vectors.
+    """A method of one or several steps, fitted to vectors.
 
     Attributes
     ----------
     name : str
     steps : sequence of Solution, Swapped or fitted lexicon methods
     lengths : LengthTable or None
-        What rows are multiplied by after all steps.
+        The factors for rows, applied after all steps.
     """
 
     name: str
@@ -250,54 +250,54 @@ class Fitted:
         lengths = self.lengths
         if lengths is None:
             return tuple(steps)
-        if steps:  # each of them returns rows of its own
+        if steps:  # each step returns a new array
             return (*steps, lengths.scale)
         return (lambda words, rows: lengths.scale(words, np.array(rows)),)
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
-        """Take rows through all steps."""
+        """Apply all steps to rows."""
         result: NDArray[Any] = through(words, rows, self.transforms)
         return result
 
     @property
     def solution(self) -> Solution | None:
-        """The only step, where it is a spectral one."""
+        """The solution of a method with one spectral step; None for any other method."""
         only = self.steps[0] if len(self.steps) == 1 else None
         return only if isinstance(only, Solution) else None
 
     @property
     def n_out(self) -> int | None:
-        """The dimension of the result; None where it is the input's."""
+        """The dimension of the result; None if it is the same as the input's."""
         maps = [step.others if isinstance(step, Swapped) else step for step in self.steps]
         sizes = [each.map.n_out for each in maps if isinstance(each, Solution)]
         return sizes[-1] if sizes else None
 
     @property
     def is_map(self) -> bool:
-        """Whether all steps together are one map of all vectors."""
+        """Whether all steps together are a single map for all vectors."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
         whole = 0 < len(maps) == len(self.steps)
         return whole and not any(each.unit for each in maps[1:])
 
     @property
     def map(self) -> AffineMap:
-        """All steps as one map, with the lengths; raises where there is none."""
+        """All steps as a single map, with the lengths; raises if there is no such map."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
         if len(maps) < len(self.steps) or not maps:
-            raise InvalidInputError(f"{self.name} moves single words; it is not a single map")
+            raise InvalidInputError(f"{self.name} moves individual words; it is not a single map")
         return reduce(matmul, maps).with_lengths(self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class Swapped:
-    """A map for all words but some, and another for those."""
+    """One map for some words, and another map for all other words."""
 
     others: Solution
     own: Solution
     words: Set[str]
 
     def transform(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
-        """Take each row through its map."""
+        """Apply the right map to each row."""
         mapped = self.others.map(rows)
         some = [i for i, word in enumerate(words) if word in self.words]
         mapped[some] = self.own.map(rows[some])
@@ -316,17 +316,17 @@ class FittedMethods:
     ----------
     methods : mapping of name to Fitted
     rows : mapping of name to WordVectors
-        The wanted rows and the first ones, as each method leaves them.
+        The wanted rows and the first rows, after each method.
     count : int
         How many vectors were read.
     weights : mapping of name to Weights
-        What each method's first step was fitted on, for spectral ones.
+        The weights that each method's first step was fitted with, for spectral steps.
     doubts : mapping of name to str
-        Why a method should make nothing better, for those that should not.
+        Why a method should not or may not help, for such methods.
     lengths : mapping of name to Lengths
-        What became of the lengths of rows.
+        How the lengths of rows were set.
     without_usage : set of str
-        The methods whose lengths were to be by usage, which is unknown; they are 1 instead.
+        The methods with `lengths="usage"` for which usage is unknown; their rows have length 1.
     """
 
     methods: Mapping[str, Fitted]
@@ -339,12 +339,12 @@ class FittedMethods:
 
     @property
     def cautions(self) -> list[str]:
-        """What users should know about how words were weighed."""
+        """Warnings for users about how words were weighted."""
         return list(dict.fromkeys(each.caution for each in self.weights.values() if each.caution))
 
     @property
     def notes(self) -> list[str]:
-        """What the methods were fitted on."""
+        """Lines that describe how the methods were fitted."""
         found = []
         for weights in dict.fromkeys(self.weights.values()):
             names = [name for name, each in self.weights.items() if each is weights]
@@ -359,7 +359,7 @@ class FittedMethods:
             if fitted.lengths is not None:
                 found.append(f"{name}: lengths by usage, {len(fitted.lengths):,} words shortened")
             elif name in self.without_usage:
-                found.append(f"{name}: lengths of 1, as the usage of words is unknown")
+                found.append(f"{name}: lengths of 1, because word frequencies are unknown")
         return found
 
 
@@ -377,7 +377,7 @@ class Gatherer(Protocol):
         usage: Weights | None = None,
         progress: Progress = silent,
     ) -> Gathered:
-        """Return moments under each of some weights, the rows of wanted words, frequent words."""
+        """Return moments for each weighting, the rows of wanted words, and the frequent words."""
 
 
 def gather_here(
@@ -407,7 +407,7 @@ def fit_methods(
     gatherer: Gatherer = gather_here,
     progress: Progress = silent,
 ) -> FittedMethods:
-    """Fit methods to vectors, in one pass; each further step of a chain takes passes of its own.
+    """Fit methods to vectors in one pass; each further step of a chain needs more passes.
 
     Parameters
     ----------
@@ -415,17 +415,17 @@ def fit_methods(
     methods : names, recipes or `Method`, or a mapping of names to these
         `original`, names of `METHODS`, chains such as `cn+counterfit`.
     options : FitOptions, optional
-        What words weigh, which take part, and the lexicon.
+        How much words count, which take part, and the lexicon.
     wanted, first
-        Words whose rows are kept on the way, and how many first rows besides.
+        Words whose rows to keep, and how many of the first rows to keep.
     whole
-        Whether to count all rows, also where only the first take part.
+        Whether to count all rows, even if only the first ones take part.
     doubts
-        Whether to look for evidence against a method, at the price of a few more products.
+        Whether to look for evidence against a method; this costs a few more products.
     gatherer
-        What reads the vectors.
+        The function that reads the vectors.
     progress
-        Told how far the reading is, and the fitting to a lexicon.
+        Called with the progress of reading and of fitting to a lexicon.
     """
     chosen = as_methods(methods)
     rereads = any(
@@ -436,13 +436,13 @@ def fit_methods(
     for method in chosen.values():
         method.check_words(opened)
     fit = _Fit(opened, options or FitOptions(), gatherer, progress)
-    # BLAS threads wait for each other by spinning, which on a busy machine takes long.
+    # BLAS threads wait for each other by spinning, which is slow on a busy machine.
     with one_blas_thread():
         return fit.run(chosen, wanted, first, whole=whole, doubts=doubts)
 
 
 class _Fit:
-    """Fits methods to the same vectors; what their chains share is fitted once."""
+    """Fits methods to the same vectors; shared beginnings of chains are fitted once."""
 
     def __init__(
         self, vectors: Vectors, options: FitOptions, gatherer: Gatherer, progress: Progress
@@ -461,7 +461,7 @@ class _Fit:
         whole: bool,
         doubts: bool,
     ) -> FittedMethods:
-        """Read the vectors once, then solve step after step."""
+        """Read the vectors once, then solve one step after another."""
         chains = {name: _directions(method) for name, method in methods.items()}
         heads = dict.fromkeys(chain[0] for chain in chains.values() if chain)
         self._exact = {
@@ -521,7 +521,7 @@ class _Fit:
         return [self._weights_for(words, unit=recipe.unit) for words in _words_of(recipe)]
 
     def _steps_of(self, chain: Chain) -> tuple[Step, ...]:
-        """Fit a chain on what its beginning leaves."""
+        """Fit the last step of a chain to the vectors after the steps before it."""
         if chain not in self._steps:
             *beginning, last = chain
             before = self._steps_of(tuple(beginning))
@@ -559,7 +559,7 @@ class _Fit:
         pair = Swapped(solve(whole, moments), own, known)
         if recipe.n_components is None:
             return pair
-        # Both maps must lead to the same coordinates: the leading ones of what both leave.
+        # Both maps must have the same coordinates: the leading directions of all mapped words.
         common = replace(self._weights_for(Words.TYPES, unit=False), single=False)
         left = self._gather(self._after((*before, pair)), [common]).of(common)
         keep = solve(leading_directions(recipe.n_components), left).map
@@ -567,18 +567,18 @@ class _Fit:
         return Swapped(others, own, known)
 
     def _usage(self, methods: Iterable[Method]) -> Weights | None:
-        """Return what lengths go by, if a method asks for it and rows are words."""
+        """Return the usage weights for lengths, if a method needs them and rows are words."""
         vectors = self._vectors
         if not vectors.has_words or vectors.kind is RowKind.TEXTS:
             return None
         if not any(method.lengths is Lengths.USAGE for method in methods):
             return None
-        # At whatever length moments are taken: shares are the same.
+        # Shares are the same with and without `unit`, so take the weights that exist.
         unit = (Words.USAGE, True) in self._weights
         return self._weights_for(Words.USAGE, unit=unit)
 
     def _lengths_of(self, method: Method, steps: Sequence[Step]) -> LengthTable | None:
-        """Return the length of each word that is frequent enough for it to matter."""
+        """Return the lengths of the words that are frequent enough to need one."""
         asked = len(method.turning) < len(method.steps)
         if method.lengths is not Lengths.USAGE or (_changes_nothing(steps) and not asked):
             return None
@@ -587,7 +587,7 @@ class _Fit:
         if found is None and asked:
             usage = self._weights_for(Words.USAGE, unit=False)
             raise InvalidInputError(
-                "sif needs to know how often words are used, and they count equally here (",
+                "sif needs word frequencies, but all words count equally here (",
                 usage.caution or usage.description,
                 ")",
             )
@@ -601,7 +601,7 @@ class _Fit:
 
 
 def _directions(method: Method) -> Chain:
-    """Return the steps without what lengths are by usage, which comes after all of them."""
+    """Return the steps without lengths by usage, which are applied after all steps."""
     return tuple(
         replace(step, lengths=Lengths.UNIT)
         if isinstance(step, Recipe) and step.lengths is Lengths.USAGE
@@ -611,7 +611,7 @@ def _directions(method: Method) -> Chain:
 
 
 def _words_of(recipe: Recipe) -> list[Words]:
-    """Return which words a recipe needs moments of."""
+    """Return the words whose moments a recipe needs."""
     return [words for words in (recipe.words, recipe.once) if words is not None]
 
 
@@ -621,19 +621,19 @@ def _changes_nothing(steps: Sequence[Step]) -> bool:
 
 
 def _lengths(method: Method, fitted: Fitted) -> Lengths:
-    """Return what became of lengths."""
+    """Return how lengths were set."""
     if method.lengths is not Lengths.USAGE or fitted.lengths is not None:
         return method.lengths
     return Lengths.KEPT if _changes_nothing(fitted.steps) else Lengths.UNIT
 
 
 def _may_doubt(recipe: Recipe) -> bool:
-    """Return whether evidence can speak against a method: a negation by usage."""
+    """Return whether evidence against a method is possible: only for a negation by usage."""
     return recipe.words is Words.USAGE and "aperture" in recipe.parameters
 
 
 def _of_first(weights: Weights) -> Weights:
-    """Return the weights of running text as it is, as far as the first vectors tell."""
+    """Return the weights of running text, without `unit`, over the first vectors only."""
     top = min(weights.top or _ENOUGH_TO_DOUBT, _ENOUGH_TO_DOUBT)
     return replace(weights, unit=False, top=top)
 
@@ -644,12 +644,12 @@ def _participation(gathered: Gathered, weights: Weights) -> float:
         return 0.0
     moment = gathered.moments[weights].second_moment
     scaled = moment / (np.abs(moment).max() or 1.0)
-    # (Σ λ)² / Σ λ² / n, as `isotropy` has it, without an eigendecomposition.
+    # (Σ λ)² / Σ λ² / n, as in `isotropy`, without an eigendecomposition.
     return float(np.trace(scaled) ** 2 / (np.vdot(scaled, scaled) or 1.0) / len(scaled))
 
 
 def _rows_after(fitted: Fitted, kept: WordVectors) -> WordVectors:
-    """Return the rows that were kept as a method leaves them."""
+    """Return the kept rows after a method."""
     if not fitted.transforms or not len(kept):
         return kept
     with one_blas_thread():

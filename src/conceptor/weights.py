@@ -1,8 +1,7 @@
 """How much each word counts when moments are estimated, and which words take part.
 
-`choose_weights` is the one place that decides this if the user has not: by the counts that the
-vectors hold, else by rank if they are sorted by frequency, else by known counts, by wordfreq if
-installed, or equally.
+If the user does not choose, `choose_weights` does: by the counts that come with the vectors, else
+by rank if they are sorted by frequency, else by known counts, by wordfreq if installed, or equally.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _Content = TypeVar("_Content")
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
 WORDFREQ = "wordfreq:"
-# The a of SIF's weights a/(a + p), and the share below which they make no difference.
+# The a of SIF's weights a/(a + p), and the share of text below which they make no difference.
 SIF_A = 1e-3
 RARE = SIF_A / 1000
 # The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
@@ -49,10 +48,10 @@ PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 # How many words of a sorted file count as common if the paper's list is not found.
 COMMON = 50_000
 _ALPHABETICAL_SAMPLE = 100
-# The share of words that a matching list must contain. Of frequent words, the paper's list has
-# 0.98 of English ones and 0.61 of French ones; of words in any order it has far fewer.
+# The share of words that a matching list must contain. The paper's list has 0.98 of frequent
+# English words and 0.61 of frequent French ones; of words in any order it has far fewer.
 _OF_FREQUENT, _OF_ANY = 0.9, 0.25
-# The English stop words of NLTK (179 of them), as half-sibling regression's authors take them.
+# NLTK's 179 English stop words, which the authors of half-sibling regression use.
 _STOP_WORDS = """
 a about above after again against ain all am an and any are aren aren't as at be because been
 before being below between both but by can couldn couldn't d did didn didn't do does doesn doesn't
@@ -66,10 +65,10 @@ we were weren weren't what when where which while who whom why will with won won
 y you you'd you'll you're you've your yours yourself yourselves
 """
 FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
-# How many of the commonest other words predict the function words in turn.
+# How many of the commonest content words predict the function words.
 CONTENT_WORDS = 1000
 _ALPHABETICAL = "the words are in alphabetical order"
-_NO_RANKS = "so ranks say nothing about frequency"
+_NO_RANKS = "so ranks do not reflect frequency"
 _REMEDY = Message(
     Setting("weights", "wordfreq:en"),
     " or ",
@@ -99,9 +98,9 @@ class Share(NamedTuple):
 class Weights:
     """Which words take part in a moment, and how much each counts.
 
-    `kind` is `uniform`, `zipf` or `counts`. With `counts`, of words in text, words without one are
-    left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
-    `description` is all of this in words, `caution` a warning about the choice, if there is one.
+    `kind` is `uniform`, `zipf` or `counts`. With `counts`, how often words occur in text, words
+    without a count are left out. Only the words of `vocabulary`, or the first `top` words of the
+    file, take part. `description` is a summary for users; `caution` is an optional warning.
     With `unit`, vectors are brought to length 1 first. `column` names a column of Parquet shards
     that holds the weights. With `single`, float32 products are precise enough (`Moments`).
     """
@@ -123,7 +122,7 @@ class Weights:
 
     @property
     def by_word(self) -> bool:
-        """Whether the words themselves matter, not only their positions."""
+        """Whether weights depend on the words themselves, not only on their positions."""
         return self.counts is not None or self.vocabulary is not None
 
     def moments(
@@ -160,9 +159,9 @@ class Weights:
 
 @dataclass
 class FrequentWords:
-    """Words and their weights in running text, without rare ones, added up part by part.
+    """Words and their weights in running text, without rare words, added up part by part.
 
-    Parts are added in the order of the file: the first row of a word that comes again counts.
+    Parts are added in file order. If a word occurs twice, its first row counts.
     """
 
     total: float = 0.0
@@ -178,9 +177,9 @@ class FrequentWords:
         least: float = RARE,
         given: NDArray[np.float64] | None = None,
     ) -> Self | None:
-        """Return those of consecutive words; None if all count equally.
+        """Return the frequent words among consecutive ones; None if all count equally.
 
-        `given` are weights of rows that another column holds.
+        `given` are the weights of rows from another column.
         """
         taken, weights = usage.shares(words, before)
         if given is not None:
@@ -190,7 +189,7 @@ class FrequentWords:
         total = float(weights.sum())
         some = np.flatnonzero(weights > least * total)
         rows = some if taken is None else taken[some]
-        # Packed words are decoded all at once, or only those that count.
+        # Packed words are decoded all together, or only those that count.
         many = list(words) if 2 * len(rows) > len(words) else words
         found: dict[str, float] = {}
         for row, weight in zip(rows.tolist(), weights[some].tolist(), strict=True):
@@ -198,9 +197,9 @@ class FrequentWords:
         return cls(total, found, least)
 
     def add(self, more: FrequentWords) -> FrequentWords:
-        """Add the words that follow."""
+        """Add the next words."""
         self.total += more.total
-        # A share can only fall as the total grows, so what is rare by now stays so.
+        # A share can only fall as the total grows, so a rare word stays rare.
         bar = self.least * self.total
         for word, weight in more.weights.items():
             if weight > bar:
@@ -216,7 +215,7 @@ class FrequentWords:
     def lengths(self, usage: Weights) -> LengthTable | None:
         """Return SIF's weight of each of these words; None if there are none.
 
-        By their share of all text that was counted, also of its words that have no vector.
+        Shares are of all counted text, including words without a vector.
         """
         counted = 0.0 if usage.counts is None else sum(usage.counts.values())
         found = replace(self, total=max(self.total, counted)).shares
@@ -225,7 +224,7 @@ class FrequentWords:
 
 
 def shares_of_text(usage: Weights, vectors: Vectors, least: float = 0.0) -> dict[str, float]:
-    """Return the share of running text of each word, in file order; nothing if all count equally.
+    """Return the share of running text of each word, in file order; empty if all count equally.
 
     Words whose share is not above `least` are left out.
     """
@@ -242,7 +241,7 @@ def shares_of_text(usage: Weights, vectors: Vectors, least: float = 0.0) -> dict
 
 
 def parse_weights(weights: WeightsLike = "uniform", vocabulary: object = None) -> Weights:
-    """Make `Weights` from what the user passes.
+    """Make `Weights` from the arguments of the user.
 
     Parameters
     ----------
@@ -280,23 +279,24 @@ def choose_weights(
     data: Directory = None,
     unit: bool = False,
 ) -> Weights:
-    """Return the weights that a method asks for (`Recipe.words`), for some vectors.
+    """Return the weights that a method needs (`Recipe.words`), for some vectors.
 
     Parameters
     ----------
     words : Words
-        What the method asks for.
+        The words that the method needs.
     vectors : Vectors
-        They say what their rows are, whether they know counts, and how they begin.
+        They give the kind of their rows, their counts if any, and their first words.
     weights
         How often words are used, for methods that weight by usage: as for `parse_weights`, or the
         name of a known data file. None leaves the choice to this function.
     vocabulary
-        Which words take part, for all methods but those fitted on function words; likewise.
+        Which words take part, for all methods except those fitted on function words; as for
+        `parse_weights`.
     function_words
-        A file of them, or words; by default NLTK's English stop words.
+        A file of function words, or the words; by default NLTK's English stop words.
     data
-        Where the paper's vocabulary is looked for; it is never downloaded.
+        The directory to search for the paper's vocabulary; it is never downloaded.
     unit
         Bring vectors to length 1 first.
     """
@@ -321,7 +321,7 @@ def choose_weights(
 def _weigh_texts(
     vectors: Vectors, weights: object, vocabulary: object, function_words: object
 ) -> Weights:
-    """Weight rows that are no words equally; raise for settings that need words."""
+    """Weight rows that are not words equally; raise for settings that need words."""
     given = {
         "weights": weights is not None and weights != "uniform",
         "vocabulary": vocabulary is not None,
@@ -356,7 +356,7 @@ def _choose_tokens(
         return weights
     if weights == "zipf":
         raise InvalidInputError(
-            f"{vectors.name}: the order of a tokenizer's tokens says nothing about frequency; use ",
+            f"{vectors.name}: the order of a tokenizer's tokens does not reflect frequency; use ",
             _REMEDY,
         )
     if weights is None:
@@ -365,7 +365,7 @@ def _choose_tokens(
         weights = f"{WORDFREQ}en" if installed else listed
         if weights is None:
             raise InvalidInputError(
-                f"{vectors.name}: how often tokens are used is unknown; use ",
+                f"{vectors.name}: token frequencies are unknown; use ",
                 _REMEDY,
                 ", or install wordfreq: pip install 'conceptor[wordfreq]'",
             )
@@ -380,9 +380,9 @@ def _choose_tokens(
 def common_content_words(
     words: Iterable[str], function_words: Set[str], data: str | os.PathLike[str] | None = None
 ) -> Weights:
-    """Return the commonest of some words that are no function words, once each.
+    """Return the commonest of some words that are not function words, once each.
 
-    By their counts in Wikipedia, where these are at hand; else the first ones.
+    The order is by counts in Wikipedia if those are found locally; else the first words are taken.
     """
     content = [word for word in words if word not in function_words]
     listed = _find_paper_vocabulary(data)
@@ -397,7 +397,7 @@ def common_content_words(
 def _choose_usage(
     vectors: Vectors, weights: Weights | WeightsLike | None, vocabulary: object, data: Directory
 ) -> Weights:
-    """Choose how often words are used: as the user says, as the vectors know, or as they show."""
+    """Choose usage weights: from the user, from the counts of the vectors, or from their order."""
     if isinstance(weights, Weights):
         return weights
     if weights is not None:
@@ -415,7 +415,7 @@ def _choose_usage(
 
 
 def why_not_ranked(vectors: Vectors) -> str | None:
-    """Return why the order of rows is not that of frequency; None if it may be."""
+    """Return why rows are not sorted by frequency; None if they may be."""
     if not vectors.ranked:
         return "the order of the shards is unknown"
     return why_unsorted(vectors.first_words())
@@ -424,11 +424,11 @@ def why_not_ranked(vectors: Vectors) -> str | None:
 def _choose_known_counts(
     reason: str, vectors: Vectors, vocabulary: object, data: Directory
 ) -> Weights:
-    """Choose counts for words that are not sorted by frequency, for some reason."""
+    """Choose counts for words that are not sorted by frequency; `reason` is for the warning."""
     first = vectors.first_words()
     installed = importlib.util.find_spec("wordfreq") is not None
     if installed and vectors.language:
-        with suppress(InvalidInputError):  # a language that wordfreq does not have
+        with suppress(InvalidInputError):  # wordfreq lacks the language
             return parse_weights(f"{WORDFREQ}{vectors.language}", vocabulary)
     listed = _find_paper_vocabulary(data)
     if listed is not None and _covers(counts := _read_once(read_counts, listed), first, _OF_ANY):
@@ -465,7 +465,7 @@ def _choose_types(vectors: Vectors, data: Directory) -> Weights:
 
 
 def _check_ranks(chosen: Weights, vectors: Vectors) -> Weights:
-    """Refuse ranks for words in alphabetical order, and warn if they look wrong otherwise."""
+    """Raise for ranks of words in alphabetical order; warn if ranks look wrong otherwise."""
     reason = why_unsorted(vectors.first_words())
     if reason == _ALPHABETICAL:
         raise InvalidInputError(f"{vectors.name}: {reason}, {_NO_RANKS}; use ", _REMEDY)
@@ -477,7 +477,7 @@ def _check_ranks(chosen: Weights, vectors: Vectors) -> Weights:
 def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: float) -> bool:
     """Return whether a list contains at least this share of the words that have letters.
 
-    Case does not matter. Too few such words tell nothing, so any list will do.
+    Case does not matter. With too few such words the test is meaningless, so any list passes.
     """
     words = [word.lower() for word in first if any(map(str.isalpha, word))]
     return len(words) < _ALPHABETICAL_SAMPLE or (
@@ -525,7 +525,7 @@ def why_unsorted(words: Sequence[str]) -> str | None:
     if is_alphabetical(words):
         return _ALPHABETICAL
     lengths = [len(word) for word in words[:SAMPLE]]
-    # Average ranks by hand, because importing scipy.stats takes longer than all the rest.
+    # Ranks are averaged by hand, because importing scipy.stats takes longer than all the rest.
     _, group, sizes = np.unique(lengths, return_inverse=True, return_counts=True)
     if len(lengths) == SAMPLE and len(sizes) > 1:
         ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
@@ -536,7 +536,7 @@ def why_unsorted(words: Sequence[str]) -> str | None:
 
 
 def is_alphabetical(words: Sequence[str]) -> bool:
-    """Return whether a hundred words are in alphabetical order; fewer may be so by chance."""
+    """Return whether a hundred words are in alphabetical order; fewer may be by chance."""
     first = list(words[:_ALPHABETICAL_SAMPLE])
     in_order = first in (sorted(first), sorted(first, key=str.lower))
     return in_order and len(first) == _ALPHABETICAL_SAMPLE
@@ -562,7 +562,7 @@ def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
 def read_counts(path: str | Path) -> dict[str, float]:
     """Read `word count` lines; the first count of a repeated word is kept."""
     counts: dict[str, float] = {}
-    for number, line in read_lines(path, "words", "(nor is it uniform, zipf or wordfreq:LANG)"):
+    for number, line in read_lines(path, "words", "(and not uniform, zipf or wordfreq:LANG)"):
         word, count = _split_count(line)
         if not word or count is None or not 0 <= count < float("inf"):
             raise InvalidInputError(
@@ -576,7 +576,7 @@ def read_counts(path: str | Path) -> dict[str, float]:
 
 def read_words(path: str | Path) -> list[str]:
     """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
-    lines = [line for _, line in read_lines(path, "words", "(nor is it top:N)")]
+    lines = [line for _, line in read_lines(path, "words", "(and not top:N)")]
     if not lines:
         raise InvalidInputError(f"{path}: contains no words")
     parts = [_split_count(line) for line in lines]
@@ -589,12 +589,12 @@ def _word_set(path: Path) -> frozenset[str]:
 
 
 def _read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
-    """Return what was read before, as long as the file is the same.
+    """Read a file, or return the cached result while the file is unchanged.
 
-    The paper's vocabulary has 188,000 lines, and every fit of every method asks for it.
+    The paper's vocabulary has 188,000 lines, and every fit of every method needs it.
     """
     if not path.is_file():
-        return read(path)  # which says what is wrong, or reads a pipe
+        return read(path)  # which raises the right error, or reads a pipe
     now = path.stat()
     return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
 

@@ -132,14 +132,14 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         (["postprocess", "in.txt", "o.bin", "--memory", "lots"], 2, "--memory"),
         (["postprocess", "in.txt", "o.bin", "--weights", "nofile"], 2, "nofile"),
         (["postprocess", "in.txt", "o.bin", "--method", "magic"], 2, "magic"),
-        (["postprocess", "in.txt", "o.bin", "--vocabulary", "nofile"], 2, "nor is it top:N"),
+        (["postprocess", "in.txt", "o.bin", "--vocabulary", "nofile"], 2, "and not top:N"),
         (["postprocess", "in.txt", "o.bin", "--save-map", "o.bin"], 2, "written twice"),
         (["postprocess", "in.txt", "o.npy", "--save-map", "o.words.txt"], 2, "hold both"),
         (["postprocess", "in.txt", "old.txt", "--weights", "old.txt", "--force"], 2, "the input"),
         (
             ["postprocess", "in.txt", "o.bin", "--method", "ew", "--power", "1000"],
             2,
-            "than numbers",
+            "overflows float64",
         ),
         (
             ["postprocess", "in.txt", "o.bin", "--workers", "1"],

@@ -64,7 +64,7 @@ def test_zipf_takes_ranks(table):
 def test_frequencies_are_chosen_as_everywhere_else(rng):
     words = [f"{first}{second}" for first in "abcdefghijkl" for second in "abcdefghijkl"]
     table = words, rng.standard_normal((len(words), 4))
-    with pytest.warns(UserWarning, match="alphabetical order, so ranks say nothing"):
+    with pytest.warns(UserWarning, match="alphabetical order, so ranks do not reflect"):
         SentenceEncoder(table).fit([["ab"]])
     with pytest.raises(InvalidInputError, match="alphabetical order"):
         SentenceEncoder(table, frequencies="zipf").fit([["ab"]])
