@@ -339,7 +339,7 @@ def test_the_command_line_says_what_rows_are(texts, E, tmp_path):
             check=True,
         )
         assert json.loads(done.stdout)["rows"] == expected
-        assert ("taken for texts" in done.stderr) is (option == "")
+        assert ("treated as texts" in done.stderr) is (option == "")
         assert ("use --rows words" in done.stderr) is (option == "")
 
 

@@ -166,7 +166,7 @@ def test_nothing_is_written_over_the_input(source, tmp_path):
 
 
 def test_a_map_for_another_dimension_is_refused(source, tmp_path):
-    with pytest.raises(InvalidInputError, match=r"24 numbers.*2-dimensional"):
+    with pytest.raises(InvalidInputError, match=r"24 dimensions.*2-dimensional"):
         convert(source, tmp_path / "o.bin", AffineMap(np.eye(2)))
 
 

@@ -120,7 +120,7 @@ def test_warnings_name_duplicates_and_skipped_rows(folder):
         ),
         (["convert", "in.txt", "o.xyz", "--format", "word"], 2, "unknown format 'word'"),
         (["convert", "in.txt", "o.npy", "--format", "parquet", "--dtype", "float64"], 2, "float64"),
-        (["convert", "in.txt", "o.bin", "--dtype", "float16"], 2, "stores float32 only"),
+        (["convert", "in.txt", "o.bin", "--dtype", "float16"], 2, "stores only float32"),
         (["convert", "in.txt", "-", "--format", "npy"], 2, "only text formats"),
         (["convert", "in.txt", "-", "--json"], 2, "standard output"),
         (["convert", "spaces.txt", "o.bin"], 2, "'new york' contains a space"),

@@ -235,7 +235,7 @@ def test_polars_and_arrow(words, X, written) -> None:
     assert improve(pa.table(wide), n_components=3).column_names == ["word", "d0", "d1", "d2"]
     parts = pa.concat_tables([table.slice(0, 100), table.slice(100)])
     assert np.array_equal(np.stack(improve(parts)["vector"].to_numpy()), expected)
-    with pytest.raises(InvalidInputError, match=r"no column of lists.* are x; say which"):
+    with pytest.raises(InvalidInputError, match=r"no column of lists.* are x; choose the"):
         improve(pa.table({"x": [1.0, 2.0]}))
 
 

@@ -251,7 +251,7 @@ def test_the_command_line(tmp_path, rng):
     for name in ("out.bin", "out.vec", "out.txt", "-"):
         run = call("convert", "in.txt", name, "--dtype", "int8", cwd=tmp_path)
         assert run.returncode == 2
-        assert "stores float32 only; for int8 write .npy" in run.stderr
+        assert "stores only float32; for int8 write .npy" in run.stderr
         assert not (tmp_path / name).exists()
     run = call("convert", "in.txt", "out.npy", "--dtype", "int4", cwd=tmp_path)
     assert run.returncode == 2

@@ -222,7 +222,7 @@ def test_any_damage_is_an_error_or_harmless(data, tmp_path_factory) -> None:
     [
         ({"quantised": True}, "quantised fastText model"),
         ({"pruned": 3}, "quantised fastText model"),
-        ({"version": 1213}, "of version 1213; known are 11 and 12"),
+        ({"version": 1213}, "of version 1213; supported are 11 and 12"),
         ({"buckets": 1}, "truncated or damaged"),
     ],
 )
@@ -244,7 +244,7 @@ def test_models_that_cannot_be_written(model, tmp_path) -> None:
     ]:
         with pytest.raises(InvalidInputError, match=said):
             postprocess(path, out, method)
-    with pytest.raises(InvalidInputError, match="keeps all its words as they are"):
+    with pytest.raises(InvalidInputError, match="keeps all its words unchanged"):
         postprocess(open_vectors(path, replace_spaces="_"), out)
     with pytest.raises(InvalidInputError, match="fasttext cannot be compressed with gzip"):
         postprocess(path, tmp_path / "out.bin.gz")

@@ -114,10 +114,10 @@ def test_duplicates_keep_the_first_and_are_counted(tmp_path):
 
 
 def test_a_header_that_promises_too_much_is_an_error(tmp_path):
-    with pytest.raises(InvalidInputError, match="says 5 rows, the file has 2"):
+    with pytest.raises(InvalidInputError, match="says 5 rows, but the file has 2"):
         read(tmp_path / "x", b"5 2\na 1 2\nb 3 4\n")
     rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
-    with pytest.raises(InvalidInputError, match="says 5 rows, the file has 2"):
+    with pytest.raises(InvalidInputError, match="says 5 rows, but the file has 2"):
         read(tmp_path / "x", binary(rows, b"5 2"))
     source, words, _ = read(tmp_path / "x", binary(rows, b"5 2"), on_error="skip")
     assert words == ["a", "b"]
@@ -129,7 +129,7 @@ def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
     rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
     source, words, _ = read(tmp_path / "x", content or binary(rows, b"1 2"))
     assert words == ["a", "b"]
-    assert "says 1 rows, the file has 2; all 2 were read" in source.findings.lines()[0]
+    assert "says 1 rows, but the file has 2; all 2 were read" in source.findings.lines()[0]
 
 
 @pytest.mark.parametrize(
@@ -588,13 +588,13 @@ def test_loops_of_links_are_refused(tmp_path):
     ("text", "said"),
     [
         ("a 1 2 3\nb 1 2\nc 1\n", r"first 3 lines end in different counts of numbers \(1, 2, 3\)"),
-        ("tiger cat 7.35\nbook paper 7.46\n", "end in a single number, as counts and scored pairs"),
+        ("tiger cat 7.35\nbook paper 7.46\n", "in a single number, like counts or scored pairs"),
         ("tiger\tcat\t7.35\nbook\tpaper\t7.46\n", "end in a single number"),
         ("the 1061396\nof 593677\nand 416629\n", "end in a single number"),
         ("1 2\n3 4\n5 6\n", "end in a single number"),
         ("1 300\n2 4\n", "end in a single number"),  # which begins like a header
-        ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, and 2 lines follow"),
-        ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "numbers only, without words; save .* as .npy"),
+        ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, but 2 lines follow"),
+        ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "only numbers and no words; save .* as .npy"),
         ("old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n", "several columns.* by tabs"),
         ("It rains.\nIt is late.\n", "not a known vector format"),
     ],
@@ -633,7 +633,7 @@ def test_tiny_files_of_vectors_are_read(text, shape, tmp_path):
 
 
 def test_vectors_of_one_number_are_not_written_as_what_cannot_be_read(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"cannot be told from counts .*write \.vec"):
+    with pytest.raises(InvalidInputError, match=r"looks like a list of counts .*write \.vec"):
         write_vectors(tmp_path / "x.txt", [(["a", "b"], np.ones((2, 1)))])
     assert not list(tmp_path.iterdir())
     write_vectors(tmp_path / "x.vec", [(["a", "b"], np.ones((2, 1)))])

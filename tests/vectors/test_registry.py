@@ -104,7 +104,7 @@ def test_a_format_of_another_package_is_found(installed, tmp_path) -> None:
     refused = conceptor(
         "convert", "in.txt", "y.toy", "--dtype", "int8", cwd=tmp_path, env=installed
     )
-    assert "toy stores float32 only" in refused.stderr
+    assert "toy stores only float32" in refused.stderr
     refused = conceptor("convert", "in.txt", "y", "--format", "no", cwd=tmp_path, env=installed)
     assert "projector, toy\n" in refused.stderr
 

@@ -44,8 +44,8 @@ def check_folder(
     kind
         The kind of thing that is written, such as "static model".
     parts_of
-        Returns the files in a folder that belong to such a thing; None if the folder does not hold
-        one. `force` replaces nothing else.
+        Returns a test for the files in a folder that belong to such a thing; None if the folder
+        does not hold one. `force` replaces nothing else.
     inputs
         Files and folders that are read: the target must not be, contain or lie inside any of them.
     """

@@ -1,4 +1,4 @@
-"""Reading vectors in chunks: with progress, with steps applied, kept for later passes."""
+"""Read vectors in chunks: with progress, with steps applied, cached for later passes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
     "read_chunks",
 ]
 
-# How many numbers a chunk has, about, and the bounds of its rows.
+# The approximate number of values in a chunk, and the bounds on its rows.
 _CHUNK_NUMBERS = 5 << 18
 _FEW, _MANY = 1 << 10, 1 << 16
 Transform = Callable[[Sequence[str], Any], Any]
@@ -69,14 +69,14 @@ def read_chunks(
 
 
 def chunk_rows(dimension: int) -> int:
-    """Return how many rows are worked on at a time: a power of two, about four megabytes."""
+    """Return how many rows to process at a time: a power of two, about four megabytes."""
     return int(min(max(1 << (_CHUNK_NUMBERS // dimension).bit_length() - 1, _FEW), _MANY))
 
 
 def even_chunks(chunks: Chunks) -> Iterator[Rows]:
     """Yield the same rows in chunks of `chunk_rows`, with fewer at the end.
 
-    Rows are copied only where a chunk ends at another place.
+    Rows are copied only if a chunk ends elsewhere.
     """
     held: list[Rows] = []
     size, wanted = 0, 0
@@ -107,7 +107,7 @@ def _join(parts: list[Rows]) -> Rows:
 
 
 def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
-    """Yield how many rows came before, words and rows of each chunk."""
+    """Yield the number of rows before each chunk, and its words and rows."""
     before = 0
     for words, rows in chunks:
         yield before, words, rows
@@ -117,7 +117,7 @@ def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:
 class MappedVectors(WrappedVectors):
     """Vectors with some steps applied, in order, to each chunk.
 
-    `dimension` is that of the result, where the steps change it.
+    `dimension` is the dimension of the result, if the steps change it.
     """
 
     def __init__(
@@ -139,14 +139,14 @@ class MappedVectors(WrappedVectors):
 
 
 def through(words: Sequence[str], rows: Any, steps: Iterable[Transform]) -> Any:  # noqa: ANN401
-    """Take rows through some steps."""
+    """Apply some steps to rows."""
     for step in steps:
         rows = step(words, rows)
     return rows
 
 
 def keep_vectors(vectors: Vectors, limit: int | None = None) -> KeptVectors:
-    """Return vectors that are about to be read more than once.
+    """Return the source, wrapped for rereading.
 
     `limit` is how many bytes may be kept; by default a quarter of the machine's memory.
     """
@@ -158,8 +158,8 @@ def keep_vectors(vectors: Vectors, limit: int | None = None) -> KeptVectors:
 class KeptVectors(WrappedVectors):
     """Vectors whose chunks are kept in memory for later passes, if they fit into `limit` bytes.
 
-    Nothing is kept where reading again is cheap. Looking at the first words begins a pass that
-    the next `chunks` continues, so it costs no pass of its own.
+    Nothing is kept if reading again is cheap. Reading the first words begins a pass that the next
+    `chunks` continues, so it costs no extra pass.
     """
 
     def __init__(self, wrapped: Vectors, limit: int) -> None:
@@ -167,7 +167,7 @@ class KeptVectors(WrappedVectors):
         self._limit = limit if wrapped.worth_keeping else 0
         self._kept: list[Any] = []
         self._complete = False
-        # How far a pass has got whose chunks come from memory; None where they come from the file.
+        # The progress of a pass over chunks in memory; None if they come from the file.
         self._done: float | None = None
         self._first_words: list[str] | None = None
         self._begun: list[Any] = []
@@ -175,11 +175,11 @@ class KeptVectors(WrappedVectors):
 
     @property
     def worth_keeping(self) -> bool:
-        """Never: what is worth it is kept here."""
+        """Never: this class keeps the rows itself."""
         return False
 
     def first_words(self) -> list[str]:
-        """Return the first labels; asked for once, whatever follows."""
+        """Return the first labels; the source is read for them only once."""
         if self._first_words is None:
             self._first_words = []
             self._rest = self.wrapped.chunks()
@@ -191,7 +191,7 @@ class KeptVectors(WrappedVectors):
         return self._first_words
 
     def chunks(self) -> Iterator[Any]:
-        """Yield the chunks: from memory if all of them were kept."""
+        """Yield the chunks, from memory if all of them were kept."""
         if self._complete:
             for number, chunk in enumerate(self._kept, start=1):
                 self._done = number / len(self._kept)
@@ -249,14 +249,14 @@ def _words_bytes(words: Sequence[str]) -> int:
 
 
 def rows_to_keep(words: Sequence[str], wanted: Collection[str], first: int = 0) -> list[int]:
-    """Return the rows of wanted words, and the first ones."""
+    """Return the rows of wanted words, and the first rows."""
     if not wanted and first <= 0:
         return []
     return [i for i, word in enumerate(words) if i < first or word in wanted]
 
 
 class RowCollector:
-    """Keeps the rows of wanted words, and the first ones, from a stream of chunks.
+    """Keeps the rows of wanted words, and the first rows, from a stream of chunks.
 
     A benchmark needs about ten thousand rows; a file may have millions.
     """
@@ -279,7 +279,7 @@ class RowCollector:
         self.count += len(words)
 
     def table(self) -> WordVectors:
-        """Return what was kept, in the order of the stream."""
+        """Return the kept rows, in the order of the stream."""
         if not self.count:
             raise InvalidInputError("there are no vectors to read")
         rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), dtype=np.float32)

@@ -1,7 +1,7 @@
-"""Which column of a table holds the vectors, and which labels the rows.
+"""Choose the column of a table that holds the vectors, and the one that labels the rows.
 
-One choice for pandas, Polars, Arrow, Parquet and Feather, as files and as shards. It depends on the
-names and kinds of columns, and for labels on the first rows.
+The rules are the same for pandas, Polars, Arrow, Parquet and Feather, as files and as shards. They
+use the names and kinds of columns and, for labels, the first rows.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Column", "ColumnKind", "choose_label", "choose_vectors"]
 
-# What the user says: a name, patterns separated by commas, or several names.
+# The user's choice: a name, patterns separated by commas, or several names.
 Asked: TypeAlias = "str | Sequence[Hashable] | None"
 
-# The column of labels, if it has one of these names; the first that is there.
+# Usual names of the column of labels; the first that exists is taken.
 _WORD_NAMES = ("word", "words", "token", "tokens")
 _TEXT_NAMES = (
     *("text", "texts", "sentence", "sentences", "content", "document", "passage", "chunk"),
     *("abstract", "body", "title", "query", "question", "description"),
 )
-# An index holds labels if nothing else does. pandas writes a nameless one under the last name.
+# An index holds labels if no other column does. pandas gives a nameless index the last name.
 _INDEX_NAMES = ("key", "index", "__index_level_0__")
-# Text that names a row or a place is no label.
+# Columns of text that hold ids or paths are not labels.
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|url|uri|path|file|filename|hash|sha\d*|md5)$")
 _DIGIT = re.compile(r"\d")
-# Names that say that a column is a dimension, before its number: 0, d0, dim_0, x1, emb.0.
+# Name prefixes of dimension columns, before the number: 0, d0, dim_0, x1, emb.0.
 _DIMENSION_NAME = re.compile(
     r"(|d|dim|dims|dimension|x|v|e|f|emb|embed|embedding|embeddings|vec|vector|feature|feat"
     r"|component|comp|pc)([_\-. ]?)(\d+)",
@@ -43,7 +43,7 @@ _LISTED = 12
 
 
 class ColumnKind(StrEnum):
-    """What the values of a column are."""
+    """The kind of values in a column."""
 
     LISTS = "lists of floats"
     FLOATS = "floats"
@@ -62,8 +62,8 @@ class Column(NamedTuple):
 def choose_vectors(where: object, columns: Sequence[Column], asked: Asked = None) -> list[Hashable]:
     """Return the list column that holds the vectors, or the column of each dimension, in order.
 
-    Without `asked` it is the only list column, else the columns of numbers whose names say that
-    they are dimensions. Nothing else is guessed: the error lists the candidates.
+    Without `asked` it is the only list column, else the columns of numbers that are named as
+    dimensions. Nothing else is guessed: the error lists the candidates.
     """
     names = [each.name for each in columns]
     if len(set(names)) < len(names):
@@ -89,30 +89,30 @@ def choose_vectors(where: object, columns: Sequence[Column], asked: Asked = None
 
 
 def _refuse(where: object, columns: Sequence[Column], groups: Sequence[Sequence[Column]]) -> None:
-    """Say that no column holds vectors for sure, and which might."""
+    """Raise because no column clearly holds vectors; list the columns that might."""
     numbers = [each for each in columns if each.kind is ColumnKind.FLOATS]
     if groups:
         found = " and ".join(f"{group[0].name} to {group[-1].name}" for group in groups)
         said, example = f"several sets of dimensions: {found}", _pattern(groups[0])
     elif numbers:
         said = (
-            "no column of lists, and no columns that are named as dimensions (0, 1, …, d0, dim_0, "
+            "found no column of lists, and no columns named as dimensions (0, 1, …, d0, dim_0, "
             f"x1, …); the columns of floats are {_listed([each.name for each in numbers])}"
         )
         example = ",".join(str(each.name) for each in numbers[:2])
     else:
         listed = _listed([f"{each.name} ({each.kind})" for each in columns]) or "none"
         raise InvalidInputError(
-            f"{where}: has no vectors, neither a column of lists of floats nor columns of floats; "
+            f"{where}: has no vectors: neither a column of lists of floats nor columns of floats; "
             f"its columns are {listed}"
         )
     raise InvalidInputError(
-        f"{where}: {said}; say which hold the vectors, as in ", Setting("column", example)
+        f"{where}: {said}; choose the columns of the vectors, as in ", Setting("column", example)
     )
 
 
 def _choose_asked(where: object, columns: Sequence[Column], asked: Asked) -> list[Hashable]:
-    """Return the columns that the user names."""
+    """Return the columns that the user chose."""
     names = [each.name for each in columns]
     if isinstance(asked, str):
         patterns = [asked] if asked in names else [each.strip() for each in asked.split(",")]
@@ -150,8 +150,8 @@ def _refuse_integers(where: object, group: Sequence[Column], why: str = "") -> N
     for each in group:
         if each.kind is ColumnKind.INTEGERS:
             raise InvalidInputError(
-                f"{where}: {each.name} {why}is a column of integers, and dimensions are floats; "
-                "make it floats if it belongs to the vectors, else name the others with ",
+                f"{where}: {each.name} {why}is a column of integers, but dimensions are floats; "
+                "convert it to floats if it belongs to the vectors, else choose the others with ",
                 Setting("column", "PATTERN"),
             )
 
@@ -204,18 +204,18 @@ def choose_label(
 
 
 def _may_label(values: Sequence[str]) -> bool:
-    """Return whether values are neither classes, of which there are few, nor ids with digits."""
+    """Return whether values are labels: neither a few classes nor ids with digits."""
     ids = sum(bool(_DIGIT.search(value)) and is_word(value) for value in values)
     return 2 * len(set(values)) >= len(values) and 2 * ids < max(1, len(values))
 
 
 def refuse_label(where: object, columns: Sequence[Column]) -> InvalidInputError:
-    """Return the error for a table whose rows need labels and have none."""
+    """Return the error for a table whose rows need labels but have none."""
     text = [each.name for each in columns if each.kind is ColumnKind.TEXT]
     found = f"its columns of text are {_listed(text)}" if text else "it has no column of text"
     return InvalidInputError(
-        f"{where}: cannot tell which column holds the words or texts of the rows; {found}; call "
-        "the column word or text"
+        f"{where}: it is unclear which column holds the words or texts of the rows; {found}; "
+        "name the column word or text"
     )
 
 

@@ -1,4 +1,4 @@
-"""From one file to another as it is read: other formats, and maps."""
+"""Convert one file to another in a stream: change the format, apply a map, or both."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class Written:
-    """What was read and written.
+    """A report on the vectors that were read and written.
 
     Attributes
     ----------
     words, dimension
-        How many vectors were written (or read, where only a map was made), of which length.
+        How many vectors were written (or read, if only a map was made), and their dimension.
     seconds, megabytes_per_second
-        Time taken, and the input's bytes on disk over it.
+        The time taken, and the input's megabytes on disk divided by it.
     rows
-        What the rows stand for: `words`, `tokens` or `texts`.
+        What rows are: `words`, `tokens` or `texts`.
     remarks
-        What was odd about the input: duplicates, skipped rows, a wrong count in the header.
+        Problems of the input: duplicates, skipped rows, a wrong count in the header.
     """
 
     words: int = 0
@@ -46,7 +46,7 @@ class Written:
     remarks: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        """Show what is known in a notebook."""
+        """Show the report in a notebook."""
         known = {name: value for name, value in asdict(self).items() if value not in (None, [])}
         if self.remarks:
             known["remarks"] = "; ".join(self.remarks)
@@ -68,8 +68,8 @@ def convert(
     opened = source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
     if map_ is not None and map_.n_in != opened.dimension:
         raise InvalidInputError(
-            f"{opened.path}: vectors of {opened.dimension} numbers; "
-            f"the map is for {map_.n_in}-dimensional ones"
+            f"{opened.path}: its vectors have {opened.dimension} dimensions; "
+            f"the map is for {map_.n_in}-dimensional vectors"
         )
     goal = plan_target(target, source=opened, format=format, dtype=dtype, force=force)
     if goal.needs_count_first and opened.count is None:
@@ -95,7 +95,7 @@ def sum_up(
     target: Target | None = None,
     dimension: int | None = None,
 ) -> Written:
-    """Sum up what was done; `dimension` is the result's, if not the source's."""
+    """Return the report; `dimension` is that of the result, if it differs from the source."""
     seconds = time.perf_counter() - started
     remarks = source.findings.lines()
     if target is not None and target.has_unknown_suffix:

@@ -1,4 +1,4 @@
-"""The demonstration vectors as a source like any file, for commands that are given `demo`."""
+"""The demonstration vectors as a source, for commands that get the name `demo`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["DemoSource"]
 
 
 class DemoSource(VectorSource):
-    """GloVe 6B 50d (400,000 words by descending frequency) as the demo extra stores it."""
+    """GloVe 6B 50d (400,000 words by descending frequency) as stored in the demo extra."""
 
     format = "npy"
 
@@ -30,7 +30,7 @@ class DemoSource(VectorSource):
 
     @property
     def name(self) -> str:
-        """The name that stands for these vectors."""
+        """The name of these vectors on the command line."""
         return DEMO
 
     def files(self) -> list[Path]:

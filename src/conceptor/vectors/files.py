@@ -39,13 +39,13 @@ def open_vectors(
     column: str | Sequence[Hashable] | None = None,
     rows: str | None = None,
 ) -> VectorSource:
-    """Open a file of word vectors, or the folder of a static model, whatever its format.
+    """Open a file of word vectors, or the folder of a static model, in any known format.
 
     Parameters
     ----------
     path
-        The file; `-` reads standard input to its end into a temporary file first. `demo` stands
-        for GloVe 6B 50d, of the demo extra, unless there is a file of that name.
+        The file; `-` reads standard input to its end into a temporary file first. `demo` means
+        GloVe 6B 50d from the demo extra, unless a file of that name exists.
     on_error
         What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
     replace_spaces
@@ -54,10 +54,10 @@ def open_vectors(
         Accept arrays and tables without words; their rows are numbered.
     column
         The column of a table that holds the vectors, if there are several; or the columns of the
-        dimensions, as names or as patterns (`d*`), if their names do not say that they are.
+        dimensions, as names or as patterns (`d*`), if they cannot be recognised by name.
     rows
-        What rows stand for: `words` or `texts`. By default the labels of arrays and tables decide:
-        those of a vocabulary are mostly single words, each once.
+        What rows are: `words` or `texts`. By default the labels of arrays and tables decide: in a
+        vocabulary most labels are distinct single words.
 
     Examples
     --------
@@ -126,12 +126,12 @@ def write_vectors(
     chunks
         Pairs of words and rows; `[(words, matrix)]` writes a whole matrix.
     format
-        One of `FORMATS`, if the name does not say.
+        One of `FORMATS`, if the name does not determine it.
     dtype
         `float32`; or `float16`, `int8` or `binary` if the format supports it
         (docs/reference/formats.md).
     count
-        How many vectors there will be; only compressed word2vec files need to know in advance.
+        The number of vectors; only compressed word2vec files need it in advance.
     force
         Replace an existing file.
     """

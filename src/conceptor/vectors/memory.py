@@ -1,7 +1,7 @@
-"""Texts as rows of a table, where most of a text has been met before.
+"""Look up the rows of texts, and remember each string that was seen before.
 
-By Zipf's law most words of a text are old. So each stretch between two blanks is read once; met
-again, it costs one look into a table, in a compiled loop over the bytes of many texts.
+By Zipf's law most words of a text are repeats. So each run between two blanks is read once; when it
+repeats, it costs one table lookup, in a compiled loop over the bytes of many texts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory", "RowLists", "split_at"]
 
-# This many stretches between blanks are nearly all of any text.
+# This many runs between blanks cover nearly all of any text.
 _MOST = 1 << 17
-# Positions in a text are numbers of 32 bits.
+# Positions in a text are 32-bit numbers.
 _MOST_BYTES = 1 << 31
 _CHARACTERS = 0x110000
-# Of `find_tokens`: neither lines nor paragraphs are boundaries.
+# For `find_tokens`: neither lines nor paragraphs are boundaries.
 _NO_UNIT = 2
 
 
@@ -52,7 +52,7 @@ class RowLists(NamedTuple):
         return cls(np.concatenate([part.rows for part in parts]), _ends(lengths))
 
     def without(self, row: int) -> RowLists:
-        """Return all rows but one."""
+        """Return all rows except one."""
         kept = self.rows != row
         return RowLists(self.rows[kept], _ends(kept)[self.ends])
 
@@ -68,14 +68,14 @@ class RowLists(NamedTuple):
 
 
 class Memory:
-    """The rows of strings, each read once: a string met again is one look into a table.
+    """The rows of strings; each string is read once, and looked up in a table after that.
 
     Parameters
     ----------
     read : function from a list of strings to `RowLists`
-        Called with those that are new, one thread at a time.
+        Called with the new strings, one thread at a time.
     in_run : ndarray of bool, optional
-        For each character whether it belongs to a stretch that is read as one (`split_at`).
+        For each character, whether it belongs to a run that is read as a unit (`split_at`).
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Memory:
         return self._numbers.known
 
     def of_texts(self, texts: Sequence[str]) -> RowLists:
-        """Return the rows of texts, stretch by stretch."""
+        """Return the rows of texts, run by run."""
         from conceptor.kernels import find_tokens
 
         encoded = [_encode(text) for text in texts]
@@ -133,7 +133,7 @@ class Memory:
                 lengths = self._ends[numbers + 1] - firsts
                 rows = self._rows
             except BaseException:
-                self.clear()  # what is numbered but not read must not be taken for known
+                self.clear()  # a string that has a number but was not read must not count as known
                 raise
         places = _ends(lengths)
         shifts = np.repeat(firsts - places[:-1], lengths)
@@ -154,7 +154,7 @@ class Memory:
 
 
 def split_at(blanks: str) -> NDArray[np.bool_]:
-    """Return for each character whether it is none of these."""
+    """Return for each character whether it is not one of these."""
     table = np.ones(_CHARACTERS, dtype=bool)
     table[[ord(blank) for blank in blanks]] = False
     return table
@@ -166,7 +166,7 @@ def _encode(text: str) -> bytes:
 
 def _array(data: bytes) -> NDArray[np.uint8]:
     if len(data) >= _MOST_BYTES:
-        raise InvalidInputError("the texts have more than 2 GiB; pass fewer at a time")
+        raise InvalidInputError("the texts are larger than 2 GiB; pass fewer at a time")
     return np.frombuffer(data, dtype=np.uint8)
 
 

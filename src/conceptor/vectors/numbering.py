@@ -55,7 +55,7 @@ class WordNumbers:
 
 
 def grow(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return an array with room for so many, twice as long as before if it was too short."""
+    """Return an array with enough room, doubled in length if it was too short."""
     if len(array) >= size:
         return array
     larger = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)

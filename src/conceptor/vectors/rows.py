@@ -1,4 +1,4 @@
-"""Words or texts: what rows stand for, decided here for files, tables, shards and objects."""
+"""Decide whether rows are words or texts, for files, tables, shards and objects."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ __all__ = [
     "parse_rows",
 ]
 
-# This many first labels are looked at.
+# How many of the first labels are checked.
 LABELS = 1000
-# Longer than this are hashes, addresses, and sentences in scripts without spaces.
+# Longer labels are hashes, addresses, or sentences in scripts without spaces.
 _LONGEST_WORD = 30
 # Chinese and Japanese words have few of these characters, sentences many.
 _UNSPACED = re.compile("[\u3040-\u309f\u3400-\u9fff\U00020000-\U0003ffff]")
 _MOST_UNSPACED = 6
-# From this share of single words on, labels are a vocabulary beyond question; of so few, none is
-# asked.
+# From this share of single words on, labels are certainly a vocabulary. With fewer labels than
+# this, users get no message.
 _SURELY, _FEW = 0.9, 20
 
 
 class RowDecision(NamedTuple):
-    """What rows stand for, and the evidence; none where the input or the user leaves no choice."""
+    """What rows are, and the evidence; it is empty if the input or the user leaves no choice."""
 
     kind: RowKind
     evidence: str = ""
@@ -52,7 +52,7 @@ def is_word(label: str) -> bool:
 
 
 def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> RowDecision:
-    """Decide what rows stand for by their first labels.
+    """Decide what rows are from their first labels.
 
     They are words if the labels look like a vocabulary: at least half of them are single words,
     each counted once. Otherwise they are texts.
@@ -60,9 +60,9 @@ def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> Ro
     Parameters
     ----------
     labels
-        The first `LABELS` of them, or fewer; None if the format holds only words.
+        The first `LABELS` labels, or fewer; None if the format holds only words.
     rows
-        What the user says they are, which decides.
+        The user's choice, which overrides the labels.
     """
     if rows is not None:
         return RowDecision(rows)
@@ -71,7 +71,7 @@ def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> Ro
     first = list(labels)[:LABELS]
     words = len(set(filter(is_word, first)))
     kind = RowKind.WORDS if 2 * words >= len(first) else RowKind.TEXTS
-    # Of a vocabulary, nobody needs to hear that it is one, nor of a handful of words.
+    # For a clear vocabulary, or for a handful of words, users need no message.
     if kind is RowKind.WORDS and (words >= _SURELY * len(first) or len(first) < _FEW):
         return RowDecision(kind)
     found = f"{words:,} of the first {len(first):,} labels are distinct single words"
@@ -79,14 +79,14 @@ def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> Ro
 
 
 def parse_rows(rows: str | None) -> RowKind | None:
-    """Read what the user says rows are: `words` or `texts`; None leaves it to `decide_rows`."""
+    """Parse the user's choice of `words` or `texts`; None leaves it to `decide_rows`."""
     if rows is None or rows in (RowKind.WORDS, RowKind.TEXTS):
         return None if rows is None else RowKind(rows)
     raise InvalidInputError(Setting("rows"), f" is {rows!r}; it must be 'words' or 'texts'")
 
 
 def check_rows(vectors: Vectors, rows: RowKind | None) -> None:
-    """Raise if rows cannot be what the user says: tokens of a model, or words without labels."""
+    """Raise if the user's choice is impossible: tokens of a model, or words without labels."""
     if rows is None:
         return
     if vectors.kind is RowKind.TOKENS:
@@ -99,7 +99,7 @@ def check_rows(vectors: Vectors, rows: RowKind | None) -> None:
 
 
 class SaidRows(WrappedVectors):
-    """Vectors whose rows are what the user says."""
+    """Vectors whose kind of rows the user chose."""
 
     def __init__(self, wrapped: Vectors, rows: RowKind) -> None:
         check_rows(wrapped, rows)
@@ -108,17 +108,17 @@ class SaidRows(WrappedVectors):
 
     @property
     def kind(self) -> RowKind:
-        """What the user says."""
+        """The user's choice."""
         return self._rows
 
     @property
     def kind_evidence(self) -> str:
-        """None is needed."""
+        """Empty: the user chose."""
         return ""
 
 
 def describe_rows(vectors: Vectors) -> Message | None:
-    """Say in a line what rows were taken for, and how to change it; None if that is no question."""
+    """Return a line on what rows were taken for and how to change it; None if that is clear."""
     evidence = vectors.kind_evidence
     if not evidence:
         return None
@@ -127,6 +127,6 @@ def describe_rows(vectors: Vectors) -> Message | None:
     else:
         said, other = "words, whose frequency counts", RowKind.TEXTS
     return Message(
-        f"{vectors.name}: its rows are taken for {said}: {evidence}; if they are {other}, use ",
+        f"{vectors.name}: its rows are treated as {said}: {evidence}; if they are {other}, use ",
         Setting("rows", str(other)),
     )

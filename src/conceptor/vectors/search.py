@@ -1,8 +1,8 @@
-"""The one search over all rows: many queries in one pass, in bounded memory.
+"""Search over all rows: many queries in one pass, in bounded memory.
 
-A `Search` looks at blocks of rows in any thread, and takes what it found in one. `Best` keeps the k
-best rows of each query, whatever scores them: `Nearest` scores rows of a stream of vectors, and the
-page's searches (`conceptor.explore.search`) score a table under many maps at once.
+A `Search` scans blocks of rows in any thread, and collects the results in one thread. `Best` keeps
+the k best rows of each query for any scores: `Nearest` scores the rows of a stream of vectors, and
+the page's searches (`conceptor.explore.search`) score a table under many maps at once.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
     Penalty = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-    # The scores that some columns of a block lose.
+    # The penalties for some columns of a block.
     Loss = Callable[[NDArray[np.intp] | slice], NDArray[np.float32]]
 
 __all__ = ["Best", "Candidates", "Contest", "Nearest", "Search", "rank_penalties", "search"]
 
-# Rows, and queries, of a block: their products stay in the cache.
+# Rows and queries in a block: their products stay in the cache.
 _BLOCK_ROWS = 2048
-# The rank up to which a prior for frequency makes no difference between words.
+# A prior for frequency treats words up to this rank about equally.
 _PRIOR_SHIFT = 1000.0
-# Below every score but that of a row of zeros, which is −∞.
+# Below every score except that of a row of zeros, which is −∞.
 _NO_BAR = np.finfo(np.float32).min
-# With more queries, those that no row reaches are left out first.
+# With more queries than this, queries that no row reaches are dropped first.
 _MANY_QUERIES = 256
-# With more candidates than this many times k for each query, rows are equal.
+# More candidates per query than this many times k means that many rows are equal.
 _MANY_EQUAL = 32
 
 
@@ -47,10 +47,10 @@ class Search(Protocol):
     """A search that goes through rows block by block."""
 
     def look(self, rows: NDArray[Any], before: int) -> Any:  # noqa: ANN401
-        """Return what a block of rows contributes; `before` rows came earlier. Safe in threads."""
+        """Return the results of a block of rows; `before` rows came earlier. Thread-safe."""
 
     def take(self, found: Any) -> None:  # noqa: ANN401
-        """Take what `look` found, in any order."""
+        """Collect the results of `look`, in any order."""
 
 
 class Candidates(NamedTuple):
@@ -62,46 +62,46 @@ class Candidates(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return several as one."""
+        """Return several sets as one."""
         none = cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
         return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else none
 
     def some(self, which: NDArray[Any]) -> Candidates:
-        """Return those at some places, or where a mask is true."""
+        """Return the entries at some places, or those where a mask is true."""
         return Candidates(self.query[which], self.row[which], self.score[which])
 
 
 class Best:
-    """The k best rows of each query; of equally good rows the first comes first.
+    """The k best rows of each query; equally good rows stay in their order.
 
     Rows whose score is within `margin` of the k-th best are kept too, to be scored exactly later.
     """
 
     def __init__(self, queries: int, k: int, margin: float = 0.0) -> None:
         self._shape, self._k, self._margin = (queries, k), k, np.float32(margin)
-        # The score that a row must reach, for each query.
+        # For each query, the score that a row must reach.
         self._bars = np.full((queries, 1), _NO_BAR, dtype=np.float32)
         self._found = Candidates.join([])
 
     def pick(
         self, scores: NDArray[np.float32], start: int, losses: Mapping[int, Loss] | None = None
     ) -> Candidates:
-        """Return the rows of a block that may be among the best; safe in threads.
+        """Return the rows of a block that may be among the best; thread-safe.
 
         `scores`, by query and row, is changed in place; `start` is the place of the first row.
-        `losses` says what rows lose for a query, never less than 0: so it is worked out only for
-        rows that are good enough without it.
+        `losses` returns the penalties of rows for a query, never negative, so it is computed only
+        for rows that are good enough without it.
         """
         bars, losses = self._bars, losses or {}
         if scores.shape[1] > self._k and (bars == _NO_BAR).any():
-            # Nothing to compare with yet: the best of the block itself.
+            # Nothing to compare with yet: take the best rows of the block itself.
             for number, lose in losses.items():
                 scores[number] -= lose(slice(None))
             best = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis]
             bars, losses = np.maximum(bars, best - self._margin), {}
         query, column = _where_reached(scores, bars)
         if not (self._margin or losses) and len(query) > _MANY_EQUAL * self._k * len(scores):
-            # A file of equal rows would be kept whole.
+            # Otherwise a file of equal rows would be kept whole.
             column = np.argsort(-scores, axis=1, kind="stable")[:, : self._k].ravel()
             query = np.repeat(np.arange(len(scores)), len(column) // len(scores))
         found = scores[query, column]
@@ -111,7 +111,7 @@ class Best:
         return Candidates(query, start + column, found)
 
     def take(self, found: Candidates) -> None:
-        """Keep the best of what is there and what was found."""
+        """Keep the best of the old and the new rows."""
         if not len(found.query):
             return
         both = Candidates.join([self._found, found])
@@ -123,12 +123,12 @@ class Best:
         self._found = both.some((rank < self._k) | (both.score > bars[both.query]))
 
     def candidates(self, query: int) -> NDArray[np.int64]:
-        """Return the rows that may be among the best of a query, those within the margin too."""
+        """Return the rows that may be among the best of a query, including those in the margin."""
         found: NDArray[np.int64] = self._found.row[self._found.query == query]
         return found
 
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the k best rows of each query and their scores; −1 and −∞ where there are less."""
+        """Return the k best rows of each query and their scores; −1 and −∞ if there are fewer."""
         rank = _rank_within(self._found.query)
         found, rank = self._found.some(rank < self._k), rank[rank < self._k]
         rows = np.full(self._shape, -1, dtype=np.int64)
@@ -141,7 +141,7 @@ def _where_reached(
     scores: NDArray[np.float32], bars: NDArray[np.float32]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the queries and columns whose scores reach the bars."""
-    if len(scores) > _MANY_QUERIES:  # few of them reach any
+    if len(scores) > _MANY_QUERIES:  # only a few queries have a row that reaches the bar
         some = np.flatnonzero(scores.max(axis=1) >= bars[:, 0])
         if len(some) < len(scores) // 2:
             hit, column = np.nonzero(scores[some] >= bars[some])
@@ -150,12 +150,12 @@ def _where_reached(
 
 
 def _rank_within(query: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return each entry's place among those of its query; queries are sorted."""
+    """Return each entry's place among the entries of its query; queries are sorted."""
     return np.asarray(np.arange(len(query)) - np.searchsorted(query, query))
 
 
 def rank_penalties(places: NDArray[np.integer], prior: float) -> NDArray[np.float32]:
-    """Return what rows lose so that common words are preferred: ``β log(1 + rank / 1000)``."""
+    """Return the penalty that prefers common words: ``β log(1 + rank / 1000)``."""
     return (prior * np.log1p(places / _PRIOR_SHIFT)).astype(np.float32)
 
 
@@ -173,13 +173,13 @@ class Nearest:
     among : int, optional
         Only the first rows are candidates.
     penalty : function of rows of length 1, optional
-        What is taken off the scores: a number for each of the rows, never less than 0.
+        The penalty to subtract from the scores: one number per row, never negative.
 
     Notes
     -----
-    Costs one product of the queries with all rows, in single precision. Of a block only what beats
-    the k-th best so far is looked at. Of equally near rows the first comes first. A row of zeros
-    is near nothing.
+    Costs one product of the queries with all rows, in single precision. Only rows that beat the
+    k-th best so far are processed further. Equally near rows stay in their order. A row of zeros is
+    near nothing.
     """
 
     def __init__(
@@ -215,29 +215,29 @@ class Nearest:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """The places of the nearest rows, of shape (q, k), nearest first; −1 for none."""
+        """The places of the nearest rows, of shape (q, k), nearest first; −1 if there are fewer."""
         return self._best.table()[0]
 
     @property
     def scores(self) -> NDArray[np.float32]:
-        """Their scores; −∞ for none."""
+        """The scores of these rows; −∞ if there are fewer."""
         return self._best.table()[1]
 
 
 class Contest:
     """Whether ``d`` is the nearest row to ``b − a + c``, for many questions about few words.
 
-    Quicker than `Nearest`: rows are multiplied with the words, not with the questions, whose scores
-    are sums of three products. A question is asked only until another row has come nearer.
+    It is faster than `Nearest`: rows are multiplied with the words, not with the questions, and the
+    score of a question is a sum of three products. It drops a question once another row is nearer.
 
     Parameters
     ----------
     words : array of shape (w, n)
         The vectors of the words of all questions.
     questions : array of shape (q, 4)
-        Which words a, b, c and d are.
+        The indices of the words a, b, c and d.
     excluded : array of shape (q, e)
-        Places of rows that do not compete, that of d among them.
+        Places of rows that do not compete, including that of d.
     among : int, optional
         Only the first rows compete.
     """
@@ -261,7 +261,7 @@ class Contest:
         """Return the questions for which a row of this chunk is nearer."""
         from conceptor.kernels import find_beaten
 
-        # A copy: while `flatnonzero` counts and then collects, `take` may change what it counted.
+        # A copy, because `take` may change the array between the two passes of `flatnonzero`.
         asked = np.flatnonzero(self.won.copy())
         beaten = [asked[:0]]
         for start, block in _blocks(rows, before, self._among):
@@ -274,14 +274,14 @@ class Contest:
         return np.concatenate(beaten)
 
     def take(self, found: NDArray[np.intp]) -> None:
-        """Ask these questions no more."""
+        """Drop these questions."""
         self.won[found] = False
 
 
 def _blocks(
     rows: NDArray[Any], before: int, among: int | None
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the place of the first row, and rows of length one, of each block that takes part."""
+    """Yield, for each block that takes part, the place of its first row and rows of length 1."""
     if among is not None:
         rows = rows[: max(0, among - before)]
     for start in range(0, len(rows), _BLOCK_ROWS):
@@ -294,9 +294,9 @@ def search(
     transforms: Mapping[str, Sequence[Transform]],
     progress: Progress = silent,
 ) -> dict[int, str]:
-    """Carry out searches in one pass, each in the vectors as its name's transforms leave them.
+    """Run searches in one pass, each over the vectors after the transforms of its name.
 
-    Returns the words of all rows that were among the nearest at some time.
+    Returns the words of all rows that were among the nearest at some point.
     """
 
     def look(part: tuple[int, Sequence[str], NDArray[Any]]) -> _Looked:

@@ -1,4 +1,4 @@
-"""What every reader yields: words and float32 rows, in chunks, in file order, each word once."""
+"""The base of all readers: words and float32 rows, in chunks, in file order, each word once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
 
 @dataclass
 class Findings:
-    """What one pass over a file found besides its rows."""
+    """Problems that one pass over a file found."""
 
     duplicates: int = 0
     skipped: int = 0
@@ -76,9 +76,9 @@ class VectorSource(Vectors):
     has_words
         Whether rows have labels, or only numbers.
     rows_are
-        What the user says rows stand for; None leaves it to `decide_rows`.
+        The user's choice of what rows are; None leaves it to `decide_rows`.
     findings
-        What the last pass dropped or remarked.
+        The rows that the last pass dropped, and its remarks.
     """
 
     format: str
@@ -91,19 +91,19 @@ class VectorSource(Vectors):
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
             raise InvalidInputError(
-                f"{path}: vectors of {dimension} numbers; expected 1 to {LARGEST_DIMENSION}"
+                f"{path}: vectors of {dimension} dimensions; expected 1 to {LARGEST_DIMENSION}"
             )
         self.path = path
         self.dimension = dimension
         self.dtype = dtype
         self._opened = self._states()
         self.findings = Findings()
-        # The places of the rows that the last pass dropped, as far as it has got.
+        # The places of the rows that the last pass has dropped so far.
         self.gone: list[int] = []
         self.on_error: OnError = "raise"
         self.replace_spaces: str | None = None
         self._decided: RowDecision | None = None
-        # Under which settings a whole pass has found nothing to drop.
+        # The settings of a whole pass that had nothing to drop.
         self._clean_under: tuple[OnError, str | None, RowKind] | None = None
 
     @abstractmethod
@@ -117,12 +117,12 @@ class VectorSource(Vectors):
 
     @property
     def kind(self) -> RowKind:
-        """What a row stands for, by what the user says or by the first labels."""
+        """What a row is, by the user's choice or by the first labels."""
         return self._decision.kind if self.has_words else RowKind.TEXTS
 
     @property
     def kind_evidence(self) -> str:
-        """What of the labels decided the kind."""
+        """The evidence from the labels for the kind."""
         return self._decision.evidence if self.has_words else ""
 
     @property
@@ -152,12 +152,12 @@ class VectorSource(Vectors):
         return self._opened[0][2]
 
     def _states(self) -> list[tuple[int, int, int]]:
-        """Return what shows that a file was replaced or changed."""
+        """Return a stamp that changes if a file is replaced or modified."""
         found = [path.stat() for path in self.files()]
         return [(each.st_ino, each.st_mtime_ns, each.st_size) for each in found]
 
     def _check_unchanged(self) -> None:
-        """Raise if a file has changed since it was opened; one that was deleted was read whole."""
+        """Raise if a file has changed since it was opened; a deleted file was still read whole."""
         with suppress(FileNotFoundError):
             if self._states() != self._opened:
                 raise InvalidInputError(
@@ -168,8 +168,8 @@ class VectorSource(Vectors):
         """Yield the vectors in file order, `rows` at a time if given (fewer at the end).
 
         A repeated word is dropped. NaN, infinities and words that are not UTF-8 raise
-        `InvalidInputError`, or are skipped and counted with `on_error = "skip"`. Where a whole pass
-        has found none of these, the next does not look for them again.
+        `InvalidInputError`, or are skipped and counted with `on_error = "skip"`. If a whole pass
+        finds none of these, the next one does not check again.
         """
         natural = self._clean_chunks()
         return natural if rows is None else _rebatch(natural, rows)
@@ -179,9 +179,9 @@ class VectorSource(Vectors):
         self.gone.clear()
         seen = SeenWords()
         settings = self.on_error, self.replace_spaces, self.kind
-        is_clean = settings == self._clean_under  # as the file has not changed, neither has that
+        is_clean = settings == self._clean_under  # the file has not changed, so this still holds
         count = 0
-        # Two texts may be the same; of a vocabulary, each word comes once.
+        # Two texts may be equal; in a vocabulary each word occurs once.
         drops_seen = self.has_words and self.kind is not RowKind.TEXTS
         for located in self._decode():
             kept = located if is_clean else self._drop_bad_rows(located)
@@ -269,7 +269,7 @@ class VectorSource(Vectors):
 
 
 def number_rows(start: int, stop: int) -> PackedWords:
-    """Return what stands for the words of rows that have none: their numbers, from 1."""
+    """Return labels for rows without words: their numbers, from 1."""
     return PackedWords.from_words(b"%d" % row for row in range(start + 1, stop + 1))
 
 
@@ -286,7 +286,7 @@ def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
 
 def _rebatch(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
     if rows < 1:
-        raise InvalidInputError(f"a chunk must have at least one row, not {rows}")
+        raise InvalidInputError(f"a chunk must have at least one row; rows is {rows}")
     held: list[Chunk] = []
     size = 0
     for chunk in chunks:

@@ -1,6 +1,6 @@
 """Read and write bytes through any compression.
 
-Reading detects it by the first bytes, writing chooses it by the target's name.
+Reading detects the compression by the first bytes; writing chooses it by the target's name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check_readable_file(path: Path) -> None:
 
 
 def detect_compression(path: Path) -> str | None:
-    """Return the compression that the first bytes show, if any."""
+    """Return the compression that the first bytes identify, if any."""
     with path.open("rb") as file:
         head = file.read(6)
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
@@ -125,7 +125,7 @@ class ByteReader:
         except InvalidInputError:
             raise
         except Exception as error:
-            # Decompressors raise OSError without a number, EOFError and exceptions of their own.
+            # Decompressors raise OSError without an errno, EOFError, and their own exceptions.
             if isinstance(error, (MemoryError, MissingExtraError)) or _is_system_error(error):
                 raise
             raise InvalidInputError(
@@ -135,7 +135,7 @@ class ByteReader:
 
 
 def _is_system_error(error: Exception) -> bool:
-    """Return whether the system failed, not the data, which at worst seeks before the start."""
+    """Return whether the system failed, not the data; bad data can seek before the start."""
     return getattr(error, "errno", None) not in (None, errno.EINVAL)
 
 
@@ -174,8 +174,7 @@ def _open_decompressor(cleanup: ExitStack, raw: BinaryIO, compression: str | Non
 class _Streams(io.RawIOBase):
     """One or more bzip2 or xz streams, perhaps padded with zeros.
 
-    The standard library's readers take whatever follows the first stream and is damaged for the
-    end of the file.
+    The standard library's readers treat damaged data after the first stream as the end of the file.
     """
 
     def __init__(self, raw: BinaryIO, make_decompressor: Callable[[], Any]) -> None:
@@ -205,7 +204,7 @@ class _Streams(io.RawIOBase):
 def _check_zstd_complete(raw: BinaryIO) -> None:
     """Raise if the last frame is truncated, which zstandard's reader silently ignores.
 
-    Jumps from header to header (RFC 8878, 3.1.1), which takes almost no time.
+    It jumps from header to header (RFC 8878, 3.1.1), which takes almost no time.
     """
     zstandard = _zstandard()
     size = raw.seek(0, os.SEEK_END)
@@ -243,7 +242,7 @@ def _zstandard() -> Any:  # noqa: ANN401
 def open_byte_writer(path: Path, compression: str | None, member: str) -> Iterator[BinaryIO]:
     """Open `path` for writing through `compression`; `member` names the file inside a zip.
 
-    Fast levels, because the mantissas of vectors are noise that no level compresses.
+    Levels are fast, because the mantissas of vectors are noise that no level compresses.
     """
     with ExitStack() as cleanup:
         raw = cleanup.enter_context(path.open("wb", buffering=0))
@@ -281,8 +280,8 @@ def _compressor(compression: str) -> Any:  # noqa: ANN401
 class _Compressed:
     """A file written through a compressor; its end is written when the block succeeds.
 
-    The standard library's writers keep bytes of their own. After a failed write they try again
-    when they are collected, and report that the file is closed.
+    The standard library's writers have their own buffers. After a failed write they try again when
+    they are garbage-collected, and report that the file is closed.
     """
 
     def __init__(self, file: BinaryIO, compressor: Any) -> None:  # noqa: ANN401

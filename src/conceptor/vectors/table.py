@@ -38,15 +38,15 @@ class WordVectors(Vectors):
     vectors : array of shape (len(words), n)
         Kept without a copy in half, single or double precision.
     places : array of int, optional
-        Where each row stands in the file it was taken from; by default they are all of its rows.
+        The place of each row in its file; by default the table has all rows of the file.
     counts : mapping of words to numbers, optional
         How often words occur in text, if that is known.
     has_words : bool
-        Whether rows have labels; otherwise these are empty, and all rows count the same.
+        Whether rows have labels; otherwise labels are empty, and all rows count the same.
     kind : RowKind, optional
-        What a row stands for; by default decided by the labels (`decide_rows`).
+        What a row is; by default decided by the labels (`decide_rows`).
     origin : Vectors, optional
-        What the rows were decoded from; it knows the name, the kind of rows and their usage.
+        The source of the rows; it has the name, the kind of rows and their usage.
     """
 
     has_words: bool = True
@@ -81,7 +81,7 @@ class WordVectors(Vectors):
         self.places = np.arange(len(words)) if places is None else places
         self.has_words = has_words and (origin is None or origin.has_words)
         self._counts, self._origin = counts, origin
-        # Who counts them knows that they are words.
+        # Rows with counts are words.
         self._kind = RowKind.WORDS if kind is None and counts is not None else kind
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
@@ -97,7 +97,7 @@ class WordVectors(Vectors):
 
     @property
     def name(self) -> str:
-        """The name of what the rows were decoded from."""
+        """The name of the source of the rows."""
         return "vectors" if self._origin is None else self._origin.name
 
     @cached_property
@@ -106,14 +106,14 @@ class WordVectors(Vectors):
 
     @property
     def kind(self) -> RowKind:
-        """What a row stands for."""
+        """What a row is."""
         if self._origin is not None:
             return self._origin.kind
         return self._rows_are.kind if self.has_words else RowKind.TEXTS
 
     @property
     def kind_evidence(self) -> str:
-        """What of the labels decided the kind."""
+        """The evidence from the labels for the kind."""
         if self._origin is not None:
             return self._origin.kind_evidence
         return self._rows_are.evidence if self.has_words else ""
@@ -129,7 +129,7 @@ class WordVectors(Vectors):
 
     @property
     def ranked(self) -> bool:
-        """Whether the order of rows may be that of frequency."""
+        """Whether rows may be sorted by frequency."""
         return self._origin is None or self._origin.ranked
 
     @property
@@ -145,7 +145,7 @@ class WordVectors(Vectors):
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order, in the chunks in which an array is read from a file.
 
-        The last bit of a result may depend on how the rows are cut.
+        The last bit of a result may depend on the sizes of the chunks.
         """
         step = max(1, BLOCK_BYTES // (4 * max(self.dimension, 1)))
         for start in range(0, len(self), step):
@@ -176,7 +176,7 @@ class WordVectors(Vectors):
         return np.array(found, dtype=np.intp)
 
     def with_vectors(self, vectors: NDArray[Any]) -> WordVectors:
-        """Return the same words with other vectors, sharing the index."""
+        """Return the same words with new vectors; the index is shared."""
         if len(vectors) != len(self.words):
             raise InvalidInputError(f"{len(self.words)} words but {len(vectors)} vectors")
         other = copy(self)

@@ -1,4 +1,4 @@
-"""Decide where and how vectors are written, or refuse, before any work is done; then write them."""
+"""Decide where and how to write vectors, or raise, before any work is done; then write them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Target:
     """Where and how vectors are written; `path` None is standard output.
 
     With `has_unknown_suffix`, the name gives no format, so the source's is used. Without
-    `has_words` rows are written alone. `source` is what a folder or a table is written anew from;
+    `has_words` only rows are written. A folder or a table is a copy of `source` with new vectors;
     without `casts`, a table keeps the type of its numbers.
     """
 
@@ -65,7 +65,7 @@ class Target:
 
     @property
     def files(self) -> list[Path]:
-        """The files that are written: the target, then that of its words, if it has one."""
+        """The files that are written: the target, then the file of its words, if there is one."""
         if self.path is None:
             return []
         words_path = self.kind.words_path if self.has_words else None
@@ -108,7 +108,7 @@ def plan_target(
         planned = Target(None, chosen, None, dtype, has_words=has_words)
         _check_content(target, planned)
         return planned
-    check_writable(target)  # before links are followed: a pipe's link leads nowhere
+    check_writable(target)  # before links are followed: a pipe's link has no target
     path = Path(target).resolve()
     chosen, compression = choose_format(path, like, wanted)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
@@ -124,17 +124,17 @@ def plan_target(
 
 
 def _check_content(target: str | os.PathLike[str], planned: Target) -> None:
-    """Raise if the format cannot store the vectors, or not as they are asked for."""
+    """Raise if the format cannot store the vectors in the requested way."""
     chosen, dtype, compression = planned.kind, planned.dtype, planned.compression
     if not planned.has_words and not chosen.wordless:
         suffixes = list_suffixes(lambda each: each.wordless)
         raise InvalidInputError(
-            f"{target}: {chosen.name} needs words, and the vectors have none; write {suffixes}"
+            f"{target}: {chosen.name} needs words, but the vectors have none; write {suffixes}"
         )
     if dtype not in chosen.dtypes:
         suffixes = list_suffixes(lambda each: dtype in each.dtypes)
         raise InvalidInputError(
-            f"{chosen.name} stores {', '.join(chosen.dtypes)} only; for {dtype} write {suffixes}"
+            f"{chosen.name} stores only {', '.join(chosen.dtypes)}; for {dtype} write {suffixes}"
         )
     if compression and not chosen.streamed:
         raise InvalidInputError(f"{target}: {chosen.name} cannot be compressed with {compression}")
@@ -159,7 +159,7 @@ def check_new_folder(
     force: bool,
     inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> None:
-    """Raise if a static model cannot be written there, or if that would lose anything else."""
+    """Raise if a static model cannot be written there, or if other files would be lost."""
     check_folder(folder, "static model", parts_of, inputs=inputs, force=force)
 
 
@@ -200,11 +200,11 @@ def write_chunks(
         raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
     if target.kind.open_writer is None:
         raise InvalidInputError(
-            f"{target.path}: {target.format} is written from files like it only"
+            f"{target.path}: {target.format} can only be written from files of the same format"
         )
     opened = target.kind.open_writer(target, dimension or int(first[1].shape[1]), count)
-    # The system names no file in its errors, such as a full disk, or the temporary one. Those of
-    # reading are left alone.
+    # System errors, such as a full disk, name no file or the temporary one. Read errors are left
+    # alone.
     naming = partial(name_in_errors, target.path or "standard output")
     written = 0
     with one_blas_thread(), ExitStack() as stack:

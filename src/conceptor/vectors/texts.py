@@ -1,4 +1,4 @@
-"""Rows of texts: an array or a file, with the texts that its rows were made of."""
+"""Rows of texts: an array or a file, with the text of each row."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ __all__ = [
 ]
 
 
-# Random rows whose pairs say what a cosine means.
+# The number of random rows whose pairs give cosines a meaning.
 BACKGROUND_ROWS = 4000
 
 
 def plain_text(text: str) -> str:
-    """Return a text as it is looked up: blanks and line ends count as one blank."""
+    """Return the form of a text for lookups: runs of blanks and line ends become one blank."""
     return " ".join(text.split())
 
 
 class TextVectors(WrappedVectors):
-    """Vectors whose rows are texts, which need not differ.
+    """Vectors whose rows are texts, which may repeat.
 
     Parameters
     ----------
     wrapped : Vectors
     texts : PackedWords, optional
-        One for each row; by default rows keep the labels they have.
+        One per row; by default rows keep their labels.
     where : str
-        What messages call the texts.
+        The name of the texts in messages.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class TextVectors(WrappedVectors):
 
     @property
     def kind_evidence(self) -> str:
-        """None is needed."""
+        """Empty: the kind is certain."""
         return ""
 
     @property
     def ranked(self) -> bool:
-        """Texts have no order of frequency."""
+        """Never: texts are not sorted by frequency."""
         return False
 
     def first_words(self) -> list[str]:
@@ -89,7 +89,7 @@ class TextVectors(WrappedVectors):
         return super(WrappedVectors, self).first_words()
 
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield texts and rows; raise if there is not one text for each row."""
+        """Yield texts and rows; raise unless there is one text per row."""
         if self._texts is None:
             for before, labels, rows in number_chunks(self.wrapped.chunks()):
                 known = self.wrapped.has_words
@@ -104,7 +104,7 @@ class TextVectors(WrappedVectors):
         if before != len(texts):
             raise InvalidInputError(
                 f"{self._where}: {len(texts):,} texts for the {before:,} rows of {self.name}; "
-                "give one text for each row, in their order"
+                "pass one text per row, in the same order"
             )
 
 
@@ -115,8 +115,8 @@ def as_texts(vectors: object, texts: object = None) -> Vectors:
     ----------
     vectors : path, array, Vectors, (texts, array), ...
     texts : path or iterable of str, optional
-        The text of each row; a file has one per line. By default the labels that rows have, which
-        are their numbers, from 1, where there are no others.
+        The text of each row; a file has one per line. By default the labels of the rows, or their
+        numbers, from 1, if they have no labels.
     """
     if isinstance(vectors, np.ndarray):
         opened: Vectors = WordVectors([""] * len(vectors), vectors, has_words=False)
@@ -140,7 +140,7 @@ def _strings(texts: Any) -> Iterable[str]:  # noqa: ANN401
 
 
 def _read_texts(path: Path) -> PackedWords:
-    """Read one text per line, also empty ones."""
+    """Read one text per line, including empty ones."""
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory, not a file of texts")
     try:
@@ -159,15 +159,15 @@ class SomeRows:
     Attributes
     ----------
     count : int
-        How many rows there are in all.
+        The number of all rows.
     places : array of int
-        Where each of them stands among all, from 0.
+        The place of each row among all rows, from 0.
     texts : list of str
     vectors : array
     sample : array of int
-        Which of them are a random sample of all rows, in random order.
+        Indices of the rows that are a random sample of all rows, in random order.
     named : dict of str to int
-        Which of them is the first with a text that was asked for.
+        For each requested text, the index of the first row with it.
     """
 
     count: int
@@ -178,7 +178,7 @@ class SomeRows:
     named: dict[str, int]
 
     def find(self, asked: str | int) -> int:
-        """Return which of them was asked for, by text, number or index; `MISSING` if none was."""
+        """Return the index of a row by text, number or index; `MISSING` if it was not requested."""
         named = self.named.get(plain_text(asked)) if isinstance(asked, str) else None
         if named is not None:
             return named
@@ -189,7 +189,7 @@ class SomeRows:
 
 
 def _place(asked: str | int) -> int | None:
-    """Return a row's place from 0: an index in Python, or a number from 1 in writing."""
+    """Return a row's place from 0: an integer is an index, a string a number from 1."""
     if isinstance(asked, str):
         text = asked.strip()
         return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 16 else None
@@ -204,11 +204,11 @@ def read_some(
     seed: int = 0,
     progress: Progress = silent,
 ) -> SomeRows:
-    """Return a random sample of rows, and those that are asked for, in one pass.
+    """Return a random sample of rows, and the requested rows, in one pass.
 
-    `asked` are texts, their numbers from 1 as strings, or indices from 0. A row whose text is asked
-    for comes before one with that number. Every row draws a random number, and the rows with the
-    smallest are the sample: so neither a count is needed nor memory for more than its rows.
+    `asked` are texts, their numbers from 1 as strings, or indices from 0. A matching text wins over
+    a matching number. Every row draws a random number, and the rows with the
+    smallest numbers are the sample. So no count is needed, and memory holds only the sample.
     """
     texts = {plain_text(each) for each in asked if isinstance(each, str)}
     wanted = {place for each in asked if (place := _place(each)) is not None}

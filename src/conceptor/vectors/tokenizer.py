@@ -1,4 +1,4 @@
-"""What a Hugging Face tokenizer makes of texts, and how often its tokens are used."""
+"""Tokens of texts from a Hugging Face tokenizer, and how often tokens are used."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Float64
 
-# How WordPiece marks a piece inside a word.
+# WordPiece's mark for a piece inside a word.
 INNER = "##"
-# Normalisers that change a character by itself or by those it is composed of, and what splits texts
-# at least at their blanks.
+# Normalisers that change characters independently of their neighbours, and pre-tokenizers that
+# split texts at least at blanks.
 _WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"}
 _AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
 
 
-# A normaliser that makes more out of a character is refused; NFKD makes 18 at most.
+# A normaliser that expands a character to more than this is refused; NFKD makes at most 18.
 _MOST_GROWTH = 1000
-# Texts that are not worth a thread.
+# Fewer texts than this are not worth a thread.
 _FEW = 256
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
-    """Import tokenizers, or say how to install it."""
+    """Import tokenizers, or raise with the command that installs it."""
     try:
         import tokenizers
     except ImportError:
@@ -49,9 +49,9 @@ def import_tokenizers() -> Any:  # noqa: ANN401
 
 
 def load_tokenizer(path: Path, rows: int) -> Tokenizer:
-    """Load a `tokenizer.json` for a matrix of `rows` rows; it neither pads nor cuts texts.
+    """Load a `tokenizer.json` for a matrix of `rows` rows; without padding and truncation.
 
-    Raises for files that would fail, or take memory or time out of proportion, when they are used.
+    Raises for files that would later fail, or take too much memory or time.
     """
     with tokenizer_errors(path, "not a tokenizer"):
         read: Tokenizer = import_tokenizers().Tokenizer.from_file(str(path))
@@ -67,7 +67,7 @@ def load_tokenizer(path: Path, rows: int) -> Tokenizer:
 
 
 def check_tokenizer(tokenizer: Tokenizer, where: object) -> None:
-    """Raise for a tokenizer whose normaliser makes much out of little, or with no unknown token."""
+    """Raise if the normaliser expands texts too much, or if the unknown token is missing."""
     said = json.loads(tokenizer.to_str())
     unknown = said["model"].get("unk_token")
     if unknown and tokenizer.token_to_id(unknown) is None:
@@ -79,7 +79,7 @@ def check_tokenizer(tokenizer: Tokenizer, where: object) -> None:
 
 
 def _growth(normalizer: Mapping[str, Any] | None) -> float:
-    """Return how many times as long a normaliser can make a text of one character, at most."""
+    """Return the largest factor by which a normaliser can lengthen a text."""
     if normalizer is None:
         return 1.0
     if normalizer["type"] == "Sequence":
@@ -96,9 +96,9 @@ def _growth(normalizer: Mapping[str, Any] | None) -> float:
 
 @contextmanager
 def tokenizer_errors(where: object, what: str = "its tokenizer fails") -> Iterator[None]:
-    """Name a file in whatever the tokenizers library raises.
+    """Add the name of a file to any error of the tokenizers library.
 
-    A panic of its Rust code, such as a regular expression that gives up, is a BaseException.
+    A panic in its Rust code, such as a failing regular expression, is a BaseException.
     """
     try:
         yield
@@ -122,7 +122,7 @@ def count_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> sparse.csr_array
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
-    """Return how often tokens are used, from how often words are: pieces through the words."""
+    """Return how often tokens are used, from how often words are used."""
     found = TokenReader(tokenizer).split(list(counts))
     each = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
     used = np.repeat(each, np.diff(found.ends))
@@ -131,10 +131,10 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
 
 
 class TokenReader:
-    """The known tokens of texts, by number; unknown and special ones are left out.
+    """The known tokens of texts, by number; unknown and special tokens are left out.
 
-    Where no token can go across a blank, each stretch between two blanks is split once and then
-    remembered: the tokenizer is what encoding by a static model costs.
+    If no token can cross a blank, each run between two blanks is split once and then remembered:
+    tokenizing is the main cost of encoding with a static model.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -145,7 +145,7 @@ class TokenReader:
         self._memory = Memory(self._read, split_at(" ")) if splits_at_blanks(said) else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle what it was made of, and nothing that it remembers."""
+        """Copy and pickle only the arguments, without the remembered runs."""
         return TokenReader, (self._tokenizer,)
 
     def __call__(self, texts: list[str]) -> RowLists:
@@ -157,10 +157,10 @@ class TokenReader:
         return found if self._unknown is None else found.without(self._unknown)
 
     def split(self, texts: list[str]) -> RowLists:
-        """Return all tokens of each text but those that are put around it; remember nothing.
+        """Return the tokens of each text without the special tokens around it; remember nothing.
 
-        A word that goes through normalisation unchanged is given to the model itself: most of a
-        tokenizer's time goes into what it notes about each letter.
+        A word that normalisation leaves unchanged goes directly to the model: a tokenizer spends
+        most of its time on bookkeeping for each letter.
         """
         with tokenizer_errors("tokenizer.json"):
             if self._model is None:
@@ -179,14 +179,14 @@ class TokenReader:
             found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             return [each.ids for each in found]
 
-        # In threads of our own: those of the tokenizer may be switched off, as model2vec does.
+        # In our own threads: the tokenizer's may be switched off, as model2vec does.
         step = max(_FEW, -(-len(texts) // processors()))
         parts = (texts[start : start + step] for start in range(0, len(texts), step))
         return list(chain.from_iterable(ordered_map(encode, parts, processors())))
 
 
 def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
-    """Return whether no token goes across U+0020, nor depends on what is beyond one."""
+    """Return whether no token crosses U+0020 or depends on the text beyond one."""
     normalizer = tokenizer["normalizer"] or {"type": "Sequence", "normalizers": []}
     steps = normalizer["normalizers"] if normalizer["type"] == "Sequence" else [normalizer]
     splitter = tokenizer["pre_tokenizer"] or {"type": None}
@@ -204,7 +204,7 @@ def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
 
 
 def passes_letters(tokenizer: Mapping[str, Any]) -> bool:
-    """Return whether a word of the letters a to z reaches the tokenizer's model as it is."""
+    """Return whether a word of the letters a to z reaches the tokenizer's model unchanged."""
     return (
         splits_at_blanks(tokenizer)
         and tokenizer["pre_tokenizer"] is not None

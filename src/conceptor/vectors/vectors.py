@@ -1,4 +1,4 @@
-"""`Vectors`: the questions that every kind of input answers, and the chunks it yields."""
+"""`Vectors`: the interface of every kind of input, and the chunks it yields."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 __all__ = ["RowKind", "Vectors", "WrappedVectors"]
 
-# This many first words show whether a file is sorted by frequency, and whether counts match it.
+# This many first words show whether a file is sorted by frequency, and whether counts fit it.
 SAMPLE = 2000
 
 
 class RowKind(StrEnum):
-    """What one row stands for; it decides the default method and how rows are weighted."""
+    """What one row is; it decides the default method and how rows are weighted."""
 
     WORDS = "words"
-    TOKENS = "tokens"  # of a tokenizer, whose order says nothing about frequency
-    TEXTS = "texts"  # whole texts, or rows about which nothing is known
+    TOKENS = "tokens"  # of a tokenizer, which are not sorted by frequency
+    TEXTS = "texts"  # whole texts, or unknown rows
 
 
 class Vectors(ABC):
     """Labelled rows that can be read any number of times.
 
     Files, tables in memory, static models, shards and the objects of other libraries are all
-    `Vectors`, so a method treats them the same. A kind of input overrides what it knows better
-    than the defaults below; `WrappedVectors` passes every question on.
+    `Vectors`, so a method treats them the same. A kind of input overrides the defaults below if
+    it has more information; `WrappedVectors` forwards every call.
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What results and messages call these vectors."""
+        """The name of these vectors in results and messages."""
 
     @property
     @abstractmethod
@@ -46,7 +46,7 @@ class Vectors(ABC):
 
     @property
     def count(self) -> int | None:
-        """How many rows there are; None until a pass is complete, if only that can tell."""
+        """The number of rows; None until a pass is complete, if it is not known before."""
         return None
 
     @property
@@ -56,17 +56,17 @@ class Vectors(ABC):
 
     @property
     def kind(self) -> RowKind:
-        """What a row stands for."""
+        """What a row is."""
         return RowKind.WORDS if self.has_words else RowKind.TEXTS
 
     @property
     def kind_evidence(self) -> str:
-        """What of the labels decided the kind; empty if the input leaves no choice."""
+        """The evidence from the labels for the kind; empty if the input leaves no choice."""
         return ""
 
     @property
     def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if the input knows."""
+        """How often words occur in text, if known."""
         return None
 
     def token_counts(self, counts: Mapping[str, float]) -> Mapping[str, float]:
@@ -75,7 +75,7 @@ class Vectors(ABC):
 
     @property
     def ranked(self) -> bool:
-        """Whether the order of rows may be that of frequency."""
+        """Whether rows may be sorted by frequency."""
         return True
 
     @property
@@ -111,14 +111,14 @@ class Vectors(ABC):
 
 
 class WrappedVectors(Vectors):
-    """Vectors that pass every question on to others; a test compares the two classes."""
+    """Vectors that forward every call to others; a test compares the two classes."""
 
     def __init__(self, wrapped: Vectors) -> None:
         self.wrapped = wrapped
 
     @property
     def name(self) -> str:
-        """What results and messages call these vectors."""
+        """The name of these vectors in results and messages."""
         return self.wrapped.name
 
     @property
@@ -138,17 +138,17 @@ class WrappedVectors(Vectors):
 
     @property
     def kind(self) -> RowKind:
-        """What a row stands for."""
+        """What a row is."""
         return self.wrapped.kind
 
     @property
     def kind_evidence(self) -> str:
-        """What of the labels decided the kind."""
+        """The evidence from the labels for the kind."""
         return self.wrapped.kind_evidence
 
     @property
     def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if the input knows."""
+        """How often words occur in text, if known."""
         return self.wrapped.counts
 
     def token_counts(self, counts: Mapping[str, float]) -> Mapping[str, float]:
@@ -157,7 +157,7 @@ class WrappedVectors(Vectors):
 
     @property
     def ranked(self) -> bool:
-        """Whether the order of rows may be that of frequency."""
+        """Whether rows may be sorted by frequency."""
         return self.wrapped.ranked
 
     @property

@@ -108,8 +108,8 @@ class PackedWords(Sequence[str]):
     def first_not_utf8(self) -> int:
         """Return the first word that is not valid UTF-8, or -1.
 
-        The whole run is decoded at once. That misses a character split between two words, of
-        which the second then begins with a continuation byte.
+        The whole run is decoded at once. That alone would miss a character that is split between
+        two words; then the second word begins with a continuation byte.
         """
         begins = self.offsets[:-1][np.diff(self.offsets) > 0]
         data = self.blob[self.offsets[0] : self.offsets[-1]].tobytes()
@@ -143,8 +143,8 @@ def is_utf8(word: bytes) -> bool:
 class SeenWords:
     """The words seen so far as a set of 96-bit hashes, 16 to 32 bytes per word.
 
-    The key is drawn anew for each set, so no file can contain words that are made to collide. The
-    probability that any two of n words do is n²/2⁹⁷: 6·10⁻¹⁷ for three million words.
+    Each set has a new random key, so no file can contain words that are made to collide. The
+    probability that any two of n words collide is n²/2⁹⁷: 6·10⁻¹⁷ for three million words.
     """
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ class SeenWords:
         return new
 
     def _grow(self) -> None:
-        """Double the table; as it is ordered, it is freed from one end while the new one fills."""
+        """Double the table; it is ordered, so it is freed from one end while the new one fills."""
         size = len(self._table)
         parts: list[Any] = []
         for start in range(0, size, size // 16):

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 _PARQUET = "parquet"
 _FEATHER = "feather"
 PARQUET_MAGIC = b"PAR1"
-# Below this size of a file nothing in it may take more than `_LARGEST_BATCH` bytes of memory.
+# In a file below this size, nothing may take more than `_LARGEST_BATCH` bytes of memory.
 _SMALL_FILE = 64 << 20
 _LARGEST_BATCH = 256 << 20
-# So many rows of other columns are read at a time.
+# How many rows of other columns are read at a time.
 _ROWS_BESIDE = 1 << 14
 
 
@@ -79,7 +79,7 @@ class ArrowSource(VectorSource):
             if self.columns.encoding is not None:
                 dimension = self.columns.encoding.dimension
             if dimension is None:
-                raise InvalidInputError(f"{path}: contains no vectors, or the first is missing")
+                raise InvalidInputError(f"{path}: contains no vectors, or the first one is missing")
         super().__init__(path, dimension, dtype)
 
     def fraction_read(self) -> float | None:
@@ -139,8 +139,8 @@ def open_parquet(file: Any) -> Any:  # noqa: ANN401
     """Open a Parquet file to be read in small pieces.
 
     Without `pre_buffer=False` Arrow reads a whole row group before it returns the first rows, and
-    without a buffer a whole column of it. With one it takes the memory that a damaged page asks
-    for, so a small file is read without.
+    without a buffer a whole column of it. With a buffer it allocates whatever size a damaged page
+    claims, so a small file is read without one.
     """
     if isinstance(file, (str, os.PathLike)):
         size = os.path.getsize(file)
@@ -170,8 +170,8 @@ def open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
                     yield done / max(total, 1), batch
                 if done != total:
                     raise InvalidInputError(
-                        f"{path}: {done} of {total} rows could be read; it is damaged, or was cut "
-                        "while being read"
+                        f"{path}: only {done} of {total} rows could be read; it is damaged, or was "
+                        "truncated while being read"
                     )
 
             yield table.schema_arrow, read_parquet
@@ -194,16 +194,17 @@ def open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
 
 
 def _check_batches(path: Path) -> None:
-    """Raise if a small Feather file unpacks to a large one: Arrow unpacks a batch at a time.
+    """Raise if a batch of a small Feather file unpacks to a large size.
 
-    Arrow tells nobody how large a batch becomes before it is unpacked, so its headers are read.
+    Arrow unpacks a whole batch at a time and does not report its size before, so this reads the
+    headers.
     """
     if path.stat().st_size > _SMALL_FILE:
         return
     with (
         path.open("rb") as file,
         mmap(file.fileno(), 0, access=ACCESS_READ) as data,
-        suppress(struct.error),  # damaged; Arrow says where
+        suppress(struct.error),  # damaged; Arrow reports where
     ):
         (length,) = struct.unpack_from("<i", data, len(data) - 10)
         footer = _FlatTable.root(data, len(data) - 10 - length)
@@ -213,7 +214,7 @@ def _check_batches(path: Path) -> None:
         if size > _LARGEST_BATCH:
             raise InvalidInputError(
                 f"{path}: a batch of rows unpacks to {size} bytes, more than "
-                f"{_LARGEST_BATCH} in so small a file; write it in smaller batches"
+                f"{_LARGEST_BATCH} for such a small file; write it in smaller batches"
             )
 
 
@@ -247,7 +248,7 @@ class _FlatTable(NamedTuple):
 
 
 def _unpacked_size(data: mmap, block: int) -> int:
-    """Return how large a batch becomes if it is compressed: each buffer begins with its size."""
+    """Return the unpacked size of a compressed batch: each buffer begins with its size."""
     start, head, _ = struct.unpack_from("<qi4xq", data, block)
     (mark,) = struct.unpack_from("<i", data, start)
     message = _FlatTable.root(data, start + (8 if mark == -1 else 4))

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables: which hold vectors and labels, as arrays, and with others in place."""
+"""Columns of Arrow tables: find vectors and labels, read them as arrays, replace vectors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
 
 VECTOR = "vector"
-BITS = b"bits"  # how many bits of the bytes are a row, in the metadata of the column
+BITS = b"bits"  # the number of bits in a row, in the metadata of the column
 _TEXT = ("string", "large_string", "string_view")
 
 
 def import_pyarrow() -> Any:  # noqa: ANN401
-    """Import pyarrow, or say how to install it."""
+    """Import pyarrow, or raise with the command that installs it."""
     try:
         import pyarrow
         import pyarrow.ipc
@@ -37,7 +37,7 @@ def import_pyarrow() -> Any:  # noqa: ANN401
 
 @contextmanager
 def report_damage(path: object) -> Iterator[None]:
-    """Turn what the Arrow library says about a damaged file into an `InvalidInputError`."""
+    """Turn the Arrow library's errors about a damaged file into `InvalidInputError`."""
     arrow = import_pyarrow()
     try:
         yield
@@ -57,7 +57,7 @@ def vector_shape(
 ) -> tuple[int | None, np.dtype[Any]]:
     """Return the dimension of the vectors in some columns, and how numbers are stored.
 
-    Lists of any length have that of the first row; without one the dimension is None.
+    For lists of any length, the first row decides; without rows the dimension is None.
     """
     types = import_pyarrow().types
     kind = schema.field(columns[0]).type
@@ -85,7 +85,7 @@ def to_words(
     arrow = import_pyarrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    # In two steps: a view of text is not cast to bytes at once.
+    # In two steps, because a view of text cannot be cast to bytes directly.
     column = column.cast(arrow.large_string())
     if may_miss and column.null_count:
         column = column.fill_null("")
@@ -137,7 +137,7 @@ def check_no_nulls(column: Any, where: object, start: int, what: str, each: int 
 
 
 def is_list_view(kind: Any) -> bool:  # noqa: ANN401
-    """Return whether a type is a view of lists, which older Arrow does not know."""
+    """Return whether a type is a view of lists, which older Arrow does not have."""
     return str(kind).startswith(("list_view<", "large_list_view<"))
 
 
@@ -220,10 +220,10 @@ def choose_columns(
 
 
 def refuse_encoding(where: object, encoding: Encoding | None) -> None:
-    """Raise for vectors as small numbers with scales, where only floats will do."""
+    """Raise for vectors stored as small numbers with scales, if floats are required."""
     if encoding is not None:
         raise InvalidInputError(
-            f"{where}: no columns of vectors as floats, only {encoding.dtype} with scales; convert "
+            f"{where}: its vectors are not floats but {encoding.dtype} with scales; convert "
             "the file first (conceptor convert)"
         )
 
@@ -248,9 +248,9 @@ def output_schema(
     where: object,
     value: Any = None,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Return the schema of a table with other vectors: the same except for their length.
+    """Return the schema of a table with new vectors: the same except for their length.
 
-    `value` is the type of their numbers, where it is another.
+    `value` is the new type of their numbers, if it changes.
     """
     arrow = import_pyarrow()
     kind = schema.field(columns[0]).type
@@ -302,7 +302,7 @@ def vector_arrays(
 def parquet_options(table: Any, columns: Sequence[str]) -> dict[str, Any]:  # noqa: ANN401
     """Return the options a Parquet table was written with, so that the output uses the same.
 
-    Vectors get neither dictionaries nor statistics: no two are alike.
+    Vectors get neither dictionaries nor statistics, because no two are alike.
     """
     data = table.metadata
     if not data.num_row_groups:

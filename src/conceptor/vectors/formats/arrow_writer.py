@@ -1,4 +1,4 @@
-"""Writing tables: labels and vectors, or a table again with other vectors in it."""
+"""Write tables: labels and vectors, or a copy of a table with new vectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _open_file(path: Path, file_format: str, schema: Any, options: dict[str, Any
 
 
 def _encoded_field(encoding: Encoding) -> Any:  # noqa: ANN401
-    """Return the field of vectors of fixed length; that of bits says how many they are."""
+    """Return the field of vectors of fixed length; a field of bits stores how many there are."""
     arrow = import_pyarrow()
     kind = arrow.list_(arrow.from_numpy_dtype(encoding.stored), encoding.width)
     bits = {BITS: str(encoding.dimension)} if encoding.dtype == "binary" else None
@@ -47,8 +47,8 @@ def _encoded_field(encoding: Encoding) -> Any:  # noqa: ANN401
 class ArrowWriter:
     """Writes chunks as row groups of a table `word: string, vector: fixed_size_list`.
 
-    `label` is the name of the first column, without which rows are written alone. Small numbers
-    have their scales in a third column.
+    `label` is the name of the first column; without it only vectors are written. Small numbers have
+    their scales in a third column.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class ArrowWriter:
 
 
 class TableWriter:
-    """Writes a table again, with other vectors in the columns that hold them.
+    """Writes a copy of a table, with new vectors in the columns that hold them.
 
-    All other columns are read from the source once more, beside the rows that are written.
+    All other columns are read from the source again while the rows are written.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class TableWriter:
         return len(words), vector_arrays(self._columns, vectors, self._schema)
 
     def write(self, encoded: tuple[int, dict[str, Any]]) -> None:
-        """Append rows: the new vectors, and what the other columns hold beside them."""
+        """Append rows: the new vectors, and the values of the other columns."""
         arrow = import_pyarrow()
         rows, new = encoded
         others = self._others.take(rows)
@@ -150,7 +150,7 @@ class TableWriter:
 
 
 def _table_schema(source: ArrowSource, encoding: Encoding, *, cast: bool) -> Any:  # noqa: ANN401
-    """Return the schema of a table with other vectors; `cast` gives their numbers another type."""
+    """Return the schema of a table with new vectors; `cast` changes the type of their numbers."""
     arrow = import_pyarrow()
     schema, (first, *more) = source.schema, source.columns.vectors
     if source.columns.encoding:
@@ -162,8 +162,7 @@ def _table_schema(source: ArrowSource, encoding: Encoding, *, cast: bool) -> Any
         schema = schema.remove(schema.get_field_index(name))
     for name in {VECTOR, SCALE} & ({*schema.names} - {first}):
         raise InvalidInputError(
-            f"{source.path}: has a column {name!r}, which {encoding.dtype} needs for itself; "
-            "rename it"
+            f"{source.path}: has a column {name!r}, which {encoding.dtype} vectors need; rename it"
         )
     schema = schema.set(schema.get_field_index(first), _encoded_field(encoding))
     return schema.append(arrow.field(SCALE, arrow.float32())) if encoding.has_scales else schema
@@ -172,7 +171,7 @@ def _table_schema(source: ArrowSource, encoding: Encoding, *, cast: bool) -> Any
 class _Others:
     """Reads columns from beginning to end, without the rows that a pass over the vectors dropped.
 
-    `gone` grows while that pass goes on; it is ahead of what is taken here.
+    `gone` grows during that pass, which is always ahead of this one.
     """
 
     def __init__(self, names: Sequence[str], batches: Iterator[Any], gone: list[int]) -> None:

@@ -1,7 +1,7 @@
 """How a row's numbers are stored: as floats, as bytes, or as single bits with a scale for each row.
 
-A scale per row, rather than per dimension, needs no pass of its own over the vectors, and cosines
-do not see it: the stored integers have them by themselves.
+A scale per row, unlike one per dimension, needs no extra pass over the vectors. Cosines do not
+depend on it: the stored integers have the same cosines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LARGEST_BYTE = 127
 
 
 def first_lost(rows: NDArray[Any], kept: NDArray[np.bool_]) -> int:
-    """Return the first row that has numbers other than 0 but is not kept; -1 if there is none."""
+    """Return the first row that is not zero but would be lost; -1 if there is none."""
     gone = np.flatnonzero(~kept)
     lost = gone[rows[gone].any(axis=1)]
     return int(lost[0]) if len(lost) else -1
@@ -37,7 +37,7 @@ class Encoding:
 
     `int8` is ``round(x / scale)`` with ``scale = max |x| / 127``. `binary` is a bit for each
     number, 1 where it is positive, eight to a byte with the first in the highest bit
-    (`numpy.packbits`), and ``scale = mean |x|``, with which ``±scale`` is nearest to x.
+    (`numpy.packbits`), and ``scale = mean |x|``, which makes ``±scale`` nearest to x.
     """
 
     dtype: str
@@ -65,28 +65,28 @@ class Encoding:
 
     @property
     def record(self) -> np.dtype[Any]:
-        """A row and its scale as one record; the title of the bits says how many they are."""
+        """A row and its scale as one record; the title of the bits stores how many there are."""
         bits = (f"{self.dimension} bits", self.field)
         name: Any = bits if self.dtype == "binary" else self.field
         return np.dtype([(name, self.stored, (self.width,)), (SCALE, "<f4")])
 
     @classmethod
     def from_record(cls, record: np.dtype[Any]) -> Encoding:
-        """Return the encoding that has this record; raise if none has."""
+        """Return the encoding for this type of record; raise if there is none."""
         name = (record.names or ("",))[0]
         stored, _, *title = (record.fields or {name: (record, 0)})[name]
         size = title[0].removesuffix(" bits") if title else stored.shape[0]
         found = cls("binary" if title else "int8", int(size))
         if found.record != record:
-            raise InvalidInputError(f"{record} is no encoding of vectors")
+            raise InvalidInputError(f"{record} is not an encoding of vectors")
         return found
 
     def encode(
         self, rows: NDArray[np.float32], words: Sequence[str] | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return what is stored of rows, and their scales (1 for floats).
+        """Return the stored form of rows, and their scales (1 for floats).
 
-        Raises if nothing would be left of a row, which has one of `words`.
+        Raises if a row would become zero, and names its word from `words`.
         """
         if not self.has_scales:
             ones = np.ones(len(rows), dtype=np.float32)
@@ -101,7 +101,7 @@ class Encoding:
         scales = np.abs(rows).max(axis=1) / np.float32(_LARGEST_BYTE)
         self._check_kept(rows, scales > 0, words)
         whole = np.rint(rows / np.where(scales > 0, scales, 1)[:, np.newaxis])
-        # The scale of a row of the smallest numbers there are is rounded itself.
+        # The scale of a row of the smallest possible numbers is rounded too.
         return np.clip(whole, -_LARGEST_BYTE, _LARGEST_BYTE).astype(self.stored), scales
 
     def _check_kept(
@@ -116,7 +116,7 @@ class Encoding:
             )
 
     def decode(self, codes: NDArray[Any], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return rows from what is stored of them."""
+        """Return rows from their stored form."""
         if self.dtype == "binary":
             bits = np.unpackbits(codes, axis=1, count=self.dimension)
             return np.where(bits, scales[:, np.newaxis], -scales[:, np.newaxis])

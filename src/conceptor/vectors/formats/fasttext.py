@@ -1,9 +1,9 @@
-"""fastText's `.bin` models: words with counts, and rows of words and n-grams that average to them.
+"""fastText's `.bin` models: words with counts, and rows of words and n-grams to average.
 
 A file is a head (parameters of the training), a dictionary of `word 0 count kind` entries, the
 input matrix with one row per word and one per bucket of n-grams, and the output matrix of the
-training. The vector of a word is the mean of its row and those of its n-grams, so a map of all
-vectors is applied to all rows: words that the model has never seen are improved as well.
+training. The vector of a word is the mean of its row and those of its n-grams. So a map is
+applied to all rows, and words that the model has never seen improve as well.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MATRIX = struct.Struct("<?2q")
 _COUNT_AND_KIND = np.dtype([("count", "<i8"), ("kind", "i1")])
 _CLASSIFIER = 3
 _END_OF_LINE = "</s>"
-# Of letters; models have 6. Time is what a word of n letters asks for, which is n times this.
+# The longest n-gram, in letters; models have 6. The time for a word of n letters is n times this.
 _LONGEST_NGRAM = 100
 
 
@@ -74,12 +74,12 @@ class FastTextSource(VectorSource):
         _, version, dimension, *parameters, _ = _HEAD.unpack_from(data.data)
         if version not in _VERSIONS:
             raise InvalidInputError(
-                f"{path}: a fastText model of version {version}; known are {_VERSIONS[0]} and "
+                f"{path}: a fastText model of version {version}; supported are {_VERSIONS[0]} and "
                 f"{_VERSIONS[1]}, which Facebook's library and gensim write"
             )
         self.is_classifier = parameters[6] == _CLASSIFIER
         self._buckets, self._shortest, longest = parameters[7:10]
-        # Classifiers of the first version had no n-grams of letters, whatever they say.
+        # Classifiers of the first version had no n-grams of letters, whatever their head states.
         self._longest = 0 if version == _VERSIONS[0] and self.is_classifier else longest
         entries, words, labels, _, pruned = _DICTIONARY.unpack_from(data.data, _HEAD.size)
         if self._buckets < 0 or not 0 <= self._longest <= _LONGEST_NGRAM:
@@ -113,15 +113,15 @@ class FastTextSource(VectorSource):
 
     @cached_property
     def counts(self) -> Mapping[str, float] | None:
-        """How often each word occurred in the training text, if the model tells."""
+        """How often each word occurred in the training text, if the model contains counts."""
         after = self._ends[: self._words, np.newaxis] + 1 + np.arange(_COUNT_AND_KIND.itemsize)
         found = self._data[after].view(_COUNT_AND_KIND)["count"][:, 0]
         words = PackedWords.cut(self._data, self._starts, self._ends)[: self._words]
-        # Bytes that are no text are an error as soon as the words are read, with their place.
+        # Bytes that are not text raise an error with their place when the words are read.
         decoded = (words.raw(i).decode(errors="replace") for i in range(self._words))
         counts = dict(zip(decoded, found.tolist(), strict=True))
-        counts.pop(_END_OF_LINE, None)  # counts lines, and is no word
-        return counts if len(set(counts.values())) > 1 else None  # all the same tell nothing
+        counts.pop(_END_OF_LINE, None)  # counts lines; it is not a word
+        return counts if len(set(counts.values())) > 1 else None  # equal counts are useless
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
@@ -130,7 +130,7 @@ class FastTextSource(VectorSource):
     def _decode(self) -> Iterator[LocatedChunk]:
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         buckets_at = self._input.start + 4 * self._words * self.dimension
-        # At any byte of the file, which no processor that Numba knows objects to.
+        # Unaligned reads: every processor that Numba supports allows them.
         ngrams = None
         if self._longest and self._buckets:
             shape = (self._buckets, self.dimension)
@@ -153,10 +153,10 @@ class FastTextSource(VectorSource):
     def write_mapped(
         self, target: Path, map_: AffineMap | None, progress: Progress = silent
     ) -> int:
-        """Write the model with all its vectors through a map; return how many words it has.
+        """Write the model with a map applied to all vectors; return its number of words.
 
-        The output matrix, which only training uses, goes through the inverse, so that training
-        can go on. The file appears complete or not at all.
+        The output matrix, which only training uses, gets the inverse, so that training can
+        continue. The file appears complete or not at all.
         """
         inputs = None if map_ is None else map_.linear()
         outputs = None if inputs is None else inputs.dual()
@@ -181,7 +181,7 @@ class FastTextSource(VectorSource):
     def _mapped_matrix(
         self, matrix: _Matrix, map_: AffineMap | None, progress: Progress
     ) -> Iterator[bytes | memoryview]:
-        """Yield the bytes of a matrix whose rows went through a map."""
+        """Yield the bytes of a matrix after a map is applied to its rows."""
         from conceptor.kernels import first_beyond
 
         step = max(1, BLOCK_BYTES // (4 * matrix.columns))
@@ -213,23 +213,23 @@ class FastTextSource(VectorSource):
 
 
 def check_model(source: VectorSource | None) -> None:
-    """Raise unless a source is a model that can be written again with other vectors."""
+    """Raise unless a source is a model that can be written with new vectors."""
     if source is None:
-        raise InvalidInputError("a fastText model can only be written from another one")
+        raise InvalidInputError("a fastText model can only be written from another fastText model")
     if not isinstance(source, FastTextSource):
         raise InvalidInputError(
-            f"{source.path}: {source.format} has no n-grams, which a fastText model is made of; "
+            f"{source.path}: {source.format} has no n-grams, which a fastText model needs; "
             "use another format, such as ",
             Setting("format", "word2vec-binary"),
         )
     if source.is_classifier:
         raise InvalidInputError(
-            f"{source.path}: a fastText classifier, which was trained on its vectors as they are; "
+            f"{source.path}: a fastText classifier depends on its vectors, so they cannot change; "
             "write them to a .vec file"
         )
     if source.replace_spaces is not None or source.on_error != "raise":
         raise InvalidInputError(
-            f"{source.path}: a fastText model keeps all its words as they are; leave out "
+            f"{source.path}: a fastText model keeps all its words unchanged; leave out "
             "replace_spaces and on_error, or write a .vec file"
         )
 
@@ -237,7 +237,7 @@ def check_model(source: VectorSource | None) -> None:
 def _scan(
     path: Path, data: NDArray[np.uint8], entries: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Return where the words begin and end, and where the dictionary does."""
+    """Return where the words begin and end, and where the dictionary ends."""
     from conceptor.kernels import scan_dictionary
 
     if entries * (_COUNT_AND_KIND.itemsize + 1) > len(data):
@@ -250,7 +250,7 @@ def _scan(
 
 
 def _matrix_at(path: Path, data: NDArray[np.uint8], start: int) -> _Matrix:
-    """Read where a matrix is, and check that the file holds all of it."""
+    """Find a matrix in the file, and check that the file holds all of it."""
     if start + _MATRIX.size > len(data):
         raise _damaged(path, "it ends before its matrices")
     _, rows, columns = _MATRIX.unpack_from(data.data, start)

@@ -1,4 +1,4 @@
-"""What the rest of the library needs to know about a format of vectors files."""
+"""The description of a file format that the rest of the library uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Writer(Protocol):
     """Takes chunks in two steps: several threads encode, one writes in order."""
 
     def encode(self, chunk: Chunk) -> Any:  # noqa: ANN401
-        """Turn a chunk into what `write` takes; safe to call from several threads."""
+        """Encode a chunk for `write`; safe to call from several threads."""
 
     def write(self, encoded: Any) -> None:  # noqa: ANN401
         """Append to the file."""
@@ -41,32 +41,32 @@ class Format:
     Attributes
     ----------
     name
-        As `--format` and messages have it.
+        As in `--format` and in messages.
     description
-        Which files are read, for the table in docs/reference/formats.md; if none are, what to do
-        instead.
+        The files that can be read, for the table in docs/reference/formats.md; if the format is
+        only written, what to do instead.
     recognise, open
         Functions of the beginning of a file (or of a folder): whether it has this format, and the
-        source that reads it; `open` is also told whether words may be missing. A format without
-        `open` is only written.
+        source that reads it; `open` also gets whether words may be missing. A format without `open`
+        is only written.
     open_column
-        For tables: like `open`, but told which column holds the vectors.
+        For tables: like `open`, but with the column that holds the vectors.
     open_writer
         A function of target, dimension and number of vectors (None if unknown) that returns a
         context manager of a `Writer`; when its block succeeds, the target appears, complete.
     rewrite
-        Writes the source's file again, with a map applied to all vectors in it, where that is
+        Writes a copy of the source's file with a map applied to all vectors in it, for files with
         more than rows and words; returns the number of words.
     suffixes
-        How targets of this format are named.
+        The file extensions of targets of this format.
     kept_suffixes
-        Suffixes of another format that mean this one if the source has it.
+        Suffixes of another format that mean this one if the source has this format.
     dtypes, read_dtypes
-        The types of numbers it can store, and those that it is read with besides.
+        The types of numbers it can store, and further types it can read.
     wordless
         Whether rows can be stored without words.
     streamed
-        Whether it is written from beginning to end, so that it can be compressed.
+        Whether it is written strictly from beginning to end, so that it can be compressed.
     is_text
         Whether it can be written to standard output.
     is_counted
@@ -74,11 +74,11 @@ class Format:
     is_folder
         Whether it is a folder rather than a file.
     words_path
-        A function of the target that names the file its words are written to, if it is another.
+        A function of the target that returns the separate file for its words, if it has one.
     check_source
-        Raises if vectors of some source (None for those in memory) cannot be written in it.
+        Raises if vectors of a source (None for vectors in memory) cannot be written in it.
     check_target
-        Raises if something else is in the way of a target.
+        Raises if another file would be affected by writing a target.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The beginning of a file, by which its format is recognised."""
+"""The beginning of a file, used to recognise its format."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _HEAD_BYTES = 1 << 20
 _SAMPLE_BYTES = 1 << 16
 _WHOLE_LINES = 3  # a header and two rows
 _SAMPLE_LINES = 100
-# In this many lines, this share must end in the same count of numbers; in fewer, more than half.
+# Of this many lines, this share must end in the same count of numbers; of fewer, more than half.
 _MANY_LINES, _AGREE = 20, 0.75
-# This many lines of numbers only are a matrix, and with several columns before them a table.
+# This many lines with only numbers are a matrix; with several columns before them, a table.
 _FEW_LINES = 3
 _SHOWN = 5
 
@@ -31,7 +31,7 @@ _SHOWN = 5
 class Head:
     """The first bytes of a file, decompressed; a folder has none.
 
-    `size` is that of the file on disk, and `is_whole` whether there is nothing more in it.
+    `size` is the file's size on disk, and `is_whole` means that these bytes are the whole file.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class Head:
 
     @cached_property
     def lines(self) -> Lines:
-        """The same as lines of text; more is read if there are too few."""
+        """The beginning as lines of text; reads more if there are too few."""
         data, is_whole = self.data, self.is_whole
         if not is_whole and _has_few_lines(data):
             with ByteReader(self.path) as reader:
@@ -74,8 +74,8 @@ def _has_few_lines(data: bytes) -> bool:
 class Lines:
     r"""The first lines of a file.
 
-    `content` has neither byte-order mark nor other newlines than `\n`; `newline` is the one that
-    the file has, and `start` where the content begins in it.
+    `content` has no byte-order mark, and its newlines are `\n`; `newline` is the one in the file,
+    and `start` is where the content begins in it.
     """
 
     content: bytes
@@ -90,12 +90,12 @@ class Lines:
 
     @cached_property
     def rest(self) -> bytes:
-        """What follows the first line."""
+        """The content after the first line."""
         return self.content[len(self.first) + 1 :]
 
     @property
     def rest_at(self) -> int:
-        """Where that begins in the file."""
+        """Where the content after the first line begins in the file."""
         return self.start + len(self.content) - len(self.rest)
 
     @cached_property
@@ -126,7 +126,7 @@ class Lines:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """How many numbers end each of the first lines, without those that are empty."""
+        """How many numbers end each of the first lines that are not empty."""
         return [_count_trailing_numbers(line) for line in self._whole_lines if _split_fields(line)]
 
     @cached_property
@@ -136,7 +136,7 @@ class Lines:
         return lines[:_SAMPLE_LINES] if is_whole else lines[:-1]
 
     def labels(self, dimension: int) -> list[str]:
-        """Return what stands before the numbers of the first lines."""
+        """Return the text before the numbers in the first lines."""
         found = (line.rsplit(None, dimension) for line in self._whole_lines)
         return [fields[0].decode(errors="replace") for fields in found if len(fields) > dimension]
 
@@ -144,7 +144,7 @@ class Lines:
     def dimension(self) -> int:
         """The most common count of trailing numbers, 0 if there are no rows.
 
-        So neither a word with blanks nor a damaged line decides for the whole file.
+        So a word with blanks or a damaged line does not decide for the whole file.
         """
         counts = Counter(self.numbers)
         most = max(counts.values(), default=0)
@@ -152,7 +152,7 @@ class Lines:
 
     @property
     def doubt(self) -> str:
-        """Why lines without a header are no rows of vectors; empty if they may be."""
+        """Why lines without a header are not rows of vectors; empty if they may be."""
         counts, dimension = Counter(self.numbers), self.dimension
         lines, agree = len(self.numbers), counts[dimension]
         if not dimension or lines == counts[0]:
@@ -161,25 +161,25 @@ class Lines:
             some = ", ".join(str(number) for number in sorted(counts)[:_SHOWN])
             more = ", …" if len(counts) > _SHOWN else ""
             return (
-                f"the first {lines} lines end in different counts of numbers ({some}{more}), and "
-                "all vectors have the same"
+                f"the first {lines} lines end in different counts of numbers ({some}{more}), but "
+                "all vectors must have the same"
             )
         if dimension == 1:
             return (
-                "the lines end in a single number, as counts and scored pairs do; vectors of one "
+                "the lines end in a single number, like counts or scored pairs; vectors of one "
                 "number need a first line with their count and a 1"
             )
         return self._doubt_labels(dimension)
 
     def _doubt_labels(self, dimension: int) -> str:
-        """Return why what stands before the numbers is neither a word nor a text."""
+        """Return why the text before the numbers is not a label; empty if it may be."""
         labels = [label for label in self.labels(dimension) if label]
         if len(labels) >= _FEW_LINES and all(map(_is_fraction, labels)):
-            return "the lines hold numbers only, without words; save such a matrix as .npy"
+            return "the lines contain only numbers and no words; save such a matrix as .npy"
         if len(labels) >= _FEW_LINES and all("\t" in label for label in labels):
             return (
-                "the lines have several columns, separated by tabs, before the numbers, as tables "
-                "of pairs have; vectors have one word there"
+                "the lines have several tab-separated columns before the numbers, like tables of "
+                "pairs; vectors have one word there"
             )
         return ""
 
@@ -189,7 +189,7 @@ def _is_fraction(label: str) -> bool:
 
 
 def is_number(field: bytes | bytearray) -> bool:
-    """Return whether the parser takes a field for a number."""
+    """Return whether the parser reads a field as a number."""
     try:
         float(field)
     except ValueError:
@@ -198,7 +198,7 @@ def is_number(field: bytes | bytearray) -> bool:
 
 
 def has_control(content: bytes) -> bool:
-    """Return whether there are control characters near the beginning, which no text has."""
+    """Return whether there are control characters near the beginning, unlike in text."""
     return any(byte < 9 for byte in content[:_SAMPLE_BYTES])
 
 

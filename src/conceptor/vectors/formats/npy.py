@@ -1,9 +1,9 @@
 """NumPy's `.npy` (two dimensions, floats; or records with scales), with a file of words beside it.
 
-Two files cannot be replaced at once, so the array carries a checksum of its words. A `.npy` header
-has no room for more than the shape and type, but is padded with blanks, which every reader passes
-over: the last 64 of them are the checksum's bits, a space for 0 and a tab for 1. Arrays that others
-wrote have spaces only, and no checksum.
+Two files cannot be replaced in one step, so the array carries a checksum of its words. A `.npy`
+header has room only for the shape and type, but it is padded with blanks, which every reader
+ignores. The last 64 blanks are the bits of the checksum, a space for 0 and a tab for 1. Arrays from
+other programs have only spaces, and no checksum.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _LARGEST_SIZE = np.iinfo(np.int64).max
 
 
 class Header(NamedTuple):
-    """What is known of a matrix inside a file before its rows are read."""
+    """The position, shape and type of a matrix inside a file."""
 
     rows: int
     columns: int
@@ -85,7 +85,7 @@ class Header(NamedTuple):
         if held < need:
             raise InvalidInputError(
                 f"{where}: {self.rows} × {self.columns} {self.dtype} need {need} bytes after the "
-                f"header, the file has {held}; it is truncated, so fetch it again"
+                f"header, but the file has {held}; it is truncated, so fetch it again"
             )
 
     def read_rows(self, file: BinaryIO, start: int, stop: int, where: object) -> NDArray[Any]:
@@ -106,7 +106,7 @@ class Header(NamedTuple):
 class ArraySource(VectorSource):
     """Rows of an array inside a file, in C or Fortran order, read in pieces.
 
-    `dimension` is that of the vectors, if they have not one number for each column.
+    `dimension` is the dimension of the vectors, if it differs from the number of columns.
     """
 
     format = _NAME
@@ -134,7 +134,7 @@ class ArraySource(VectorSource):
         return False
 
     def files(self) -> list[Path]:
-        """Return the array's file and that of its words, if it has any."""
+        """Return the files of the array and of its words, if it has any."""
         if not self.has_words:
             return [self.path]
         return [self.path, find_words_file(self.path, tokenizer=self._tokenizer)]
@@ -144,7 +144,7 @@ class ArraySource(VectorSource):
         return self._done / max(self.rows, 1)
 
     def mapped(self) -> tuple[PackedWords, NDArray[np.float32]] | None:
-        """Return words and a memory map of the rows; None where rows are not plain float32."""
+        """Return words and a memory map of the rows; None if rows are not plain float32."""
         if self.dtype != np.dtype("<f4") or self._header.fortran:
             return None
         shape = (self.rows, self.dimension)
@@ -193,13 +193,13 @@ def as_float32(stored: NDArray[np.generic]) -> NDArray[np.float32]:
     """Convert to contiguous float32 rows; uint16 holds bfloat16."""
     if stored.dtype == np.uint16:
         return (stored.astype(np.uint32) << 16).view(np.float32)
-    # Values that do not fit become infinite or NaN, which is reported with the row.
+    # Values out of range become infinite or NaN; the check of rows reports them.
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(stored, dtype=np.float32)
 
 
 def read_header(file: BinaryIO, where: object, *, records: bool = False) -> Header:
-    """Read a header; refuse anything but a matrix of floats. Nothing is unpickled or executed.
+    """Read a header; raise unless it is a matrix of floats. Nothing is unpickled or executed.
 
     With `records`, rows may be records of small numbers and a scale (`Encoding.record`).
     """
@@ -208,7 +208,7 @@ def read_header(file: BinaryIO, where: object, *, records: bool = False) -> Head
     try:
         read = read_array_header_1_0 if read_magic(head) == (1, 0) else read_array_header_2_0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files of Python 2, which are read all the same
+            warnings.simplefilter("ignore")  # about files from Python 2, which are read anyway
             shape, fortran, dtype = read(head, max_header_size=_LONGEST_HEADER)
         is_record = records and dtype.names is not None
         if is_record:
@@ -217,7 +217,7 @@ def read_header(file: BinaryIO, where: object, *, records: bool = False) -> Head
         is_float = dtype.kind == "f" and dtype.itemsize <= 8
         if not (is_float or is_record) or min(shape) < 0 or max(shape) > _LARGEST_SIZE:
             raise ValueError
-    except Exception:  # about the content only: nothing is read from disk here
+    except Exception:  # only about the content: nothing is read from disk here
         shown = head.getvalue()[10:110].decode("latin-1").strip()
         raise InvalidInputError(
             f"{where}: not a two-dimensional array of float16, float32 or float64 ({shown!r})"
@@ -250,9 +250,9 @@ def make_header(
 
 
 class ArrayWriter(ABC):
-    """A matrix after a header of fixed length, which is filled in last, and words as lines.
+    """Writes a matrix after a header of fixed length, which is filled in last, and words as lines.
 
-    Lines go to another stream; None for `words` leaves them out.
+    Lines go to a second stream; None for `words` leaves them out.
     """
 
     def __init__(self, stream: BinaryIO, words: BinaryIO | None, encoding: Encoding) -> None:
@@ -284,7 +284,7 @@ class ArrayWriter(ABC):
 
 
 class NpyWriter(ArrayWriter):
-    """Writes an array, with what ties the words in another file to it."""
+    """Writes an array with a checksum of the words in its second file."""
 
     def __init__(self, stream: BinaryIO, words: BinaryIO | None, encoding: Encoding) -> None:
         self._hash = hashlib.sha256()
@@ -334,7 +334,7 @@ def _check_target(target: Target) -> None:
             files = open_safetensors(other).files()
     for words in set(words_files) & set(files):
         raise InvalidInputError(
-            f"{words}: holds the words of {other.name} too, which would get those of {path.name}; "
+            f"{words}: also holds the words of {other.name}, which would be replaced; "
             "write to another name"
         )
 

@@ -1,7 +1,7 @@
 """TensorBoard's embedding projector: numbers in one file, words in another; written, not read.
 
 `tensors.tsv` has a line for each vector, its numbers separated by tabs; `metadata.tsv` has a line
-for each word, and no header, since there is one column only.
+for each word, and no header, since there is only one column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUFFIX = ".tsv"
 
 
 def metadata_path(tensors: Path) -> Path:
-    """Return where the words go: `metadata.tsv` beside `tensors.tsv`, else `x.metadata.tsv`."""
+    """Return the file for the words: `metadata.tsv` beside `tensors.tsv`, else `x.metadata.tsv`."""
     name = "metadata" if tensors.stem == "tensors" else f"{tensors.stem}.metadata"
     return tensors.with_name(name + SUFFIX)
 
@@ -65,7 +65,7 @@ class ProjectorWriter:
         self._words.write(words)
 
     def finish(self, count: int) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the files are complete."""
 
 
 @contextmanager

@@ -68,12 +68,12 @@ def register(format_: Format) -> Format:
 
 
 def all_formats() -> list[Format]:
-    """Return all formats, also those of other packages."""
+    """Return all formats, including those of other packages."""
     return list(_FORMATS.values())
 
 
 def find(wanted: Callable[[Format], bool]) -> Format | None:
-    """Return the first format that fits; files are asked before rows of text, which fit most."""
+    """Return the first format that fits; rows of text come last, because they fit most files."""
     return _FORMATS.find(wanted, lambda each: each.streamed)
 
 
@@ -83,7 +83,7 @@ def find_format(name: str) -> Format | None:
 
 
 def get_file_format(name: str) -> Format:
-    """Return the format that files are to be written in; raise for an unknown name."""
+    """Return the format for writing files; raise for an unknown name."""
     found = find_format(name)
     if found is None or not found.is_written:
         known = ", ".join(each.name for each in all_formats() if each.is_written)
@@ -92,7 +92,7 @@ def get_file_format(name: str) -> Format:
 
 
 def list_suffixes(wanted: Callable[[Format], bool]) -> str:
-    """Return how to name targets of some formats, as in `.npy, .parquet or .feather`."""
+    """Return the file extensions of some formats, as in `.npy, .parquet or .feather`."""
     *others, last = [each.suffixes[0] for each in all_formats() if each.suffixes and wanted(each)]
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -109,7 +109,7 @@ def recognise_folder(path: Path) -> Format | None:
 def open_source(path: Path, *, wordless: bool = False, column: Asked = None) -> VectorSource:
     """Recognise a file or folder by its content and open it with the reader of its format.
 
-    With `wordless`, words may be missing. `column` is that of the vectors, for tables.
+    With `wordless`, words may be missing. `column` is the column of the vectors in a table.
     """
     folder = recognise_folder(path)
     if folder is not None and folder.open is not None:
@@ -146,7 +146,7 @@ def _refuse_column(path: Path, format_: Format, column: Asked) -> None:
 
 
 def _explain(head: Head) -> str:
-    """Say what a file is, if it is none of vectors."""
+    """Describe a file that does not contain vectors."""
     if not head.data:
         return "the file is empty"
     if head.data.startswith(_PICKLE):
@@ -162,10 +162,10 @@ def _explain(head: Head) -> str:
 
 
 def _explain_pickle(path: Path) -> str:
-    """Say how vectors get out of a pickle: with the library that wrote it."""
+    """Explain how to convert a pickle: with the library that wrote it."""
     kind, part = ("Word2Vec", ".wv") if path.suffix == ".model" else ("KeyedVectors", "")
     return (
-        "a Python pickle, which is never opened, since it can run any code; if you trust "
+        "a Python pickle, which is never opened, because it can run any code; if you trust "
         f"it, convert it with gensim: from gensim.models import {kind}; "
         f'{kind}.load("{path}"){part}.save_word2vec_format("{path.with_suffix(".bin")}", '
         "binary=True)"
@@ -184,10 +184,10 @@ def _find_suffix(suffix: str) -> Format | None:
 def choose_format(
     path: Path, like: Format | None = None, wanted: Format | None = None
 ) -> tuple[Format, str | None]:
-    """Return the format and compression that a target's name asks for; `wanted` overrides it.
+    """Return the format and compression for a target's name; `wanted` overrides the format.
 
     `.txt` stays word2vec text if the source (`like`) is, and is GloVe text otherwise; `.bin` stays
-    a fastText model. A name that says nothing keeps the source's format.
+    a fastText model. With an unknown extension, the source's format is kept.
     """
     bare, compression = split_compression(path)
     suffix = bare.suffix.lower()

@@ -1,4 +1,4 @@
-"""What text and word2vec binary share: one row after the other, perhaps after `count dimension`."""
+"""The shared base of text and word2vec binary: rows, with or without a `count dimension` line."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def check_header_count(source: VectorSource, expected: int | None, found: int) -
     """Compare the header's count with the rows found.
 
     Fewer rows mean a truncated file: an error, or a remark with `on_error = "skip"`. If there are
-    more, all are read and a remark says so.
+    more, all are read and a remark is added.
     """
     if expected is None or found == expected:
         return
-    message = f"{source.path}: the header says {expected} rows, the file has {found}"
+    message = f"{source.path}: the header says {expected} rows, but the file has {found}"
     if found < expected and source.on_error == "raise":
         raise InvalidInputError(
-            f"{message}; it is probably truncated: fetch it again, or read what is there with ",
+            f"{message}; it is probably truncated: fetch it again, or read the existing rows with ",
             Setting("on_error", "skip"),
         )
     source.findings.remarks.append(f"{message}; all {found} were read")
@@ -47,7 +47,7 @@ def check_header_count(source: VectorSource, expected: int | None, found: int) -
 
 @dataclass(frozen=True)
 class RowLayout:
-    """How rows become bytes, of which a chunk has at most `encoded_size`.
+    """How rows are encoded as bytes, at most `encoded_size` for a chunk.
 
     `check_words` raises for a word that could not be read back; `encode` fills a buffer and returns
     how many bytes it used.
@@ -61,10 +61,10 @@ class RowLayout:
     is_text: bool = False
 
     def late_header(self, count: int, dimension: int) -> str:
-        """Return a header that is as long for any count, since it is filled in last.
+        """Return a header of the same length for any count, because it is filled in last.
 
-        A blank at its end is the first word's in word2vec's own reader of binary files; zeros are
-        safe there, and in text, where no reader minds it, the blank looks better.
+        It is padded with zeros in binary files, where word2vec's own reader would take a blank at
+        the end as part of the first word; in text, where no reader minds, with blanks.
         """
         if not self.is_text:
             return f"{count:0{_COUNT_DIGITS}d} {dimension}\n"
@@ -76,7 +76,7 @@ class RowLayout:
         """Yield a writer to a file, perhaps compressed, or to standard output."""
         if dimension == 1 and not self.has_header:
             raise InvalidInputError(
-                f"{self.name} cannot be told from counts if vectors have one number; write .vec, "
+                f"{self.name} looks like a list of counts if vectors have one number; write .vec, "
                 "which has a header"
             )
         if target.path is None:
@@ -93,7 +93,7 @@ class RowLayout:
 
 
 class RowWriter:
-    """Writes rows of bytes; the count is filled in at the end if it is not known before."""
+    """Writes rows of bytes; fills in the count at the end if it is not known before."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class RowWriter:
         return np.empty(size + size // 16, dtype=np.uint8)
 
     def write(self, encoded: NDArray[np.uint8]) -> None:
-        """Append the bytes and take their buffer back."""
+        """Append the bytes and reclaim their buffer."""
         if self._is_first:
             protect_bom(self._stream, encoded[:3].tobytes())
             self._is_first = False

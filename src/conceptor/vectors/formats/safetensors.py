@@ -1,7 +1,7 @@
 """safetensors with one matrix of vectors, as model2vec and static sentence-transformers save it.
 
-This library writes the words into the same file, so that neither is ever without the other: a
-tensor of bytes called `words`, one word per line.
+This library writes the words into the same file, so that words and vectors stay together: a tensor
+of bytes called `words`, one word per line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NAMES = ("embeddings", "embedding.weight")
 WORDS = "words"
 SCALES = "scales"
 PADDING = "padding"
-_BITS = "bits"  # how many of the bytes' bits are a row, in the metadata
+_BITS = "bits"  # the number of bits in a row, in the metadata
 # bfloat16 is the upper half of a float32; NumPy has no name for it.
 _DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 _LONGEST_HEADER = 100 << 20
@@ -55,8 +55,8 @@ _NAMES_OF_DTYPES = {"float32": "F32", "float16": "F16", "int8": "I8", "binary": 
 class SafetensorsSource(ArraySource):
     """Reads the matrix called `embeddings` or `embedding.weight`, or else the only matrix.
 
-    The words are in the file, or in one beside it, or in `tokenizer.json`; `words_at` tells where
-    they begin and end in the file. Small numbers have an encoding, with scales at `scales_at`.
+    The words are in the file, in a file beside it, or in `tokenizer.json`; `words_at` is where they
+    begin and end in the file. Small numbers have an encoding, with scales at `scales_at`.
     """
 
     format = _NAME
@@ -76,7 +76,7 @@ class SafetensorsSource(ArraySource):
         super().__init__(path, header, dimension=dimension, tokenizer=True)
 
     def files(self) -> list[Path]:
-        """Return the file, and that of its words if they are apart."""
+        """Return the file, and the file of its words if they are separate."""
         return [self.path] if self._words_at else super().files()
 
     def _read(self, file: BinaryIO, start: int, stop: int) -> NDArray[np.float32]:
@@ -106,7 +106,7 @@ class SafetensorsSource(ArraySource):
 
 
 def open_safetensors(path: Path) -> SafetensorsSource:
-    """Open the matrix; refuse what the reference library refuses, and names that occur twice."""
+    """Open the matrix; raise where the reference library does, and for repeated names."""
     from safetensors import SafetensorError, safe_open
 
     with path.open("rb") as file:
@@ -121,7 +121,7 @@ def open_safetensors(path: Path) -> SafetensorsSource:
             (name,) = matrices
         if name is None:
             raise InvalidInputError(
-                f"{path}: {len(matrices)} matrices, none of them named {' or '.join(NAMES)}"
+                f"{path}: {len(matrices)} matrices, but none is named {' or '.join(NAMES)}"
             )
         rows, width = (int(size) for size in tensors[name]["shape"])
         begin, end = (int(offset) for offset in tensors[name]["data_offsets"])
@@ -163,7 +163,7 @@ def _find_encoding(tensors: dict[str, Any], name: str, metadata: dict[str, str])
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that is given twice, of which the reference library reads the last."""
+    """Raise for a repeated name; the reference library would read the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name occurs twice")
@@ -173,7 +173,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def make_header(rows: int, encoding: Encoding, words: int = 0) -> bytes:
     """Return a header of fixed length, so that the numbers can be filled in later.
 
-    `words` is how many bytes of words follow the matrix. Scales come last, where floats may begin.
+    `words` is how many bytes of words follow the matrix. Scales come last, aligned for
+    floats.
     """
     stored = _NAMES_OF_DTYPES[encoding.dtype]
     parts = [
@@ -198,7 +199,7 @@ def make_header(rows: int, encoding: Encoding, words: int = 0) -> bytes:
 
 
 def _padding(size: int) -> int:
-    """Return how many bytes make a multiple of four, where floats may begin."""
+    """Return how many bytes to add for a multiple of four, which aligns floats."""
     return -size % 4
 
 
@@ -248,7 +249,7 @@ def _recognise(head: Head) -> bool:
 FORMAT = Format(
     name=_NAME,
     description="the matrix `embeddings` (model2vec), `embedding.weight` (static "
-    "sentence-transformers), or the only one",
+    "sentence-transformers), or the only matrix",
     recognise=_recognise,
     open=lambda head, wordless: open_safetensors(head.path),
     open_writer=_open_writer,

@@ -3,8 +3,8 @@
 A folder holds `model.safetensors` (a matrix with a row for each token), `tokenizer.json` and a
 configuration; sentence-transformers may keep the first two in a folder `0_StaticEmbedding`. In a
 vocabulary-quantised model2vec model tokens share rows: the vector of token t is
-`weights[t] * embeddings[mapping[t]]`. Numbers are float32, float16, or int8, of which the scale is
-not kept: only directions count.
+`weights[t] * embeddings[mapping[t]]`. Numbers are float32, float16 or int8. The scale of int8 is
+not stored: only directions count.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _NAME = "static-model"
 _MODEL, _TOKENIZER, _CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 _NESTED = "0_StaticEmbedding"
 _MODEL2VEC, _SENTENCE_TRANSFORMERS = "embeddings", "embedding.weight"
-# Beside the matrix, where other loaders pass it over: the mean of the vectors of a store.
+# A tensor beside the matrix, which other loaders ignore: the mean of the vectors of a store.
 OFFSET = "offset"
 _DTYPES = ("float16", "float32", "float64", "int8")
-# What model2vec, sentence-transformers and tokenizers keep in such a folder. An exported network or
-# a pickle beside them holds the vectors as they were.
+# The files of model2vec, sentence-transformers and tokenizers in such a folder. An exported network
+# or a pickle is not copied, because it holds the old vectors.
 _FILES = frozenset((
     _MODEL, _TOKENIZER, _CONFIG, "modules.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -62,7 +62,7 @@ _MODULE = re.compile(r"[0-9]+_[A-Za-z]+")
 
 
 def find_model(folder: Path) -> Path | None:
-    """Return the directory of a static model's matrix and tokenizer; None if it is none."""
+    """Return the directory of a static model's matrix and tokenizer; None for other folders."""
     for place in (folder, folder / _NESTED):
         if (place / _MODEL).is_file() and (place / _TOKENIZER).is_file():
             return place
@@ -70,7 +70,7 @@ def find_model(folder: Path) -> Path | None:
 
 
 def parts_of(folder: Path) -> Callable[[Path], bool] | None:
-    """Return what belongs to a static model in its folder; None if the folder is none."""
+    """Return the test for files of a static model in its folder; None for other folders."""
     return None if find_model(folder) is None else _belongs
 
 
@@ -84,7 +84,7 @@ def _belongs(path: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Tensors:
-    """What `model.safetensors` holds."""
+    """The content of `model.safetensors`."""
 
     name: str
     matrix: NDArray[Any]
@@ -106,7 +106,7 @@ class _Tensors:
 def count_tokens(tokenizer: Tokenizer, counts: Mapping[str, float]) -> dict[str, float]:
     """Return how often tokens are used, from how often words are.
 
-    Special tokens have no count. The order of a tokenizer is none of frequency.
+    Special tokens have no count. A tokenizer's order is not by frequency.
     """
     special = {each.content for each in tokenizer.get_added_tokens_decoder().values()}
     usage = token_usage(tokenizer, counts)
@@ -142,7 +142,7 @@ class StaticModelSource(VectorSource):
 
     @property
     def offset(self) -> NDArray[np.float32] | None:
-        """The mean of the store that an encoder was attached to, if it was."""
+        """The mean of the store that an encoder is attached to, if it is attached."""
         found = self._tensors.offset
         return None if found is None else as_float32(found)
 
@@ -156,7 +156,7 @@ class StaticModelSource(VectorSource):
         return [self._model, self.tokenizer_path] if hasattr(self, "rows") else [self._model]
 
     def tokenizer(self) -> Tokenizer:
-        """Return the tokenizer, which neither pads nor cuts texts."""
+        """Return the tokenizer, without padding and truncation."""
         return load_tokenizer(self.tokenizer_path, self.rows)
 
     def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
@@ -177,10 +177,10 @@ class StaticModelSource(VectorSource):
             yield LocatedChunk(chunk, np.arange(start + 1, self._done + 1))
 
     def write(self, target: Path, vectors: NDArray[np.float32], dtype: str | None = None) -> None:
-        """Write the folder with other vectors for the same tokens; all its other files stay.
+        """Write the folder with new vectors for the same tokens; all its other files stay.
 
-        `dtype` is by default that of the folder. Tokens that shared a row still do, if their new
-        vectors differ by a factor only.
+        By default `dtype` is that of the folder. Tokens that shared a row still do, if their new
+        vectors differ only by a factor.
         """
         stored = dtype or np.dtype(self.dtype).name
         tensors = _share_rows(vectors, self._tensors.mapping)
@@ -203,7 +203,7 @@ class StaticModelSource(VectorSource):
 
 
 class FolderWriter:
-    """Takes chunks as other writers do; the folder appears at the end."""
+    """Takes chunks like other writers; the folder appears at the end."""
 
     def __init__(self, source: StaticModelSource, target: Path, dtype: str) -> None:
         self._source, self._target, self._dtype = source, target, dtype
@@ -222,14 +222,14 @@ class FolderWriter:
         """Write the folder."""
         if count != self._source.rows:
             raise InvalidInputError(
-                f"{self._source.path}: {count} of {self._source.rows} rows are good; a static "
-                "model needs all of them"
+                f"{self._source.path}: only {count} of {self._source.rows} rows are valid; a "
+                "static model needs all of them"
             )
         self._source.write(self._target, np.concatenate(self._parts), self._dtype)
 
 
 def quantize(vectors: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Return vectors as numbers of a type; int8 is relative to the largest number."""
+    """Return vectors in a number type; int8 is relative to the largest number."""
     if dtype not in _DTYPES:
         raise InvalidInputError(f"dtype must be one of {', '.join(_DTYPES)}, not {dtype}")
     largest = np.abs(vectors).max(initial=0.0)
@@ -241,7 +241,7 @@ def quantize(vectors: NDArray[Any], dtype: str) -> NDArray[Any]:
         stored = np.ascontiguousarray(vectors, dtype=dtype)
     lost = first_lost(vectors, np.asarray(stored.any(axis=1)))
     if lost >= 0:
-        # Libraries that load the folder know one scale for all rows: there is no room for more.
+        # Libraries that load the folder use one scale for all rows; there is no room for more.
         size = np.abs(vectors[lost]).max()
         raise InvalidInputError(
             f"the vector of token {lost} is too small for {dtype} and would become 0 (its largest "
@@ -285,7 +285,7 @@ def write_folder(
         "architectures": ["StaticModel"],
         "hidden_dim": int(matrix.shape[1]),
         "normalize": True,
-        "max_length": None,  # as sentence-transformers: texts are not cut
+        "max_length": None,  # as in sentence-transformers: texts are not truncated
         "embedding_dtype": dtype,
     } | dict(config)
     with replace_folder_atomically(target) as beside, name_in_errors(target):
@@ -324,13 +324,13 @@ def _read_tensors(path: Path) -> _Tensors:
     )
     matrix, mapping, weights = tensors.matrix, tensors.mapping, tensors.weights
     if matrix.ndim != 2 or matrix.dtype.name not in _DTYPES:
-        raise InvalidInputError(f"{path}: {name} is no matrix of {', '.join(_DTYPES)}")
+        raise InvalidInputError(f"{path}: {name} is not a matrix of {', '.join(_DTYPES)}")
     if mapping is not None and not (
         mapping.ndim == 1
         and mapping.dtype.kind in "iu"
         and (not mapping.size or (mapping.min() >= 0 and mapping.max() < len(matrix)))
     ):
-        raise InvalidInputError(f"{path}: mapping names rows that {name} does not have")
+        raise InvalidInputError(f"{path}: mapping refers to rows that {name} does not have")
     offset = tensors.offset
     if offset is not None and not (
         offset.shape == matrix.shape[1:] and offset.dtype.kind == "f" and np.isfinite(offset).all()
@@ -344,12 +344,12 @@ def _read_tensors(path: Path) -> _Tensors:
 
 
 def _share_rows(vectors: NDArray[np.float32], mapping: NDArray[Any] | None) -> dict[str, Any]:
-    """Return the matrix, with a mapping and weights where tokens shared rows and still can."""
+    """Return the matrix, with a mapping and weights if tokens shared rows and still can."""
     if mapping is None:
         return {"embeddings": vectors}
     _, mapped = np.unique(mapping, return_inverse=True)
     lengths = np.linalg.norm(vectors, axis=1)
-    # The longest vector of each cluster stands for it: a zero has no direction.
+    # The longest vector represents its cluster, because a zero vector has no direction.
     order = np.lexsort((-lengths, mapped))
     members = order[np.unique(mapped[order], return_index=True)[1]]
     shared = vectors[members] / np.maximum(lengths[members], np.finfo(np.float32).tiny)[:, None]
@@ -374,7 +374,7 @@ def _save(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
 def _update(
     config: Path, settings: dict[str, Any], matrix: NDArray[Any], *, quantised: bool
 ) -> None:
-    """Write what a model2vec configuration says, with what is true of the matrix now."""
+    """Write a model2vec configuration, with the entries about the matrix updated."""
     settings = settings | {
         "hidden_dim": int(matrix.shape[1]),
         "embedding_dtype": matrix.dtype.name,

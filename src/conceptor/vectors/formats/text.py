@@ -116,7 +116,7 @@ class TextSource(VectorSource):
             if len(rest) > LONGEST_LINE:
                 raise InvalidInputError(
                     f"{reader.path}, byte {reader.position - len(rest)}: "
-                    f"a line longer than {LONGEST_LINE} bytes, so this is not a vectors file"
+                    f"found a line longer than {LONGEST_LINE} bytes; this is not a vectors file"
                 )
             start = 0
             if skip_first and cut:
@@ -129,7 +129,7 @@ class TextSource(VectorSource):
 
 
 def _take(spare: deque[bytearray], size: int) -> bytearray:
-    """Return a block that was used before and has room for `size` bytes, or a new one."""
+    """Return a used block with room for `size` bytes, or a new one."""
     with suppress(IndexError):
         while len(block := spare.popleft()) < size:
             pass
@@ -210,7 +210,7 @@ def nearest_float32(text: str) -> np.float32:
             lower, upper = guess, np.nextafter(guess, np.float32(np.inf))
         else:
             lower, upper = np.nextafter(guess, np.float32(-np.inf)), guess
-    # float64 holds the midpoint of two float32s exactly; 2^128 stands in for infinity.
+    # float64 holds the midpoint of two float32s exactly; 2^128 replaces infinity.
     ends = [
         float(end) if np.isfinite(end) else math.copysign(2.0**128, end) for end in (lower, upper)
     ]
@@ -221,7 +221,7 @@ def nearest_float32(text: str) -> np.float32:
 
 
 def encoded_size(chunk: Chunk) -> int:
-    """Return how many bytes a chunk's lines take at most."""
+    """Return an upper bound on the bytes of a chunk's lines."""
     rows, dimension = chunk.vectors.shape
     return int(chunk.words.text_bytes + rows * (_NUMBER_WIDTH * dimension + 1))
 
@@ -251,7 +251,7 @@ def _check_words(words: PackedWords, name: str) -> None:
 
 
 def _open_word2vec(head: Head, wordless: bool) -> TextSource:
-    """Open text, unless the header's dimension is too small, which would put numbers into words.
+    """Open text; raise if the header's dimension is too small, so that words would get numbers.
 
     A word may end in numbers, but the first words do not all end in the same count of them.
     """
@@ -264,8 +264,8 @@ def _open_word2vec(head: Head, wordless: bool) -> TextSource:
     if dimension == 1 and head.lines.is_whole and count != rows:
         first = head.lines.first.decode(errors="replace")
         raise InvalidInputError(
-            f"{head.path}: not a file of vectors, unless the first line, {first!r}, is wrong: it "
-            f"would stand for {count} vectors of one number, and {rows} lines follow"
+            f"{head.path}: not a file of vectors, or its first line, {first!r}, is wrong: it "
+            f"means {count} vectors of one number, but {rows} lines follow"
         )
     found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
     long = [numbers for numbers in found if numbers >= dimension]

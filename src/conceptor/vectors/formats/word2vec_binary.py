@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NAME = "word2vec-binary"
 _LONGEST_WORD = 1 << 16
-# Bytes of most words, the space and the newline: a buffer for so many holds a whole chunk.
+# Bytes for most words, the space and the newline; a buffer of that size holds a whole chunk.
 _USUAL_WORD = 32
 
 
@@ -44,7 +44,7 @@ class Word2VecBinarySource(VectorSource):
 
     @property
     def worth_keeping(self) -> bool:
-        """Only if it would have to be decompressed again."""
+        """Only if the file is compressed."""
         return detect_compression(self.path) is not None
 
     def fraction_read(self) -> float | None:
@@ -77,7 +77,7 @@ class Word2VecBinarySource(VectorSource):
             elif filled == len(buffer):
                 raise InvalidInputError(
                     f"{self.path}, byte {reader.position - filled}: found a word longer than "
-                    f"{_LONGEST_WORD} bytes; not word2vec binary, or damaged"
+                    f"{_LONGEST_WORD} bytes; the file is not word2vec binary, or it is damaged"
                 )
             elif filled - used == 0 or not buffer[used:filled].tobytes().strip(b"\n"):
                 return
@@ -101,7 +101,7 @@ class Word2VecBinarySource(VectorSource):
 
 
 def _scan(buffer: NDArray[np.uint8], dimension: int, most: int) -> tuple[Chunk, int]:
-    """Return the first rows, at most so many, and the bytes that they take."""
+    """Return the first rows, up to a limit, and the bytes that they take."""
     from conceptor.kernels import scan_binary
 
     most = min(most, len(buffer) // (4 * dimension + 1))

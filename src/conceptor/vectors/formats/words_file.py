@@ -28,7 +28,7 @@ _SAMPLE_BYTES = 1 << 16
 
 
 def words_path(array: Path) -> Path:
-    """Return where the words of `array` are written: `x.words.txt` for `x.npy`."""
+    """Return the file for the words of `array`: `x.words.txt` for `x.npy`."""
     return array.with_suffix(SUFFIXES[0])
 
 
@@ -53,12 +53,12 @@ def find_words_file(array: Path, *, tokenizer: bool) -> Path:
 
 
 def read_first_lines(path: Path, start: int = 0, stop: int | None = None) -> list[str]:
-    """Return the first lines of a file, or of a part of it, as far as they show what they are."""
+    """Return enough first lines of a file, or of a part of it, to decide what they are."""
     with path.open("rb") as file:
         file.seek(start)
         data = file.read(_SAMPLE_BYTES if stop is None else min(_SAMPLE_BYTES, stop - start))
     lines = data.removeprefix(BOM).replace(b"\r\n", b"\n").decode(errors="replace").split("\n")
-    return lines[:-1] if lines[1:] else lines  # the last may be cut, or empty
+    return lines[:-1] if lines[1:] else lines  # the last may be incomplete or empty
 
 
 def read_words_for(
@@ -94,7 +94,7 @@ def check_count(words: PackedWords, rows: int, found: object, array: str) -> Non
 
 
 def checksum(lines: hashlib._Hash) -> bytes:
-    """Return what ties words to their array: the beginning of a hash of the lines."""
+    """Return the checksum of words for their array: the beginning of a hash of the lines."""
     return lines.digest()[:CHECKSUM_BYTES]
 
 
@@ -115,7 +115,7 @@ def refuse_word(word: str, problem: str, where: str) -> NoReturn:
 
 
 def to_lines(words: PackedWords) -> bytes:
-    """Return one line for each word; raise for a word that has several."""
+    """Return one line for each word; raise for a word with a line break."""
     if (row := words.first_with(b"\r\n")) >= 0:
         refuse_word(words[row], "a line break", "words file")
     return "".join(f"{word}\n" for word in words).encode()
@@ -125,8 +125,8 @@ def to_lines(words: PackedWords) -> bytes:
 def open_with_words(target: Target) -> Iterator[tuple[BinaryIO, BinaryIO | None]]:
     """Yield a stream to a target and one to the file of its words, if it has one.
 
-    The words' file is renamed last: whatever ends the process in between, the new array's checksum
-    tells that the words beside it are not its own.
+    The file of words is renamed last. If the process ends in between, the new array's checksum
+    shows that the words beside it are not its own.
     """
     path, *words = target.files
     with ExitStack() as stack:
@@ -171,7 +171,7 @@ def read_tokenizer(path: Path, rows: int) -> PackedWords:
         ]
     except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidInputError(f"{path}: not a tokenizer file with a vocabulary") from None
-    # An added token takes the place of another, as a Unigram's padding does; no two others do.
+    # Only an added token may share a number with another token, as a Unigram's padding does.
     words = _by_number(path, entries) | _by_number(path, added)
     missing = next((row for row in range(rows) if row not in words), None)
     if missing is not None:
