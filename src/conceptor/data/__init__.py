@@ -1,1 +1,1 @@
-"""Benchmark files: what there is, where it is found, how it is fetched and verified."""
+"""Benchmark files: list them, find them, fetch them and verify them."""

@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 30.0
 ATTEMPTS = 2
-# A file may take this long, and a second for this many bytes.
+# The time limit of a file: this long, plus a second for this many bytes.
 GRACE_SECONDS = 60.0
 SLOWEST = 20_000
 
 
 class DownloadError(ConceptorError):
-    """A file could not be downloaded; the message is a clause that says why."""
+    """A file could not be downloaded; the message is a clause with the reason."""
 
 
 class ConnectionFailedError(DownloadError):
-    """The host cannot be reached or hangs up, so asking it for another file is no use."""
+    """The host cannot be reached or hangs up, so do not ask it for another file."""
 
 
 class Bar(Protocol):
-    """What a progress bar must do: pooch's (and tqdm's) contract."""
+    """The interface of a progress bar for pooch, the same as tqdm's."""
 
     total: int
 
@@ -37,14 +37,14 @@ class Bar(Protocol):
         """Add this many bytes."""
 
     def reset(self) -> None:
-        """Start again from zero."""
+        """Restart from zero."""
 
     def close(self) -> None:
         """End the bar."""
 
 
 class _LimitedFile:
-    """A file that refuses more than `size` bytes, and any after its time is over."""
+    """A file that refuses more than `size` bytes, or any bytes after its time limit."""
 
     def __init__(self, file: BinaryIO, url: str, size: int) -> None:
         self._file = file
@@ -57,7 +57,7 @@ class _LimitedFile:
         """Write to the file."""
         self._left -= len(data)
         if self._left < 0:
-            raise DownloadError(f"{self._url} sent more than the {self._size} bytes it should have")
+            raise DownloadError(f"{self._url} sent more than the expected {self._size} bytes")
         if time.monotonic() > self._end:
             raise ConnectionFailedError(f"{self._url} took longer than {self._seconds:.0f} s")
         return self._file.write(data)
@@ -74,11 +74,11 @@ def download(
     make_bar: Callable[[], Bar] | None = None,
     size: int = 1 << 40,
 ) -> None:
-    """Download `url` to `target` if its bytes have this SHA-256; `size` is the most it may have.
+    """Download `url` to `target` if its bytes have this SHA-256; `size` is the limit on its bytes.
 
     pooch writes beside the target, checks the hash and only then renames: neither a broken
     connection nor a killed process leaves anything under the target's name, and two processes
-    that fetch the same file at once both end up with a complete one. After a broken connection
+    that fetch the same file at once both get a complete one. After a broken connection
     or a server error it starts over once.
     """
     import pooch

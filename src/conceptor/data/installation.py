@@ -1,4 +1,4 @@
-"""What is installed, cached and found on this machine: the facts behind `conceptor doctor`."""
+"""Find what is installed, cached and available on this machine, for `conceptor doctor`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Installation", "examine"]
 
-# As in "numpy>=2.0; extra == 'test'", the form in which an installed package states its needs.
+# As in "numpy>=2.0; extra == 'test'", the form of requirements in installed packages.
 _REQUIREMENT = re.compile(
     r"""(?P<name>[\w.-]+)\s*(?:\[[^]]*\])?(?P<bounds>[^;]*)(?:;.*extra\s*==\s*["'](?P<extra>[\w-]+)["'])?"""
 )
-# Extras for those who work on the package itself.
+# Extras for developers of the package.
 _DEVELOPERS = ("docs", "test")
 _LOWER = re.compile(r">=\s*([\d.]+)")
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What was found.
+    """A report on the installation.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Installation:
     packages : mapping of str to str or None
         The version of each package this one needs.
     extras : mapping of str to sequence of str
-        For each extra, the packages that are missing; none if it is installed.
+        For each extra, its missing packages; empty if it is installed.
     caches : mapping of str to str
         Where compiled loops and downloaded files are kept.
     data : mapping of str to tuple of int
-        For each kind of benchmark file, how many were found, and how many there are.
+        For each kind of benchmark file, the number found, and the total.
     problems : sequence of str
-        What is wrong, and how to fix it.
+        Each problem, and how to fix it.
     """
 
     system: Mapping[str, str]
@@ -58,7 +58,7 @@ class Installation:
 
 
 def examine(data: Path | None = None) -> Installation:
-    """Look at the installation, without the network."""
+    """Inspect the installation, without the network."""
     from conceptor import __version__
 
     core, extras = _requirements()
@@ -110,7 +110,7 @@ def _blas() -> str:
     import numpy as np
     from threadpoolctl import threadpool_info
 
-    np.zeros((2, 2)) @ np.zeros((2, 2))  # what is linked lazily shows only once it is used
+    np.zeros((2, 2)) @ np.zeros((2, 2))  # a lazily linked BLAS shows up only after its first use
     found = [each for each in threadpool_info() if each["user_api"] == "blas"]
     named = dict.fromkeys(
         f"{each['internal_api']} {each.get('version') or ''}".strip()
@@ -121,7 +121,7 @@ def _blas() -> str:
 
 
 def _writable(place: Path) -> bool:
-    """Return whether a directory, or else the one it would be made in, can be written."""
+    """Return whether a directory, or its nearest existing parent, is writable."""
     there = next((each for each in (place, *place.parents) if each.exists()), place)
     return os.access(there, os.W_OK)
 
@@ -140,8 +140,8 @@ def _problems(
             )
     if caches["compiled loops"] == "nowhere":
         problems.append(
-            "no directory can be written to keep compiled loops in, so each run compiles them "
-            "again; set XDG_CACHE_HOME to a directory of yours"
+            "no directory for compiled loops is writable, so each run compiles them again; set "
+            "XDG_CACHE_HOME to a directory of yours"
         )
     return problems
 

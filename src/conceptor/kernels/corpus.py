@@ -11,7 +11,7 @@ from conceptor.kernels.jit import jit, jit_inline
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A number among the tokens' numbers that no window crosses. Other negative numbers are tokens
+# A boundary among the numbers of tokens, which no window crosses. Other negative numbers are tokens
 # outside the vocabulary, which only take up space in a window.
 BOUNDARY = -1
 
@@ -51,7 +51,7 @@ def find_tokens(
 
     A token is a run of characters marked in the table `in_token`; an apostrophe inside one belongs
     to it. `state` is carried from block to block: whether the line is empty so far, and whether
-    anything came since the last boundary. Returns how many were found.
+    a token came after the last boundary. Returns how many were found.
     """
     found = 0
     blank, pending = state[0], state[1]
@@ -171,7 +171,7 @@ def fill_table(table: NDArray[np.int32], hashes: NDArray[np.uint64]) -> None:
 
 @jit_inline
 def _shift(size: int) -> np.uint64:
-    """Return by how much a hash is shifted to a place in a table of `size`, a power of two."""
+    """Return the shift from a hash to a place in a table of `size`, a power of two."""
     shift = np.uint64(64)
     while size > 1:
         size >>= 1
@@ -196,7 +196,7 @@ def count_pairs(
     A pair (i ≤ j) has the key ``i · words + j + 1``; a row of the hash table `table` is a key (0:
     free) and the sum of ``weights[distance]``. Only keys of this shard are counted, so that
     threads share the work without sharing a table. Stops before more than `limit` rows are used;
-    `state` gets where it stopped and how many rows are used.
+    `state` receives the stopping place and the number of used rows.
     """
     shift = _shift(table.shape[0])
     begin, used = state[0], state[1]

@@ -2,7 +2,7 @@
 
 A loop calls nothing, so its object file (ELF, x86-64) can be linked once, when it is compiled: its
 sections are laid out one after another and the distances between them filled in. Loading is then a
-copy into memory that may be executed, for which neither LLVM nor its Python side is needed.
+copy into executable memory, which needs neither LLVM nor its Python side.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import struct
 import sys
 from typing import NamedTuple
 
-# Whether code for this system can be linked once and for all.
+# Whether code for this system can be linked in advance.
 IS_FLAT = sys.platform == "linux" and os.uname().machine == "x86_64"
 MAGIC = b"conceptor image\n"
-_HEAD = struct.Struct(f"<{len(MAGIC)}sQ")  # and where the function begins
-# Of the System V ABI and its supplement for AMD64.
+_HEAD = struct.Struct(f"<{len(MAGIC)}sQ")  # and the offset of the function
+# Constants of the System V ABI and its supplement for AMD64.
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _AMD64, _RELOCATIONS, _SYMBOLS = 62, 4, 2
 _WRITABLE, _LOADED = 1, 2
@@ -100,7 +100,7 @@ def _entry(code: bytes, sections: list[_Section], name: str, places: dict[int, i
 
 
 def place(image: bytes) -> int:
-    """Copy an image into memory of its own that may be executed; return the function's address."""
+    """Copy an image into new executable memory; return the function's address."""
     _, entry = _HEAD.unpack_from(image)
     code = image[_HEAD.size :]
     memory = mmap.mmap(-1, len(code), prot=mmap.PROT_READ | mmap.PROT_WRITE)

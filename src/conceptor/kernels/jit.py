@@ -13,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def jit(function: Function) -> Function:
     """Compile on the first call, without the GIL.
 
-    Numba's own cache is not used: it unpickles whatever lies in the user's cache directory.
+    Numba's own cache is not used, because it unpickles any file in the user's cache directory.
     `build.Kernel` caches the machine code instead.
     """
     return cast("Function", numba.njit(nogil=True)(function))

@@ -2,7 +2,7 @@
 
 `digits × 10^q` is computed in float64, whose error is below 4e-16 here, and both ends of that error
 are rounded to float32. If they agree, as for all but about one number in 10^8, the result is the
-float32 nearest to the text; if not, the caller settles the number with exact decimals. So no number
+float32 nearest to the text; if not, the caller computes it with exact decimals. So no number
 is rounded twice.
 """
 
@@ -227,9 +227,9 @@ def parse_rows(
     The text must end in a newline.
     A word is everything before the last n fields, so it may contain blanks; the usual word without
     any is tried first. `lines` gets each row's line number within this call, `unsure` the
-    (row, column, start, end) of numbers to be settled exactly, `bad` the (line, kind, start, end)
-    of lines that are not rows. Stops before a table overflows. `counts` gets how many rows, lines,
-    unsure and bad there are, and where it stopped.
+    (row, column, start, end) of numbers to compute exactly, `bad` the (line, kind, start, end)
+    of lines that are not rows. Stops before a table overflows. `counts` gets the numbers
+    of rows, lines, unsure and bad entries, and where it stopped.
     """
     dimension = values.shape[1]
     row = line = n_unsure = n_bad = 0

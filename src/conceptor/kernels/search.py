@@ -11,7 +11,7 @@ from conceptor.kernels.jit import jit, jit_inline
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Columns that are looked at for all questions in turn: with a thousand words they fit the cache.
+# Columns in a block that all questions go through: with a thousand words they fit the cache.
 _TILE = 256
 
 

@@ -2,8 +2,8 @@
 
     python -m conceptor.kernels.shipping FOLDER
 
-Run when a wheel is built where Numba is installed; see hatch_build.py. Without these files the
-first use of each loop takes a second or so.
+The wheel build runs it if Numba is installed; see hatch_build.py. Without these files the first use
+of each loop takes about a second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conceptor.kernels.stored import pack
 
 
 def write_images(folder: Path) -> int:
-    """Write the code of all loops; return how many, none on systems where it cannot be made."""
+    """Write the code of all loops; return how many, 0 on systems that cannot compile them."""
     loops = [each for each in vars(kernels).values() if isinstance(each, Kernel) and IS_FLAT]
     folder.mkdir(parents=True, exist_ok=True)
     for each in loops:

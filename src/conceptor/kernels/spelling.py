@@ -65,9 +65,9 @@ def hash_ngrams(
 ) -> int:
     """Write the numbers of each word's n-grams to `columns`; return how many there are.
 
-    A word is UTF-8 between two blanks that count as letters, or several words, with one blank
-    between them. One that is shorter than an n-gram is one itself, once. The numbers are those of
-    scikit-learn's `HashingVectorizer` (`char_wb`), repeated where an n-gram is.
+    A word is UTF-8 between two blanks that count as letters, or several words with one blank
+    between them. A word shorter than an n-gram is itself one n-gram. The numbers are those of
+    scikit-learn's `HashingVectorizer` (`char_wb`); repeated n-grams repeat their number.
     """
     found = 0
     for row in range(offsets.size - 1):
@@ -105,7 +105,7 @@ def add_rows(
 ) -> None:
     """Add the product of a sparse matrix in CSR form with `rows`, term by term in its order.
 
-    Eight rows at a time: they lie anywhere, and memory is what it waits for.
+    It reads eight rows at a time: rows are scattered, and memory access is the bottleneck.
     """
     width = rows.shape[1]
     for i in range(sums.shape[0]):

@@ -1,8 +1,8 @@
-"""Where machine code comes from: the wheel, or a cache of what was compiled on this machine.
+"""Find machine code: in the wheel, or in a cache of code compiled on this machine.
 
 Cached code is loaded only if its SHA-256 is the one stored with it, and only from files and
-directories that this user (or root) owns and no one else can write. Whatever else is found, or goes
-wrong, it is compiled again. Code in the wheel is as trustworthy as the package around it.
+directories that this user (or root) owns and no one else can write. In all other cases, and after
+any error, it is compiled again. Code in the wheel is as trustworthy as the package around it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from conceptor.base.files import replace_atomically
 from conceptor.kernels.image import IS_FLAT
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
-# What object code is made by, besides the loops.
+# The packages that produce object code from the loops.
 _OWN_SOURCES = ("build.py", "image.py", "jit.py", "stored.py")
-# What code in a wheel is compiled for, in LLVM's terms, and what Linux calls its instructions.
+# The target of code in a wheel, in LLVM's terms, and Linux's names for its instructions.
 SHIPPED_FOR = "x86-64-v3"
 _NEEDED = {b"avx2", b"bmi1", b"bmi2", b"f16c", b"fma", b"abm", b"movbe", b"xsave", b"popcnt"}
 
@@ -35,7 +35,7 @@ def fingerprint(module: str) -> str:
 
 @cache
 def source_hash(module: str) -> str:
-    """Hash the loops, and what compiles them."""
+    """Hash the loops and the compilers."""
     loops = find_spec(module)
     own = (Path(__file__).with_name(name).read_bytes() for name in _OWN_SOURCES)
     sources = (Path(str(loops and loops.origin)).read_bytes(), *own)
@@ -43,7 +43,7 @@ def source_hash(module: str) -> str:
 
 
 def shipped_directory() -> Path:
-    """Return where a wheel has code."""
+    """Return the folder of code in a wheel."""
     return Path(__file__).with_name("images")
 
 
@@ -56,10 +56,10 @@ def load_shipped(name: str) -> bytes | None:
 
 @cache
 def _processor() -> list[bytes]:
-    """Return what tells which instructions this processor has, if possible without llvmlite."""
+    """Return a description of this processor's instructions, if possible without llvmlite."""
     if IS_FLAT:
         with suppress(OSError), open("/proc/cpuinfo", "rb") as file:
-            # Of the first processor; other lines, such as its clock's, change all the time.
+            # Lines of the first processor; other lines, such as the clock's, change all the time.
             lines = file.read(1 << 13).split(b"\n\n")[0].splitlines()
             found = [line for line in lines if line.startswith((b"model name", b"flags"))]
             if len(found) == 2:
@@ -73,7 +73,7 @@ def _processor() -> list[bytes]:
 
 
 def _version_file(package: str) -> bytes:
-    """Return what tells a package's version, without importing it or looking through metadata."""
+    """Return a stamp of a package's version, without importing it or reading metadata."""
     spec = find_spec(package)
     return Path(str(spec and spec.origin)).with_name("_version.py").read_bytes()
 
@@ -81,8 +81,8 @@ def _version_file(package: str) -> bytes:
 def cache_directories() -> list[Path]:
     """Return where machine code is cached: beside the package, or in the user's cache.
 
-    A relative `XDG_CACHE_HOME` is ignored, as its specification demands: it would take code from
-    wherever the command is run.
+    A relative `XDG_CACHE_HOME` is ignored, as its specification demands: otherwise code would be
+    loaded from the current directory.
     """
     places = [Path(__file__).parent / "__pycache__"]
     with suppress(RuntimeError):  # no HOME, and no entry in the list of users
@@ -122,7 +122,7 @@ def store(name: str, code: bytes) -> None:
 
 
 def pack(name: str, code: bytes) -> bytes:
-    """Put a hash before code, also of the name, so that no file is taken for another."""
+    """Put a hash of the name and the code before it, so that files cannot be confused."""
     return hashlib.sha256(name.encode() + b"\0" + code).digest() + code
 
 

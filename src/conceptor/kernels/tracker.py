@@ -1,4 +1,4 @@
-"""The dialogue tracker's loops over single numbers; `dialogue.fused` says what they are parts of.
+"""The dialogue tracker's loops over single numbers; `dialogue.fused` explains where they belong.
 
 Each innermost loop runs along the last axis of its arrays, without branches, so that it becomes
 vector instructions.
@@ -58,7 +58,7 @@ def gather_spread(
     for_weight: Floats,
     for_bias: Floats,
 ) -> None:
-    """Add the gradients of what `spread_weights` multiplied."""
+    """Add the gradients of the factors in `spread_weights`."""
     values, kept = units.shape
     dimension = weight.shape[1]
     for v in range(values):

@@ -81,7 +81,7 @@ def insert_hashes(
 ) -> int:
     """Put hashes into an open-addressing table (size a power of two); mark the new ones.
 
-    The leading bits tell a hash's place, so that a table is ordered but for collisions. Returns how
+    The leading bits give a hash's place, so a table is ordered except for collisions. Returns how
     many were new. The caller keeps the table from filling up.
     """
     shift = np.uint64(64)
