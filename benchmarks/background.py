@@ -1,4 +1,4 @@
-"""Does a threshold carry over to another embedding? In Markdown for docs/data.
+"""Does a threshold transfer to another embedding? Prints Markdown for docs/data.
 
     python benchmarks/background.py [NAME=FILE ...] [--keep DIRECTORY]
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Score = Callable[[Rows, Rows], NDArray[np.float64]]
 
 TESTED = ("STS-B test", "SICK")
-# Sets of texts about different things, so many of each.
+# Sets of texts about different things, and how many texts of each.
 MIXED = (
     "TREC", "CR", "MPQA", "SUBJ", "MR", "2012/SMTeuroparl", "2013/headlines", "2013/OnWN",
     "2015/answers-forums", "2015/belief", "Cranfield", "CISI",
@@ -51,7 +51,7 @@ MIXED = (
 EACH = 250
 SAMPLE, WORDS = 500, 25
 PAIRS = 300_000
-# Sets of one kind, to calibrate the warning on.
+# Sets of one kind, to calibrate the warning.
 ALIKE = ("SICK", "2012/MSRvid", "2014/images", "2015/answers-students", "Cranfield", "CISI")
 RELATED, UNRELATED = 4.0, 2.0
 
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def sample(texts: Sequence[str]) -> list[str]:
-    """Return some texts, cut to the length of a sentence: longer ones have higher cosines."""
+    """Return some texts, cut to the length of a sentence: longer texts have higher cosines."""
     order = np.random.default_rng(0).permutation(len(texts))
     return [" ".join(texts[i].split()[:WORDS]) for i in order[:SAMPLE]]
 
@@ -111,7 +111,7 @@ def encoders(given: Sequence[str], keep: Path) -> dict[str, Callable[[list[str]]
 def read_rows(
     keep: Path, name: str, texts: Mapping[str, list[str]], encode: Callable[[list[str]], Rows]
 ) -> dict[str, Rows]:
-    """Return the rows of every set of texts, encoded at once and kept in a file."""
+    """Return the rows of every set of texts, encoded together and kept in a file."""
     path = keep / f"{name}.npz"
     if not path.exists():
         distinct = list(dict.fromkeys(text for each in texts.values() for text in each))
@@ -126,7 +126,7 @@ def read_rows(
 
 
 class Question(NamedTuple):
-    """Pairs of a set of texts, by row, and which of them are related."""
+    """Pairs of a set of texts, by row, and whether each is related."""
 
     texts: str
     title: str
@@ -136,7 +136,7 @@ class Question(NamedTuple):
 
 
 def ask(gold: Rows, texts: str, random: bool) -> Question:
-    """Return the pairs that people call related, and others: called unrelated, or random ones."""
+    """Return the pairs that people rated as related, and unrelated or random pairs."""
     count, rng = len(gold), np.random.default_rng(3)
     related = np.flatnonzero(gold >= RELATED)
     pairs = (rng.permutation(count), rng.permutation(count))
@@ -167,7 +167,7 @@ def of_mean_removed(rows: Mapping[str, Rows]) -> Score:
 
 
 def of_z(rows: Mapping[str, Rows]) -> Score:
-    """Return cosines in standard deviations of the background's, which is what people do first."""
+    """Return cosines in standard deviations of the background, the usual first idea."""
     found = fit(mixed(rows))
     levels = found.cosine(np.linspace(0.0005, 0.9995, 2000))
     return lambda left, right: (cosines(left, right) - levels.mean()) / levels.std()
@@ -188,7 +188,7 @@ def of_p_after_mean(rows: Mapping[str, Rows]) -> Score:
 
 
 def of_p_after_cn(rows: Mapping[str, Rows]) -> Score:
-    """Return scores behind `cn`, fitted on the background as rows of texts are."""
+    """Return scores after `cn`, fitted on the background like on rows of texts."""
     map_ = spectral_recipe("cn").solve(Moments.from_vectors(mixed(rows), unit=True)).map
     found = fit(map_(mixed(rows)))
     return lambda left, right: found.score(cosines(map_(left), map_(right)))
@@ -205,7 +205,7 @@ SCORES: dict[str, Callable[[Mapping[str, Rows]], Score]] = {
 
 
 def choose(scores: Rows, related: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the threshold with the best balanced accuracy, the middle of equals, and that."""
+    """Return the best threshold (the middle of equals), and its balanced accuracy."""
     levels = np.unique(scores)
     levels = np.append(levels[0], (levels[1:] + levels[:-1]) / 2)
     found = accuracy(scores, related, levels)
@@ -224,7 +224,7 @@ def carried(
     question: Question,
     by: Mapping[str, Score],
 ) -> tuple[float, float, float]:
-    """Return the accuracy of thresholds of other embeddings, mean and worst, and of one's own."""
+    """Return the accuracy with thresholds of other embeddings, mean and worst, and with its own."""
     scores = {
         name: by[name](each[question.texts][question.left], each[question.texts][question.right])
         for name, each in rows.items()
@@ -255,7 +255,7 @@ def transfer(rows: Mapping[str, Mapping[str, Rows]], questions: Sequence[Questio
 
 
 def breadth(rows: Mapping[str, Mapping[str, Rows]], questions: Sequence[Question]) -> list[str]:
-    """Return what becomes of −log₁₀ p with other backgrounds, and what the warnings say."""
+    """Return the results of −log₁₀ p with other backgrounds, and the values behind warnings."""
     asked = [question for question in questions if "random" in question.title]
     heads = ["near duplicates", *(f"{q.title} | `check`" for q in asked)]
     lines = ["| background | " + " | ".join(heads) + " |", "|---|" + "---:|" * (1 + 2 * len(asked))]

@@ -5,10 +5,10 @@
     pip download --no-binary :all: navec     # its source archive carries Russian vectors
     python benchmarks/bilingual.py ru --navec navec_hudlit_v1_12B_500K_300d_100q.tar
 
-English is googlenews-26k, dictionaries are those of xling-eval (`conceptor data fetch`). The
+English is googlenews-26k; the dictionaries are from xling-eval (`conceptor data fetch`). The
 parameters of `cn` are chosen on the last 1,000 pairs of the training dictionary, by P@1; the test
-dictionary has no say in it. Gains are over plain Procrustes, with
-paired bootstrap intervals over words. Ranks are kept in --state, so that a run can be continued.
+dictionary is not used for that. Gains are over plain Procrustes, with paired bootstrap intervals
+over words. Ranks are kept in --state, so that a run can be continued.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from conceptor.data.registry import fetch
 from conceptor.evaluation.statistics import Mean, paired_differences
 from conceptor.evaluation.translation import Translation, distinct, translate
 
-# Candidates, the more frequent ones first.
+# The number of candidates, the most frequent words first.
 WORDS = 60_000
 HELD_OUT = 1000
 # On vectors of length 1 the automatic aperture is √300; these are multiples of it.
@@ -79,7 +79,7 @@ class Study:
     def ranks(
         self, method: str, *, shared: float | None = None, test: bool = False, csls: bool = False
     ) -> Translation:
-        """Return where translations were found, of held-out pairs or of the test dictionary."""
+        """Return the ranks of translations, for held-out pairs or the test dictionary."""
         key = f"{self.language} {method} {shared} {'test' if test else 'held out'} {csls}"
         if key not in self.known:
             learnt = self.pairs if test else self.pairs[:-HELD_OUT]
@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("language", choices=["fr", "ru"])
     parser.add_argument("--navec", type=Path)
-    parser.add_argument("--write", type=Path, help="Write the other language's vectors and end.")
+    parser.add_argument("--write", type=Path, help="Write the other language's vectors and exit.")
     parser.add_argument("--plot", type=Path, help="Draw P@1 with its intervals to this file.")
     parser.add_argument("--state", type=Path, default=Path("bilingual-state.json"))
     options = parser.parse_args()

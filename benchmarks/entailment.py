@@ -1,18 +1,18 @@
-"""Graded entailment: whether A ≤ B says that every A is a B.
+"""Graded entailment: test whether A ≤ B means that every A is a B.
 
     python benchmarks/entailment.py [--vectors FILE] [--size 50] [--corpus FILE] [--keep FILE]
 
 HyperLex: Spearman's correlation with ratings of "A is a kind of B". LEDS, EVAL, WBLESS: average
-precision of the true pairs. Direction, on LEDS and BiBLESS: of the true pairs how many are put the
-right way round. Accuracies: on WBLESS whether a pair is true, on BiBLESS whether it is so, the
-other way round, or neither; the threshold comes from the other nine tenths of the pairs. × 100,
-over the pairs whose words all measures know.
+precision of the true pairs. Direction, on LEDS and BiBLESS: the share of true pairs that get the
+right direction. Accuracy: on WBLESS whether a pair is true, on BiBLESS whether it is true, reversed
+or neither; the threshold comes from the other nine tenths of the pairs. All figures are × 100, over
+the pairs whose words all measures have.
 
-Clouds are the nearest neighbours of a word. With --corpus there are more: the windows around a word
-in a text, and the words that the text's PPMI matrix has as its contexts; and counts give WeedsPrec
-and invCL. Frequency is the rank in the file, or with --corpus the count in the text.
+Clouds are the nearest neighbours of a word. --corpus adds clouds of the windows around a word in a
+text, and of its contexts in the text's PPMI matrix; counts also give WeedsPrec and invCL. Frequency
+is the rank in the file, or with --corpus the count in the text.
 
-With --keep finished rows are kept in a file, and a run that was stopped goes on with the next one.
+With --keep, finished rows are kept in a file, and a stopped run continues with the next row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     Measure = Callable[[str, str], float]
 
 RESAMPLES, FOLDS = 200, 10
-# Words of a text, as they are counted; and so many contexts of a word make its cloud.
+# How words of a text are counted; and how many contexts of a word make its cloud.
 TOKEN = re.compile(r"\w+(?:'\w+)*")
 CONTEXTS = 200
 SETS = {
@@ -61,7 +61,7 @@ SETS = {
 
 
 class Pair(NamedTuple):
-    """Two words and what people say of them."""
+    """Two words and their rating or class by people."""
 
     a: str
     b: str
@@ -120,7 +120,7 @@ def score(name: str, pairs: list[Pair], measure: Measure) -> dict[str, list[floa
 
     if name in ("BiBLESS", "LEDS"):
         backward = np.array([measure(pair.b, pair.a) for pair in pairs])
-        # A tie, as any symmetric measure has it, is half right.
+        # A tie, as with any symmetric measure, is half right.
         way = np.where(forward == backward, 0.5, np.sign(forward - backward) == gold)
         way = np.where(gold == 0, 0.0, way)
     if name == "BiBLESS":
@@ -178,7 +178,7 @@ def measures_of(
 
 
 class Text:
-    """Counts of a text, and what they say of words."""
+    """Counts of a text, and measures of words from them."""
 
     def __init__(self, path: str, words: Collection[str]) -> None:
         self.path = path
@@ -194,7 +194,7 @@ class Text:
         return self.matrix.indices[part][order], self.matrix.data[part][order]
 
     def included(self, a: str, b: str, least: bool) -> float:
-        """Return the share of A's features that B has too, or the lesser of both weights."""
+        """Return the share of A's features that B also has, or the smaller of both weights."""
         (own, weights), (other, theirs) = self.features(a), self.features(b)
         if not len(own) or not len(other):
             return 0.0
@@ -236,7 +236,7 @@ class Text:
 def all_measures(
     options: argparse.Namespace, words: set[str]
 ) -> tuple[set[str], dict[str, Measure]]:
-    """Return the words that all measures know, and the measures."""
+    """Return the words that all measures have, and the measures."""
     vectors = open_vectors(options.vectors) if options.vectors else WordVectors(*demo_vectors())
     known = collect_rows(vectors, words)
     clouds = neighbour_clouds(
@@ -280,7 +280,7 @@ def main(arguments: list[str]) -> None:
     if options.keep and options.keep.exists():
         kept = json.loads(options.keep.read_text())
         if kept["setting"] != setting:
-            sys.exit(f"{options.keep} is of other options: {kept['setting']}")
+            sys.exit(f"{options.keep} was made with other options: {kept['setting']}")
     print("; ".join(f"{n} {len(used[n]):,} of {len(pairs[n]):,} pairs" for n in SETS), flush=True)
     for place, (title, measure) in enumerate(measures.items()):
         if title not in kept["rows"]:

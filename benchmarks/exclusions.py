@@ -1,22 +1,23 @@
-"""Search with exclusions: how much of what was wanted is left when something else is excluded.
+"""Search with exclusions: how much of the wanted results remains when others are excluded.
 
     python benchmarks/exclusions.py words [--vectors FILE] [--others near] [--two] [--plot FILE]
     python benchmarks/exclusions.py words --within
     python benchmarks/exclusions.py Cranfield [--vectors FILE]
     python benchmarks/exclusions.py words --others near --held-out 92 93 [--test AP]
 
-Words: five examples of a category of Battig are looked for, five of another are excluded, and all
-words but the examples are ranked. *Found* is the average precision of the rest of the category
-among all words; *excluded* that among the words of the two categories alone. A method with a knob
+Words: a search gets five examples of a Battig category, and five of another category to exclude;
+all other words are ranked. *Found* is the average precision of the rest of the category among all
+words; *excluded* is the same among the words of the two categories alone. A method with a knob
 gives a curve; methods are compared at equal exclusion. Knobs are chosen on the categories with an
-even number (--dev); what is reported comes from those with an odd one.
+even number (--dev); the reported results come from those with an odd number.
 
-With --held-out every method has its knobs chosen on one half of the categories, as those that find
-the most while they exclude so much, and is reported on the other half, and the other way round;
-with --test they are chosen on all categories of Battig and reported on those of another set.
+With --held-out, the knobs of every method are chosen on one half of the categories (those that find
+the most at the given exclusion) and reported on the other half, and vice versa. With --test, they
+are chosen on all categories of Battig and reported on those of another set.
 
-Texts: documents of Cranfield or CISI, by `SentenceEncoder`. Those relevant to a question are looked
-for, those relevant to a related one are excluded; three examples of each are given.
+Texts: documents of Cranfield or CISI, by `SentenceEncoder`. The search
+is for documents relevant to a question, and excludes those relevant to a related one; it gets three
+examples of each.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-    # Candidates, wanted examples and lists of unwanted ones in; a score of each candidate out.
+    # From candidates, wanted examples and lists of unwanted ones to a score for each candidate.
     Ranker = Callable[[Array, Array, list[Array]], Array]
 
 WORDS, EXAMPLES, TEXTS, NEAR, DRAWS = 50_000, 5, 3, 10, 3
@@ -54,7 +55,7 @@ LEVELS = (52, 54, 68, 70, 80, 88, 90, 92, 93, 94, 95, 96)
 
 @dataclass(frozen=True)
 class Trial:
-    """Rows of examples, and of what should be found and what should not."""
+    """Rows of examples, of the wanted results, and of the unwanted ones."""
 
     group: int
     like: Array
@@ -118,7 +119,7 @@ def logistic_regression(C: float) -> Ranker:
 
 
 def behind_negation(aperture: float) -> Ranker:
-    """Query and candidates compared behind the negated conceptor: cos(¬C q, ¬C x)."""
+    """Query and candidates compared after the negated conceptor: cos(¬C q, ¬C x)."""
 
     def rank(X: Array, like: Array, without: list[Array]) -> Array:
         rows = np.concatenate(without)
@@ -253,7 +254,7 @@ def word_trials(
 
 
 def with_field(trial: Trial) -> Trial:
-    """Look for both categories' examples, within a field that further ones of the first give."""
+    """Search for both categories within a field, given by further examples of the first."""
     members = np.random.default_rng(trial.group).permutation(trial.wanted)
     field, wanted = members[:EXAMPLES], members[EXAMPLES:]
     like = np.concatenate([trial.like, *trial.without])
@@ -281,7 +282,7 @@ def text_trials(name: str, vectors: WordVectors) -> tuple[Array, list[Trial]]:
 
 
 def draw(scores: dict[str, Array], target: str) -> None:
-    """Draw what is found against what is excluded."""
+    """Plot found against excluded."""
     import matplotlib as mpl
 
     mpl.rcParams |= {"backend": "agg", "svg.hashsalt": "conceptor", "svg.fonttype": "none"}
@@ -309,7 +310,7 @@ def measure(
 
 
 def at_equal_exclusion(points: Array, level: float) -> float:
-    """Return what a curve finds at some exclusion, between its settings; nan if not reached."""
+    """Return the found share of a curve at some exclusion, interpolated; nan if not reached."""
     order = np.argsort(points[:, 1])
     found, excluded = points[order].T
     if not excluded[0] <= level <= excluded[-1]:
@@ -327,7 +328,7 @@ def resampled(groups: NDArray[np.intp], resamples: int = 1000) -> Array:
 
 
 def chosen(points: Array, level: float) -> int:
-    """Return the setting that finds the most of those that exclude so much, if there is one."""
+    """Return the setting that finds the most at this exclusion or more, if there is one."""
     found, excluded = points.T
     enough = excluded >= level
     return int(np.where(enough, found, -np.inf).argmax() if enough.any() else excluded.argmax())
@@ -339,7 +340,7 @@ def report_held_out(
     groups: NDArray[np.intp],
     level: float,
 ) -> None:
-    """Print what every method finds and excludes, with knobs chosen on other trials."""
+    """Print found and excluded for every method, with knobs chosen on other trials."""
     weights = resampled(groups)
     results = {
         name: np.concatenate(

@@ -1,16 +1,15 @@
-"""How quickly the page answers, and whether it holds under load.
+"""Latency of the page, and its behaviour under load.
 
     python benchmarks/explore.py latency | large | map
     python benchmarks/explore.py load [--seconds 60] [--clients 50] [--rare]
 
 `latency`: the neighbours of one word at a new aperture each time, over GloVe 6B 50d (400,000 × 50).
-`large`: the same over 3,000,000 × 300 generated vectors, 3.6 GB.
-`load`: clients that ask without a pause, on the loopback interface, of a server in a process of its
-own; a fifth each type words and drag the aperture, the others look up neighbours, two in ten of
-them with an exclusion. Words are asked for as often as they are common, or with --rare all alike,
-so that hardly one is asked for twice.
-`map`: how long a frame of the map's movement takes in Chromium without a graphics card, and how
-large its answer is.
+`large`: the same over 3,000,000 × 300 generated vectors, 3.6 GB. `load`: clients that send requests
+without a pause, on the loopback interface, to a server in its own process; a fifth each type words
+and drag the aperture, the others look up neighbours, two in ten of them with an exclusion. Frequent
+words are requested more often; with --rare all words equally, so that hardly any word repeats.
+`map`: the time of a frame of the map's movement in Chromium without a graphics card, and the size
+of the response.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def measure_latency(table: PageTable, questions: int) -> None:
 
 @contextmanager
 def serving() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Serve the demonstration vectors in a process of its own, at the port that is yielded."""
+    """Serve the demonstration vectors in a separate process; yield the port."""
     server = subprocess.Popen(
         [sys.executable, "-m", "conceptor", "explore", "--no-browser"],
         stdout=subprocess.PIPE,
@@ -220,7 +219,7 @@ def busy_seconds() -> float:
 
 
 def question(words: list[str], chance: random.Random, rare: bool) -> str:
-    """Make up a question: about a word of the first 30,000 by log rank, or of all alike."""
+    """Make a random request: for one of the first 30,000 words by log rank, or for any word."""
     word = words[chance.randrange(len(words)) if rare else int(30_000 ** chance.random()) - 1]
     aperture = f"{7.07 * 10 ** chance.uniform(-1, 1):.4g}"
     kind = chance.random()
@@ -237,7 +236,7 @@ def question(words: list[str], chance: random.Random, rare: bool) -> str:
 
 
 def kind_of(path: str) -> str:
-    """Return what kind of question an address asks."""
+    """Return the kind of request of an address."""
     name, _, query = path.partition("?")
     parts = [part for part in ("aperture", "without") if name == "neighbours" and part in query]
     return " + ".join([name, *parts])
@@ -250,7 +249,7 @@ async def ask_on(
     by_kind: defaultdict[str, list[float]],
     statuses: Counter[int],
 ) -> None:
-    """Ask one question after the other on one connection."""
+    """Send one request after another on one connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.monotonic() < end:
         path = ask()

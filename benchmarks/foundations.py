@@ -2,8 +2,8 @@
 
     python benchmarks/foundations.py            # 500,000 x 300 float32, about 4 GB of memory
 
-Each figure is the median over rounds of a ratio of neighbouring timings, so that a machine that
-slows down or speeds up in the meantime does not change it.
+Each figure is the median over rounds of a ratio of neighbouring timings, so it does not change if
+the machine slows down or speeds up during the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Feed the readers what coverage-guided fuzzing finds: each input is read or refused.
+"""Coverage-guided fuzzing of the readers: each input must be read or refused.
 
     pip install atheris && python benchmarks/fuzz_coverage.py CORPUS -max_total_time=3600
 
-Options are libFuzzer's. The first two bytes of an input choose the kind and, of a folder, the file;
-the corpus, a directory, is filled with small valid files at first and with what reaches new code
-later. A crash, a slow input or any error but the project's own ends the run; the same call goes on
-from the corpus. `FUZZ_ONLY=static/,spacy/` in the environment tries some kinds.
+Options are libFuzzer's. The first two bytes of an input choose the kind and, for a folder, the
+file. The corpus, a directory, starts with small valid files and grows with inputs that reach new
+code. A crash, a slow input or any error other than the project's own ends the run; the same call
+continues from the corpus. `FUZZ_ONLY=static/,spacy/` in the environment restricts the kinds.
 """
 
 from __future__ import annotations

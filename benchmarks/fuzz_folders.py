@@ -1,4 +1,4 @@
-"""Small valid folders and fastText models for the fuzzers, and how each is read and used."""
+"""Small valid folders and fastText models for the fuzzers, and code that reads and uses them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_static(folder: Path, words: list[str], vectors: np.ndarray) -> None:
 
 
 def read_static(folder: Path) -> None:
-    """Read vectors, count tokens, encode, and write the folder anew."""
+    """Read vectors, count tokens, encode, and rewrite the folder."""
     from conceptor.static_models import StaticModel
     from conceptor.vectors import open_vectors
     from conceptor.vectors.conversion import convert
@@ -65,7 +65,7 @@ def write_spacy(folder: Path, words: list[str], vectors: np.ndarray) -> None:
 
 
 def read_spacy(folder: Path) -> None:
-    """Improve the pipeline; what it says about its data is not of interest."""
+    """Improve the pipeline; its warnings about the data are ignored."""
     from conceptor import FitOptions
     from conceptor.integrations.spacy import postprocess_folder
 
@@ -77,7 +77,7 @@ def read_spacy(folder: Path) -> None:
 
 
 def write_transformer(folder: Path, words: list[str], vectors: np.ndarray) -> None:
-    """Write a BERT of random weights, as transformers does."""
+    """Write a BERT with random weights, in the format of transformers."""
     import torch
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -105,7 +105,7 @@ def write_transformer(folder: Path, words: list[str], vectors: np.ndarray) -> No
 
 
 def read_transformer(folder: Path) -> None:
-    """Distil it, with what transformers logs about the damage kept quiet."""
+    """Distil it, without the log messages of transformers about the damage."""
     from conceptor.static_models import distill
 
     _quieten()

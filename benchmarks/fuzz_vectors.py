@@ -2,14 +2,14 @@
 
     python benchmarks/fuzz_vectors.py --inputs 1000000 --seed 1 --processes 2
 
-Starts from small valid files of every format and compression, tables in several layouts, fastText
-models, saved maps, sentence encoders and belief trackers, and the folders of static models, spaCy
-pipelines and transformers (where those libraries are installed), and flips, cuts, repeats, swaps
-and inserts bytes. Anything but success or the project's own error class is printed with the seed
-that repeats it, and the exit code is 1. So is an input that takes more than 20 seconds or a
+It starts from small valid files of every format and compression, tables in several layouts,
+fastText models, saved maps, sentence encoders and belief trackers, and the folders of static
+models, spaCy pipelines and transformers (where those libraries are installed), and flips, cuts,
+repeats, swaps and inserts bytes. Any outcome other than success or the project's own error class is
+printed with its seed, and the exit code is 1. So is an input that takes more than 20 seconds or a
 gigabyte. A worker process that dies (a crash in native code, or a loop that no signal ends) counts
-too: its task raises here. `--only static/,spacy/` tries some kinds. `--log FILE` keeps what was
-tried: the same call goes on where it stopped.
+too: its task raises here. `--only static/,spacy/` restricts the kinds. `--log FILE` keeps the
+progress: the same call continues where it stopped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from conceptor.vectors.vectors import RowKind
 
 SECONDS = 20
 MEGABYTES = 1000
-SHARED_MEMORY = Path("/dev/shm")  # where files are written soonest
+SHARED_MEMORY = Path("/dev/shm")  # where writing files is fastest
 
 WORDS = ["the", "a\u00a0b", "café", "x y", "1", "😀", "w7", "w8"]
 NAMES = [
@@ -59,7 +59,7 @@ NAMES = [
     "int8.parquet", "binary.parquet", "int8.feather", "binary.feather", "fasttext.bin",
     "texts.parquet",
 ]  # fmt: skip
-# Folders, by what must be installed to read them.
+# Folders, by the package needed to read them.
 FOLDERS = {"static/": "tokenizers", "spacy/": "spacy", "transformer/": "transformers"}
 FOLDERS |= {"tracker/": "torch"}
 NAMES += [name for name, needed in FOLDERS.items() if find_spec(needed) is not None]
@@ -71,7 +71,7 @@ TOKENS = [
 
 
 def _write(path: Path, words: list[str], vectors: np.ndarray) -> None:
-    """Write a valid file; its name says how."""
+    """Write a valid file; its name determines the format."""
     kind, _, rest = path.name.partition(".")
     if f"{kind}/" in FOLDERS:
         getattr(fuzz_folders, f"write_{kind}")(path, words, vectors)
@@ -176,7 +176,7 @@ def place(files: dict[str, bytes], folder: Path) -> None:
 
 
 def try_object(name: str, path: Path) -> bool:
-    """Load what is not vectors, and use it; return whether it is such a thing."""
+    """Load and use an object that is not vectors; return whether the file is one."""
     if name in FOLDERS:
         getattr(fuzz_folders, f"read_{name[:-1]}")(path)
     elif name == "map.safetensors":
@@ -189,7 +189,7 @@ def try_object(name: str, path: Path) -> bool:
 
 
 def one(seed: int, folder: Path, only: tuple[str, ...] = ()) -> str:
-    """Try one damaged file; return how it ended, or raise what must not be raised."""
+    """Try one damaged file; return the outcome, or raise an error that must not occur."""
     rng = random.Random(seed)
     name, files = rng.choice([each for each in seeds() if not only or each[0].startswith(only)])
     main = next(iter(files)) if name in FOLDERS else name
@@ -231,7 +231,7 @@ def run(
                 more, seconds = _peak_megabytes() - peak, time.monotonic() - started
                 assert more < MEGABYTES, f"took {more:.0f} MB"
                 assert seconds < SECONDS, f"took {seconds:.0f} s"
-            except BaseException as error:  # a panic of Rust code is no Exception
+            except BaseException as error:  # a panic in Rust code is not an Exception
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 text = io.StringIO()
@@ -243,7 +243,7 @@ def run(
 
 
 def _tried(log: Path | None) -> tuple[int, collections.Counter[str], list[str]]:
-    """Return how many inputs earlier calls have tried, and what they found."""
+    """Return the number of inputs that earlier calls tried, and their results."""
     total: collections.Counter[str] = collections.Counter()
     failures: list[str] = []
     tried = 0
@@ -261,7 +261,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="kinds, separated by commas")
-    parser.add_argument("--log", type=Path, help="a file that keeps what was tried")
+    parser.add_argument("--log", type=Path, help="a file that keeps the progress")
     options = parser.parse_args()
     only = tuple(filter(None, options.only.split(",")))
     tried, total, failures = _tried(options.log)

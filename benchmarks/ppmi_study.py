@@ -1,11 +1,11 @@
-"""Eigenvalue weighting, CN and All-But-The-Top on PPMI vectors of one's own.
+"""Eigenvalue weighting, CN and All-But-The-Top on our own PPMI vectors.
 
     python benchmarks/ppmi_corpus.py corpus.txt
     python benchmarks/ppmi_study.py corpus.txt
 
 prints the tables of docs/studies/ppmi.md. Every row starts from the same E = ΘD of one training; EW
-with p = 1 is E itself. The paper's CN and ABTT are fitted on all words alike, `cn` with the words'
-counts in the corpus. The benchmarks are found as `conceptor compare` finds them.
+with p = 1 is E itself. The paper's CN and ABTT are fitted on all words equally, `cn` with the
+words' counts in the corpus. Benchmark files are found in the same way as by `conceptor compare`.
 """
 
 from __future__ import annotations

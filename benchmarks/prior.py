@@ -1,4 +1,4 @@
-"""How much a preference for frequent words helps neighbours, by method.
+"""How much a prior for frequent words helps neighbours, by method.
 
     python benchmarks/prior.py [VECTORS ...]
 

@@ -3,13 +3,13 @@
     python benchmarks/results.py docs/data/results.json [PART ...] [--resume DIR]
 
 Without PART, all of them: paper (Tables 1, 3 and 4 on Google News), supervision (Table 2), dialogue
-(Table 5), remarks (what the paper says of text classification and fastText), and glove-50d,
-google-news-26k, google-news-13k (all methods). With PARTs, only their sections are written anew.
---resume DIR keeps what `conceptor reproduce` has finished.
+(Table 5), remarks (the paper's remarks on text classification and fastText), and glove-50d,
+google-news-26k, google-news-13k (all methods). With PARTs, only their sections are rewritten.
+--resume DIR keeps the finished parts of `conceptor reproduce`.
 
 Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
-vectors. The dialogue part prints what `python benchmarks/dialogue.py` has measured so far, and
-remarks what docs/data/claims.json holds.
+vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far, and
+remarks those in docs/data/claims.json.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def belongs(name: str, section: str) -> bool:
-    """Say whether a table is the section's own or below it."""
+    """Return whether a table is the section's own or below it."""
     return name == section or name.startswith(f"{section}/")
 
 
@@ -145,7 +145,7 @@ def dialogues() -> str:
 
 
 def remarks() -> str:
-    """Set what docs/data/claims.json has measured beside the paper's two remarks."""
+    """Compare the figures of docs/data/claims.json with the paper's two remarks."""
     claims = data_files.read(CLAIMS)
     classes = {row[0]: row[1:] for row in claims["text-classification"].rows}
     gains = [classes[m][2:] for m in ("abtt", "cn-paper")]

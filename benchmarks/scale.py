@@ -1,16 +1,16 @@
-"""Moments and maps on a Dask cluster of this machine, beside one process with as many threads.
+"""Moments and maps on a local Dask cluster, compared with one process with as many threads.
 
-    python benchmarks/scale.py lazy --rows 40000000          # 48 GB that exist nowhere at once
+    python benchmarks/scale.py lazy --rows 40000000          # 48 GB, generated block by block
     python benchmarks/scale.py shards --folder DIR           # 3.6 GB of Parquet: dask against one
-    python benchmarks/scale.py estimate                      # what a billion × 768 would take
+    python benchmarks/scale.py estimate                      # the cost of a billion × 768
 
-`lazy` has workers generate vectors and gather their moments under a memory limit; it prints the
-rate, and the largest resident memory any worker had. `shards` writes Parquet tables with words,
+In `lazy`, workers generate vectors and gather their moments under a memory limit; it prints the
+rate, and the largest resident memory of any worker. `shards` writes Parquet tables with words,
 vectors and another column, then gathers moments and applies a map, alternately by the one-process
 pipeline (`conceptor.postprocessing`, two threads) and on two single-threaded workers; the median of
-the ratios is the overhead, in seconds and in seconds of processors, which other work on the machine
-does not change. `estimate` measures the flops and bytes of one processor on 768 dimensions and
-prints the costs on paper beside them. Clusters are started before the clock.
+the ratios is the overhead, in seconds and in processor seconds, which do not depend on other work
+on the machine. `estimate` measures the flops and bytes of one processor on 768 dimensions and
+prints the theoretical costs beside them. The time to start clusters is not counted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def peak_memory() -> float:
 
 
 def lazy_array(rows: int) -> da.Array:
-    """Return at least so many vectors, to be made where they are needed."""
+    """Return at least this many vectors, to be generated on the workers."""
     step = 1 << 16
     return da.map_blocks(
         partial(random_block, rows=step, dimension=DIMENSION),
@@ -131,7 +131,7 @@ def one_process_transform(map_: AffineMap, paths: list[Path], target: Path) -> N
 
 
 class Taken(NamedTuple):
-    """What some work took: seconds, and seconds of processors here and in workers."""
+    """The cost of some work: seconds, and processor seconds here and in workers."""
 
     seconds: float
     processor: float
@@ -147,7 +147,7 @@ def timed(function: Callable[[], object], client: Client) -> Taken:
 
 
 def ready(client: Client) -> None:
-    """Have the workers import what they need, as they would have in a longer run."""
+    """Let the workers import their modules first, as in a longer run."""
     client.run(import_module, "conceptor.distributed")
 
 
@@ -204,7 +204,7 @@ def shards(folder: Path, rows: int, workers: int, memory: int, repeat: int) -> N
 
 
 def estimate(folder: Path, rows: int, workers: int, memory: int) -> None:
-    """Print the costs of a billion vectors on paper, and what measured rates make of them."""
+    """Print the theoretical costs of a billion vectors, and the costs at measured rates."""
     billion, n = 10**9, 768
     size = 4 * billion * n
     tasks = size // TASK_BYTES
@@ -252,7 +252,7 @@ def estimate(folder: Path, rows: int, workers: int, memory: int) -> None:
 
 
 def primitive_rates(path: Path, folder: Path, n: int) -> dict[str, float]:
-    """Return what one processor does of each step alone, in 10⁹ flops or bytes a second."""
+    """Return the rate of one processor for each step alone, in 10⁹ flops or bytes per second."""
     copy = folder / f"copy-{os.getpid()}.parquet"
     with threadpool_limits(1):
         X = np.random.default_rng(0).standard_normal((4096, n), dtype=np.float32)
@@ -273,7 +273,7 @@ def primitive_rates(path: Path, folder: Path, n: int) -> dict[str, float]:
 
 
 def quickest(function: Callable[[], object]) -> float:
-    """Return the least processor seconds of five rounds."""
+    """Return the minimum processor seconds of five rounds."""
     return min(map(processor_seconds, [function] * 5))
 
 
@@ -288,9 +288,9 @@ def main() -> None:
     parser.add_argument("what", choices=["lazy", "shards", "estimate"])
     parser.add_argument("--rows", type=int)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--memory", type=float, default=2.0, help="GiB a worker may use")
+    parser.add_argument("--memory", type=float, default=2.0, help="memory limit of a worker in GiB")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--folder", help="where the shards go (twice their size)")
+    parser.add_argument("--folder", help="folder for the shards (twice their size)")
     options = parser.parse_args()
     memory = int(options.memory * 2**30)
     if options.what == "lazy":

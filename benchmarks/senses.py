@@ -2,9 +2,10 @@
 
     python benchmarks/senses.py [--vectors FILE] [--method cn] [--data DIR]
 
-SCWS (Huang et al. 2012): 2,003 pairs of words, each in a context, with ten ratings. Spearman's
-correlation with their mean × 100, over the pairs whose words have vectors, and over those of a word
-with itself (241 in all). A word's context is the words within ten of it, frequent ones left out.
+SCWS (Huang et al. 2012): 2,003 pairs of words, each in a context, with ten ratings. Figures
+are Spearman's correlation with their mean × 100, over the pairs whose words have vectors, and over
+the pairs of a word with itself (241 in all). A word's context is the words within ten positions,
+without frequent words.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-    # The word, and the vectors around it, to the word's vector there.
+    # From a word and the vectors around it to the word's vector in that context.
     InContext = Callable[[str, Array], Array]
 
 WINDOW, FREQUENT = 10, 150
@@ -96,7 +97,7 @@ def main(arguments: list[str]) -> None:
         return known.vectors[rows[rows >= 0]]
 
     def filtered(word: str, context: Array) -> Array:
-        """Return the word, with what the context's conceptor keeps of it counted twice."""
+        """Return the word plus the part of it that the context's conceptor keeps."""
         factor = Cloud(context).factor
         return vector(word) + factor @ (factor.T @ vector(word))
 

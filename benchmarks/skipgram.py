@@ -1,10 +1,10 @@
-"""Skip-gram vectors with gensim: vectors that no choice of this project has seen.
+"""Skip-gram vectors with gensim: vectors that were not used for any choice in this project.
 
     python benchmarks/skipgram.py corpus.txt vectors.bin [--fasttext]
 
-100 dimensions, window 5, five negative samples, two epochs, words that occur 20 times or more;
-with --fasttext, words are made of their character n-grams as well. With two threads the result
-differs a little from run to run.
+Settings: 100 dimensions, window 5, five negative samples, two epochs, words that occur 20 times or
+more; with --fasttext, character n-grams as well. With two threads the result differs a little from
+run to run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Sentences:
     def __init__(self, path: str) -> None:
         self.path = Path(path)
 
-    def __iter__(self):  # noqa: ANN204 - gensim asks for any iterable
+    def __iter__(self):  # noqa: ANN204 - gensim accepts any iterable
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:
                 words = re.findall(r"\w+", line.lower())

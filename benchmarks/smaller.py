@@ -1,13 +1,13 @@
-"""Fewer dimensions and smaller numbers: what they cost, in Markdown for docs/data/smaller.json.
+"""The cost of fewer dimensions and smaller numbers, in Markdown for docs/data/smaller.json.
 
     python benchmarks/smaller.py KEPT.json
 
 Needs the demo extra, model2vec, and $CONCEPTOR_DATA with the benchmark files. Figures are kept in
 KEPT.json as they are measured, so that an interrupted run is continued.
 
-Rivals: plain PCA (`abtt:n_directions=0:n_components=N`, fitted on common words), and what model2vec
-does with the vectors of a distilled model, by its own functions: PCA of all words, SIF weights by
-rank, and bytes with one scale for all. It has no bits; these are ours.
+Rivals: plain PCA (`abtt:n_directions=0:n_components=N`, fitted on common words), and model2vec's
+own functions for the vectors of a distilled model: PCA of all words, SIF weights by rank, and bytes
+with one scale for all. It has no bits; for those we use ours.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _QUERIES, _NEAR = 500, 10
 
 
 def vectors() -> Iterator[tuple[str, WordVectors, tuple[int, ...]]]:
-    """Yield each set of vectors and the dimensions it is reduced to, the first its own."""
+    """Yield each set of vectors and the dimensions to reduce it to, starting with its own."""
     news = open_vectors(datasets.fetch("vectors/googlenews-26k.bin"))
     yield "Google News 26k, 300 dimensions", WordVectors(*news.read()), (300, 128, 64)
     yield "GloVe 6B, 50 dimensions", WordVectors(*datasets.demo_vectors()), (50, 32, 16)
 
 
 def reduced(table: WordVectors, name: str, size: int) -> NDArray[np.float32]:
-    """Return all vectors as a method leaves them."""
+    """Return all vectors after a method."""
     if name == MODEL2VEC:
         weights = compute_weights(len(table), _SIF)[:, np.newaxis]
         return (apply_pca(table.vectors, size) * weights).astype(np.float32)
@@ -66,7 +66,7 @@ def reduced(table: WordVectors, name: str, size: int) -> NDArray[np.float32]:
 
 
 def stored(rows: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
-    """Return vectors as they are read back from a file."""
+    """Return vectors after writing them to a file and reading them back."""
     if dtype == "int8" and name == MODEL2VEC:
         return quantize_embeddings(rows, DType.Int8).astype(np.float32)
     if dtype == "float32":
@@ -76,7 +76,7 @@ def stored(rows: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float
 
 
 def nearest(rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the nearest rows to some of the first 20,000, each query's own among them."""
+    """Return the nearest rows to some of the first 20,000, including the query itself."""
     asked = np.random.default_rng(0).permutation(min(20_000, len(rows)))[:_QUERIES]
     found = Nearest(rows[asked], _NEAR + 1)
     found.take(found.look(rows, 0))
@@ -94,7 +94,7 @@ def measure(
 
 
 def run(kept: Path) -> dict[str, Any]:
-    """Measure what is not yet in `kept`; return everything."""
+    """Measure the figures that are not yet in `kept`; return all."""
     found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     battery = load_battery(FAMILIES)
     if battery.missing:
@@ -109,7 +109,7 @@ def run(kept: Path) -> dict[str, Any]:
                 if not missing:
                     continue
                 rows = reduced(table, name, size)
-                if near is None:  # of the method's own vectors before anything is left out
+                if near is None:  # for the method's own vectors, before any reduction
                     whole = rows if size == sizes[0] else reduced(table, name, sizes[0])
                     near = nearest(whole)
                 for dtype in missing:

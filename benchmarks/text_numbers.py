@@ -2,9 +2,9 @@
 
     python benchmarks/text_numbers.py
 
-Reads and writes 20,000 × 300 numbers with each candidate. Processor seconds, best of three, since
-some use several processors. "wrong" counts numbers that are not the nearest float32 of their text
-(for writers: that read back as another float32). Needs polars, pyarrow and pandas.
+It reads and writes 20,000 × 300 numbers with each candidate. Times are processor seconds, best of
+three, because some use several processors. "wrong" counts numbers that are not the nearest float32
+of their text (for writers: that read back as another float32). Needs polars, pyarrow and pandas.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the hand-written gradients of the dialogue tracker gain over PyTorch's own.
+"""The gain of the dialogue tracker's hand-written gradients over PyTorch's own.
 
     python benchmarks/tracker_step.py
 
-A training step of both expensive functions (`conceptor.paper.dialogue.fused`) and of the same
-functions as plain PyTorch, on one thread, in turn, for a slot with few values and one with many.
-The least processor time of several rounds counts; gradients agree to single precision.
+It times a training step of both expensive functions (`conceptor.paper.dialogue.fused`) and of the
+same functions in plain PyTorch, on one thread, in turn, for a slot with few values and one with
+many. The minimum processor time of several rounds counts; gradients agree to single precision.
 """
 
 from __future__ import annotations

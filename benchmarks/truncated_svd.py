@@ -1,10 +1,10 @@
-"""Solvers for the truncated SVD of a PPMI matrix, by time and by what they miss.
+"""Solvers for the truncated SVD of a PPMI matrix, by time and by error.
 
     python benchmarks/truncated_svd.py corpus.txt
 
 The reference is ARPACK in double precision. "cosine" is the largest difference of the cosine of
-5,000 random pairs of words, with p = 0.5: what a user of the vectors would notice. All run with
-one BLAS thread.
+5,000 random pairs of words, with p = 0.5: the error that a user of the vectors would notice. All
+run with one BLAS thread.
 """
 
 from __future__ import annotations

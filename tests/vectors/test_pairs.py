@@ -103,7 +103,9 @@ def test_old_pairs_are_read_and_not_given_other_words(tmp_path):
     save_file({"embeddings": ONES}, path)
     path.with_suffix(".words.txt").write_text("a\nb\nc\n")
     assert open_vectors(path).words == OLD
-    with pytest.raises(InvalidInputError, match=r"x\.words\.txt: holds the words of x\.safeten"):
+    with pytest.raises(
+        InvalidInputError, match=r"x\.words\.txt: also holds the words of x\.safeten"
+    ):
         write_vectors(tmp_path / "x.npy", [(NEW, TWOS)], force=True)
     assert open_vectors(path).words == OLD
 

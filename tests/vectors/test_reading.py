@@ -595,7 +595,10 @@ def test_loops_of_links_are_refused(tmp_path):
         ("1 300\n2 4\n", "end in a single number"),  # which begins like a header
         ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, but 2 lines follow"),
         ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "only numbers and no words; save .* as .npy"),
-        ("old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n", "several columns.* by tabs"),
+        (
+            "old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n",
+            "several tab-separated columns",
+        ),
         ("It rains.\nIt is late.\n", "not a known vector format"),
     ],
 )

@@ -91,7 +91,7 @@ class VectorSource(Vectors):
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
             raise InvalidInputError(
-                f"{path}: vectors of {dimension} dimensions; expected 1 to {LARGEST_DIMENSION}"
+                f"{path}: vectors of {dimension} numbers; expected 1 to {LARGEST_DIMENSION}"
             )
         self.path = path
         self.dimension = dimension

@@ -249,7 +249,7 @@ def _recognise(head: Head) -> bool:
 FORMAT = Format(
     name=_NAME,
     description="the matrix `embeddings` (model2vec), `embedding.weight` (static "
-    "sentence-transformers), or the only matrix",
+    "sentence-transformers), or the only one",
     recognise=_recognise,
     open=lambda head, wordless: open_safetensors(head.path),
     open_writer=_open_writer,
