@@ -334,7 +334,7 @@ def _check_target(target: Target) -> None:
             files = open_safetensors(other).files()
     for words in set(words_files) & set(files):
         raise InvalidInputError(
-            f"{words}: also holds the words of {other.name}, which would be replaced; "
+            f"{words}: also holds the words of {other.name}, which {path.name} would replace; "
             "write to another name"
         )
 
