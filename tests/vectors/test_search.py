@@ -69,7 +69,9 @@ def test_of_many_equal_rows_the_first_are_found_and_no_others_are_kept(margin):
     scores = np.full((2, 500), 0.5, np.float32)
     scores[1, 400:] = 0.75
     for start in (1000, 0, 500):  # threads may finish in any order
-        best.take(best.pick(scores.copy(), start))
+        found = best.pick(scores.copy(), start)
+        assert len(found.query) <= (6 if margin == 0 else 1000)
+        best.take(found)
     assert best.table()[0].tolist() == [[0, 1, 2], [400, 401, 402]]
     assert best.table()[1].tolist() == [[0.5] * 3, [0.75] * 3]
     assert len(best.candidates(0)) == (3 if margin == 0 else 1500)

@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
 # Settings whose flag has another name, and those that are part of a method's name.
-_FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
-_IN_NAMES = ("unit", "kept", "power", "ridge")
+_FLAGS = {
+    "n_components": "--dimensions",
+    "n_directions": "--directions",
+    "text_file": "--texts",
+}
+_IN_NAMES = ("unit", "lengths", "kept", "power", "ridge")
 
 
 _NARROWEST = 20

@@ -128,7 +128,8 @@ def write_vectors(
     format
         One of `FORMATS`, if the name does not say.
     dtype
-        `float32`; or `float16`, `int8` or `binary` if the format supports it (docs/formats.md).
+        `float32`; or `float16`, `int8` or `binary` if the format supports it
+        (docs/reference/formats.md).
     count
         How many vectors there will be; only compressed word2vec files need to know in advance.
     force
