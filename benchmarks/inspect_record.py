@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.sts import SentenceSimilarity
 
-DEFAULT, BY_USAGE = "cn", "cn+sif"
+DEFAULT, UNIT = "cn", "cn:lengths=unit"
 RECORD_FILE = Path(__file__).parents[1] / "src" / "conceptor" / "report" / RECORD
 
 
@@ -127,10 +127,10 @@ def french_pairs() -> list[WordSimilarity]:
 def measure(name: str, vectors: object) -> dict[str, object]:
     found = inspect(vectors)
     battery = battery_for(name)
-    measured = Measured.of(compare(vectors, [ORIGINAL, DEFAULT, BY_USAGE], battery, name=name))
+    measured = Measured.of(compare(vectors, [ORIGINAL, DEFAULT, UNIT], battery, name=name))
     families = {family.partition("-")[0] for family in set(measured.family.values())}
     changes: dict[str, dict[str, list[float]]] = {}
-    for method in (DEFAULT, BY_USAGE):
+    for method in (DEFAULT, UNIT):
         for family in FAMILIES:
             if family not in families:
                 continue
@@ -225,7 +225,7 @@ def show() -> str:
     lines: list[str] = []
     for kind, method, families in (
         ("words", DEFAULT, FAMILIES),
-        ("words", BY_USAGE, {f: FAMILIES[f] for f in ("sts", "categorization", "retrieval")}),
+        ("words", UNIT, {f: FAMILIES[f] for f in ("sts", "categorization", "retrieval")}),
         ("rows", "gentle", {"sts": "STS-B test"}),
         ("rows", "cn", {"sts": "STS-B test"}),
     ):

@@ -32,6 +32,13 @@ RIVALS = {
 }  # fmt: skip
 
 
+CALLED = {
+    "similarity": "word similarity", "STS by averages": "averages of sentences",
+    "categorisation": "categorisation", "neighbours": "synonyms among ten neighbours",
+    "analogies": "analogies", "retrieval": "retrieval",
+}  # fmt: skip
+
+
 class Data:
     """The tables of a data file."""
 
@@ -120,7 +127,7 @@ def default_rivals() -> str:
 
 
 def apertures() -> str:
-    found = Data("claims").cells("power-and-aperture")
+    found = Data("apertures").cells("power-and-aperture")
     curves: dict[str, list[tuple[float, float]]] = {}
     for name, cells in found.items():
         setting = re.match(r"power ([\d.]+), α = ([\d.]+)", name)
@@ -430,34 +437,60 @@ CHARTS = {
 
 def readme(text: str) -> str:
     """Return the README with the figures of the data."""
-    found = Data("claims").cells(f"{AGAINST}/all-benchmarks")["original"]
-    shown = {family: f"{numbers(cell)[0]:+.2f}".replace("-", "−") for family, cell in found.items()}
-    by_vectors = Data("claims").cells("the-default-against-the-original-by-vectors")
-
-    def loss(vectors: str, family: str) -> str:
-        return f"{-numbers(by_vectors[vectors][family])[0]:.2f}"
-
-    zipf = Data("claims").cells(f"{AGAINST}/all-benchmarks")["zipf-whitening"]
-    whitening = {family: f"{-numbers(zipf[family])[0]:.2f}" for family in by_family(zipf)}
+    claims = Data("claims")
+    against = claims.cells(f"{AGAINST}/all-benchmarks")
+    shown = {
+        family: cell.split()[0]
+        for family, cell in against["original"].items()
+        if "mean" not in family
+    }
+    count = claims.tables["means-over-the-sets-of-vectors"]["text"].split()[0]
+    gained = ", ".join(f"{CALLED[family]} {gain}" for family, gain in shown.items())
     paragraphs = [
-        "In points, on the mean over seven sets of vectors: word similarity "
-        f"{shown['similarity']}, similarity of sentences by plain averages "
-        f"{shown['STS by averages']}, categorisation {shown['categorisation']}, synonyms among the "
-        f"ten nearest words {shown['neighbours']}, retrieval {shown['retrieval']}, analogies "
-        f"{shown['analogies']}.",
-        f"**Where it loses.** Analogies lose {loss('GloVe 6B 50d', 'analogies')} points on GloVe, "
-        f"{loss('Google News 26k', 'analogies')} on Google News and "
-        f"{loss('MiniLM words', 'analogies')} on words through MiniLM. On plain averages of words "
-        f"Zipfian whitening is better, by {whitening['STS by averages']} points on STS and "
-        f"{whitening['retrieval']} on retrieval; `--for sentences` and `SentenceEncoder` are made "
-        "for that. Vectors that were trained to be averaged have little to gain: wordllama loses "
-        f"{loss('wordllama tokens', 'retrieval')} points of retrieval, and `conceptor` warns you "
-        "first.",
+        f"In points, on the mean over {count} sets of vectors: {gained}.{_measured_with(claims)}",
+        f"**Where it loses**, beyond its 95% interval. Against the original: {_lost(claims)}. "
+        f"Against other methods, on the mean: {_behind(against)}. "
+        "[When it does not help](docs/explanation/when-not.md) has the reasons.",
     ]
     begin, end = FIGURES
     before, rest = text.split(begin)
     body = "\n\n".join(map(_filled, paragraphs))
     return f"{before}{begin}\n\n{body}\n\n{end}{rest.split(end)[1]}"
+
+
+def _measured_with(claims: Data) -> str:
+    """Say so if the data is from before lengths by usage, which changed averages."""
+    if "cn:lengths=unit" in claims.rows("means-over-the-sets-of-vectors"):
+        return ""
+    return (
+        " Measured with rows at length 1 (`cn:lengths=unit`); the default now also makes frequent "
+        "words short, which changes averages, retrieval and categorisation only "
+        "([lengths](docs/guides/lengths.md))."
+    )
+
+
+def _lost(claims: Data) -> str:
+    """Return on which vectors the default is behind the original, family by family."""
+    found: dict[str, list[str]] = {}
+    for vectors, cells in claims.cells("the-default-against-the-original-by-vectors").items():
+        for family, cell in cells.items():
+            if "behind" in cell:
+                found.setdefault(family, []).append(f"{vectors} {cell.split()[0]}")
+    return "; ".join(f"{CALLED[family]} on {', '.join(sets)}" for family, sets in found.items())
+
+
+def _behind(against: dict[str, dict[str, str]]) -> str:
+    """Return which methods are ahead of the default, and where."""
+    found = []
+    for method, cells in against.items():
+        if method in RIVALS and method != "original":
+            lost = [
+                f"{CALLED[family]} ({cell.split()[0]})"
+                for family, cell in cells.items()
+                if "behind" in cell and family in CALLED
+            ]
+            found += [f"{RIVALS[method]} on {' and '.join(lost)}"] if lost else []
+    return "; ".join(found) or "none"
 
 
 def _filled(paragraph: str) -> str:

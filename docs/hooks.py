@@ -189,9 +189,9 @@ def methods() -> str:
         "`conceptor methods` prints this table. `cn+counterfit` applies two in a row, each fitted "
         "on the result of the one before; `abtt:n_directions=3` sets a parameter. Every spectral "
         "method takes `n_components`; `abtt:n_directions=0:n_components=128` is plain PCA.\n\n"
-        "**Which one?** Take `cn`, the default, for words; `cn+sif` (`--for sentences`) where you "
-        "average words; `gentle`, the default for rows without words, for embeddings of texts; "
-        "`original` if you need analogies. [The comparison](../studies/default.md) has the "
+        "**Which one?** Take `cn`, the default, for words and their averages; `gentle`, the "
+        "default for rows without words, for embeddings of texts; `original` if you need "
+        "analogies. [The comparison](../studies/default.md) has the "
         "figures, [Conceptors](../explanation/conceptors.md) the formulas, and "
         "[Add a method](../guides/extend.md) the way to your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",

@@ -96,6 +96,9 @@ def test_texts_may_come_in_any_number_of_parts():
     other.add(texts[90:], vectors[90:])
     np.testing.assert_allclose((one + other).fit(None), whole, atol=1e-4)
     assert (one + other).documents == len(texts)
+    # From the result for most of them it is a few steps, and the same.
+    near = attachment(texts[:110], vectors[:110], start, (7,)).fit(None)
+    np.testing.assert_allclose((one + other).fit(None, near=near), whole, atol=0.01)
 
 
 @settings(deadline=None, max_examples=5)

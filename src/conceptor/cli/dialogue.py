@@ -152,7 +152,9 @@ def dialogue(
 
       conceptor data fetch
 
-      conceptor dialogue demo --methods cn --seeds 1 --slots area --epochs 3
+      conceptor dialogue demo --methods cn --seeds 1 --epochs 3 --save trackers
+
+      echo 'cheap food' | conceptor dialogue --interactive --load trackers/cn/0
     """
     from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.report import dialogue_result, draw_learning

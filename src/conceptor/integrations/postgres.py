@@ -98,7 +98,7 @@ def _connect(address: str) -> Iterator[Any]:
             connection.read_only = True
             # Each pass must see the rows in the same order.
             connection.execute("SET synchronize_seqscans = off")
-            if connection.execute("SELECT to_regtype('vector')").fetchone()[0] is None:
+            if connection.execute("SELECT 1 WHERE to_regtype('vector') IS NULL").fetchone():
                 raise InvalidInputError("this PostgreSQL database does not have pgvector")
             register_vector(connection)
             yield connection

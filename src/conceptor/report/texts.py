@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conceptor.algebra.background import percent_below
 from conceptor.base.numbers import format_number
 from conceptor.concepts.text_neighbours import shorten
-from conceptor.evaluation.compare.texts import KEPT, RELATED
+from conceptor.evaluation.compare.text_measures import KEPT, RELATED
 from conceptor.evaluation.compare.verdict import show_gain
 from conceptor.methods import ORIGINAL
 from conceptor.report.forms import Cell, Line, Table

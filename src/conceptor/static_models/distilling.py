@@ -116,6 +116,7 @@ def distill(
     encoder = open_encoder(model, tokenizer)
     counted, of_usage = _word_counts(weights, vocabulary)
     drawn = isinstance(sentences, str) and sentences.startswith(DRAWN)
+    texts: list[str] | None
     stored: NDArray[Any] | None = None
     if sentence_vectors is not None:
         texts, stored = _stored_sentences(sentences, sentence_vectors, most_sentences)

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 RIDGE = 1.0
 # Steps of the conjugate gradient: more of them change no figure.
 _STEPS = 12
+# From a table that was fitted to nine tenths of the same texts.
+_STEPS_NEAR = 5
 # Columns that are solved for at a time: what a step reads again stays in the cache.
-_COLUMNS = 64
+_COLUMNS = 16
 # Of the mean eigenvalue: keeps the map from averages to sentences away from what is not there.
 _FLOOR = 1e-3
 
@@ -106,9 +108,13 @@ def best_map(gram: Float64, products: NDArray[Any]) -> Float64:
 
 
 def solve_ridge(
-    B: sparse.csr_array, right: Table, ridge: float, progress: Progress = silent
+    B: sparse.csr_array,
+    right: Table,
+    ridge: float,
+    progress: Progress = silent,
+    near: Table | None = None,
 ) -> Table:
-    """Return X with ``(BᵀB + ridge) X = right``, by conjugate gradients on all columns at once.
+    """Return X with ``(BᵀB + ridge) X = right``, by conjugate gradients from zero or from `near`.
 
     Preconditioned by the diagonal. A step is two sparse products, cheaper than one with BᵀB, which
     has several times as many entries. Columns are taken in blocks, so that nothing is larger than
@@ -120,17 +126,19 @@ def solve_ridge(
     diagonal = (np.asarray(B.multiply(B).sum(axis=0)).ravel() + ridge)[:, None].astype(np.float32)
     tiny = np.finfo(np.float32).tiny
     found = np.empty_like(right)
-    columns = max(8, min(_COLUMNS, right.size // B.shape[0]))
+    columns = min(_COLUMNS, right.shape[1])
     for first in range(0, right.shape[1], columns):
         block = np.s_[:, first : first + columns]
         rest = np.ascontiguousarray(right[block])
         change = np.zeros_like(rest)
+        if near is not None:
+            change = np.ascontiguousarray(near[block])
+            rest -= transposed @ (B @ change) + np.float32(ridge) * change
         scaled = rest / diagonal
         direction = scaled.copy()
         strength = np.einsum("ij,ij->j", rest, scaled)
-        for step in range(_STEPS):
-            done = (first + columns * step / _STEPS) / right.shape[1]
-            progress("fitting", min(done, 1.0), 0)
+        progress("fitting", first / right.shape[1], 0)
+        for _ in range(_STEPS if near is None else _STEPS_NEAR):
             product = transposed @ (B @ direction) + np.float32(ridge) * direction
             size = strength / np.maximum(np.einsum("ij,ij->j", direction, product), tiny)
             change += size * direction

@@ -82,7 +82,7 @@ def convert(
             read_chunks(opened, progress, "writing"),
             goal,
             opened.count,
-            None if map_ is None else lambda _, rows: map_(rows),
+            None if map_ is None else map_.map_words,
             dimension=None if map_ is None else map_.n_out,
         )
     return sum_up(opened, started, words, goal, None if map_ is None else map_.n_out)

@@ -22,7 +22,7 @@ from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -36,7 +36,7 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
-    column: str | Sequence[str] | None = None,
+    column: str | Sequence[Hashable] | None = None,
     rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.

@@ -225,55 +225,56 @@ class Nearest:
 
 
 class Contest:
-    """Whether some row is the nearest of all to its query, by cosine.
+    """Whether ``d`` is the nearest row to ``b − a + c``, for many questions about few words.
 
-    Quicker than `Nearest`: a query is asked only as long as no other row has come nearer.
+    Quicker than `Nearest`: rows are multiplied with the words, not with the questions, whose scores
+    are sums of three products. A question is asked only until another row has come nearer.
 
     Parameters
     ----------
-    queries : array of shape (q, n)
-    expected : array of shape (q, n)
-        The row that should be the nearest.
+    words : array of shape (w, n)
+        The vectors of the words of all questions.
+    questions : array of shape (q, 4)
+        Which words a, b, c and d are.
     excluded : array of shape (q, e)
-        Places of rows that do not compete, the expected one among them.
+        Places of rows that do not compete, that of d among them.
     among : int, optional
         Only the first rows compete.
     """
 
     def __init__(
         self,
-        queries: NDArray[Any],
-        expected: NDArray[Any],
+        words: NDArray[Any],
+        questions: NDArray[np.integer],
         excluded: NDArray[np.integer],
         *,
         among: int | None = None,
     ) -> None:
-        self._queries = unit_rows32(queries)
-        self._bar = np.einsum("ij,ij->i", self._queries, unit_rows32(expected))
-        self._excluded, self._among = excluded, among
-        self.won = np.ones(len(queries), dtype=np.bool_)
+        self._words, self._terms = unit_rows32(words), questions[:, :3].astype(np.int64)
+        a, b, c, d = (self._words[column] for column in questions.T)
+        self._bar = np.einsum("ij,ij->i", b, d) - np.einsum("ij,ij->i", a, d)
+        self._bar += np.einsum("ij,ij->i", c, d)
+        self._excluded, self._among = excluded.astype(np.int64), among
+        self.won = np.ones(len(questions), dtype=np.bool_)
 
     def look(self, rows: NDArray[Any], before: int) -> NDArray[np.intp]:
-        """Return the queries for which a row of this chunk is nearer."""
+        """Return the questions for which a row of this chunk is nearer."""
+        from conceptor.kernels import find_beaten
+
         # A copy: while `flatnonzero` counts and then collects, `take` may change what it counted.
         asked = np.flatnonzero(self.won.copy())
         beaten = [asked[:0]]
         for start, block in _blocks(rows, before, self._among):
-            left = [asked[:0]]
-            for first in range(0, len(asked), _BLOCK_ROWS):
-                some = asked[first : first + _BLOCK_ROWS]
-                scores = self._queries[some] @ block.T
-                column = self._excluded[some] - start
-                query, which = np.nonzero((column >= 0) & (column < len(block)))
-                scores[query, column[query, which]] = -np.inf
-                lost = scores.max(axis=1) > self._bar[some]
-                beaten.append(some[lost])
-                left.append(some[~lost])
-            asked = np.concatenate(left)
+            columns = self._excluded[asked] - start
+            lost = np.zeros(len(asked), dtype=np.bool_)
+            products = self._words @ block.T
+            find_beaten(products, self._terms[asked], self._bar[asked], columns, lost)
+            beaten.append(asked[lost])
+            asked = asked[~lost]
         return np.concatenate(beaten)
 
     def take(self, found: NDArray[np.intp]) -> None:
-        """Ask these queries no more."""
+        """Ask these questions no more."""
         self.won[found] = False
 
 

@@ -181,9 +181,10 @@ def _fit(
     reader = TokenReader(start.tokenizer)
     one, other, questions = _gather(store, found, start, reader, progress)
 
-    def solve(part: Attachment) -> NDArray[np.float32]:
-        return part.fit(start.table, mapped=start.mapped, ridge=ridge, progress=progress)
+    def solve(part: Attachment, near: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        return part.fit(start.table, mapped=start.mapped, ridge=ridge, near=near, progress=progress)
 
+    first = None
     unknown = _unknown_share(found, reader)
     provenance: dict[str, Any] = start.provenance | {
         "attached_to": store.name,
@@ -195,7 +196,8 @@ def _fit(
         "library": f"conceptor {__version__}",
     }
     if len(questions) and one.documents:
-        trial = StaticModel(solve(one), start.tokenizer)
+        first = solve(one, None)
+        trial = StaticModel(first, start.tokenizer)
         loss = measure(store, questions, trial.encode, encoder, one.documents)
         provenance |= {"measured": loss.sentence(), "verdict": loss.verdict, "loss": asdict(loss)}
     whole = one + other
@@ -207,7 +209,7 @@ def _fit(
             f"{unknown:.0%} of the words are unknown to the tokenizer; start from a model of their "
             "language, or from zero"
         )
-    return StaticModel(solve(whole), start.tokenizer, provenance, offset), remarks
+    return StaticModel(solve(whole, first), start.tokenizer, provenance, offset), remarks
 
 
 def _gather(

@@ -144,7 +144,7 @@ def search(store: Vectors, queries: NDArray[Any], depth: int = DEPTH) -> NDArray
 def measure(
     store: Vectors, questions: Questions, encode: Encode, model: Encode | None, documents: int
 ) -> Loss:
-    """Return how often the first ten of an encoder, fitted to `documents`, have what they should."""
+    """Return how often the first ten of an encoder, fitted to `documents`, are as they should."""
     texts = questions.texts()
     # The model's vectors are searched as it is used: at length 1.
     asked = [encode(texts)] + ([] if model is None else [unit_rows32(model(texts))])
