@@ -1,4 +1,4 @@
-"""Does a threshold carry over to another embedding? In Markdown for docs/what-cosine-means.md.
+"""Does a threshold carry over to another embedding? In Markdown for docs/data.
 
     python benchmarks/background.py [NAME=FILE ...] [--keep DIRECTORY]
 

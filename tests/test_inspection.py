@@ -5,13 +5,13 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
-from importlib import resources
 
 import numpy as np
 import pytest
 
 from conceptor import ConceptorNegation, InvalidInputError
-from conceptor.inspection import expected_gains, inspect, isoscore, partition_ratio
+from conceptor.inspection import inspect, isoscore, partition_ratio
+from conceptor.report.prediction import Prediction, describe, predict
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors import table as rows
 from conceptor.weights import rank_weights
@@ -36,6 +36,7 @@ def many(rng):
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_BYTES", 64 * 4 * 60)
+    monkeypatch.setattr("conceptor.vectors.chunks.chunk_rows", lambda _: 64)
 
 
 def direct_partition_ratio(X):
@@ -152,13 +153,11 @@ def test_importing_it_is_light():
     assert not {"sklearn", "pandas", "matplotlib"} & set(run.stdout.split())
 
 
-def test_it_says_when_it_will_not_help_and_when_it_will(rng):
+def test_what_all_words_share_is_described(rng):
     words = [f"w{i}" for i in range(3000)]
     even = rng.standard_normal((3000, 10))
-    assert inspect((words, even)).advice.startswith("This will not help")
     common = even + np.linspace(6, 2, 3000)[:, None] * np.ones(10)
     found = inspect((words, common))
-    assert found.advice.startswith("This should help")
     assert f"follow word frequency (up to |r| = {found.before.frequency[0]:.2f})" in found.advice
     assert max(map(abs, found.before.frequency)) > 0.8
 
@@ -169,7 +168,7 @@ def test_a_direction_that_words_share_need_not_follow_frequency(rng, trend):
     shared = 3 + trend * (logs - logs.mean()) / logs.std() / np.sqrt(20)
     found = inspect(named(rng.standard_normal((5000, 20)) + shared[:, None]))
     assert abs(found.before.frequency[0]) == pytest.approx(trend, abs=0.03)
-    assert found.advice.startswith("This should help: half of the variance of running text lies in")
+    assert found.advice.startswith("Half of the variance of running text lies in")
     assert "1 of 20 directions;" in found.advice
     assert "frequency" not in found.advice
 
@@ -238,7 +237,7 @@ def test_an_unsorted_file_is_noticed(words, vectors):
 
 def test_an_unsorted_file_of_long_vectors_is_noticed(rng, tmp_path):
     """A chunk of it holds fewer words than it takes to see."""
-    X = (rng.standard_normal((2100, 600)) + 1).astype(np.float32)
+    X = (rng.standard_normal((2100, 700)) + 1).astype(np.float32)
     words = [f"{'x' * rng.integers(1, 9)}{i}" for i in rng.permutation(2100)]
     write_vectors(tmp_path / "v.bin", [(words, X)], count=2100)
     source = open_vectors(tmp_path / "v.bin")
@@ -283,16 +282,45 @@ def test_what_is_not_a_number_is_null_in_json():
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["before"]["isoscore"] is None
 
 
-def test_expected_gains_are_those_of_the_sets_most_alike():
-    text = (
-        resources.files("conceptor")
-        .joinpath("evaluation", "measured_gains.json")
-        .read_text(encoding="utf-8")
+def test_predictions_follow_from_two_traits(rng):
+    """Participation of running text as it is; the share of its strongest direction at length 1."""
+    X = rng.standard_normal((3000, 30)) * np.linspace(1, 0.2, 30) + 0.4
+    found = inspect(named(X))
+    p = rank_weights(0, 3000)
+    p /= p.sum()
+    plain = np.linalg.eigvalsh((X * p[:, None]).T @ X)
+    at_one = running_text(unit(X))
+    traits = {
+        "participation": plain.sum() ** 2 / (plain @ plain) / 30,
+        "share": at_one.max() / at_one.sum(),
+    }
+    assert found.predictions == predict(traits)
+    assert any(each.sign for each in found.predictions.values())
+    for family, each in found.predictions.items():
+        assert family in found.advice
+        assert (each.sign == 0) == (each.record == "")
+    assert found.to_dict()["predictions"].keys() == found.predictions.keys()
+
+
+def test_far_from_all_measured_vectors_nothing_is_predicted(rng):
+    found = inspect(named(rng.standard_normal((5000, 40))))
+    assert found.before.participation > 0.7
+    assert not any(each.sign for each in found.predictions.values())
+    assert "cannot be told from the vectors alone; compare measures it" in found.advice
+
+
+def test_without_usage_nothing_is_predicted(rng):
+    found = inspect(named(rng.standard_normal((5000, 20)) + 3), "uniform")
+    assert found.predictions == {}
+    assert "cannot be told" in found.advice
+
+
+def test_predictions_in_words():
+    gain, loss, none = (Prediction(sign, 3, 1, 0, 2) for sign in (1, -1, 0))
+    assert str(gain) == "should gain (3 right, 1 undecided, 0 wrong)"
+    assert str(none) == "cannot be told"
+    said = describe({"a": gain, "b": gain, "c": loss, "d": none})
+    assert said == (
+        "It should gain on a, b and lose on c. It cannot be told of d. compare measures it."
     )
-    measured = json.loads(text)
-    assert len(measured) >= 3
-    for each in measured:
-        spans = expected_gains(each["participation"])
-        assert spans.keys() == each["gains"].keys()
-        assert all(low <= each["gains"][family] <= high for family, (low, high) in spans.items())
-    assert expected_gains(0.0) == {}
+    assert describe({"d": none}) == describe({})

@@ -41,6 +41,10 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     integers as float64. Moments, eigenpairs and maps are always float64. Neither `fit` nor
     `transform` makes a float64 copy of the whole matrix.
 
+    Rows have no words here, so lengths by usage are not theirs: the directions are those of
+    `postprocess`, which besides makes frequent words short. Multiply the rows of frequent words by
+    ``a / (a + p)``, a = 0.001, p the word's share of running text, for the same rows.
+
     Attributes
     ----------
     moments_ : Moments
@@ -60,7 +64,9 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     def recipe(self) -> Recipe:
         """The method with this estimator's parameters; raises for one that makes no sense."""
         recipe = spectral_recipe(self._method)
-        mine = {name: getattr(self, name) for name in recipe.parameters if hasattr(self, name)}
+        # Rows have no words here, so lengths are 1 or as they were.
+        names = ("unit", *recipe.parameters)
+        mine = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return recipe.with_parameters(**mine)
 
     def fit(
@@ -210,7 +216,7 @@ class ConceptorNegation(SpectralPostprocessor):
     Notes
     -----
     The paper estimates R on common words only and applies the map to all; fit on those rows and
-    transform the rest. Weighting by usage is beyond the paper: docs/method.md.
+    transform the rest. Weighting by usage is beyond the paper: docs/explanation/method.md.
 
     References
     ----------
@@ -395,7 +401,7 @@ class GentleNegation(SpectralPostprocessor):
     Parameters
     ----------
     kept : float, default=0.5
-        Between 0 and 1; smaller takes out more. docs/static-models.md has figures.
+        Between 0 and 1; smaller takes out more. docs/studies/texts.md has figures.
     n_components : int, optional
         Keep only this many leading directions of what the gate leaves.
     """
@@ -498,7 +504,8 @@ def estimator(method: str = "cn") -> SpectralPostprocessor:
             usual = spectral_recipe(kind._method)
             if (type(usual.gate), usual.moment) == (type(chosen.recipe.gate), chosen.recipe.moment):
                 names = kind._get_param_names()
-                given = {k: v for k, v in chosen.recipe.parameters.items() if k in names}
+                known = chosen.recipe.parameters | {"unit": chosen.recipe.unit}
+                given = {name: known[name] for name in names if name in known}
                 made: SpectralPostprocessor = kind(**given)
                 return made
     raise InvalidInputError(f"{method}: this method has no estimator; use postprocess or improve")

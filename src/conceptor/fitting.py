@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from conceptor.algebra.aperture import isotropy
+from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.recipes import Recipe, Solution, Words, leading_directions
-from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
@@ -26,39 +25,36 @@ from conceptor.vectors.chunks import (
     MappedVectors,
     RowCollector,
     as_vectors,
+    even_chunks,
     keep_vectors,
     number_chunks,
     read_chunks,
     through,
 )
-from conceptor.weights import (
-    RARE,
-    choose_weights,
-    common_content_words,
-    shares_of_text,
-    sif_weights,
-)
+from conceptor.vectors.vectors import RowKind
+from conceptor.weights import FrequentWords, choose_weights, common_content_words
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
+    from conceptor.algebra.lengths import LengthTable
     from conceptor.algebra.moments import Moments
     from conceptor.algebra.recipes import LexiconRecipe
     from conceptor.base.progress import Progress
     from conceptor.lexicon.files import Lexicon
     from conceptor.lexicon.fitting import LexiconMethod
-    from conceptor.methods import MethodsLike
+    from conceptor.methods import Method, MethodsLike
     from conceptor.vectors.chunks import Chunks, Transform
     from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
     from conceptor.weights import Weights, WeightsLike
 
     Chain = tuple[Recipe | LexiconRecipe, ...]
-    Step: TypeAlias = "Solution | Swapped | RowFactors | LexiconMethod"
+    Step: TypeAlias = "Solution | Swapped | LexiconMethod"
 
 __all__ = [
     "FitOptions",
@@ -79,11 +75,15 @@ _ENOUGH_TO_DOUBT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What one pass found: moments under each weighting, wanted rows, how many vectors."""
+    """What one pass found: moments under each weighting, wanted rows, how many vectors.
+
+    `frequent` are the words that are not rare, where that was asked for and is known.
+    """
 
     moments: dict[Weights, Moments]
     rows: WordVectors
     count: int
+    frequent: FrequentWords | None = None
 
     def of(self, weights: Weights) -> Moments:
         """Return the moments under some weights; raise if no row took part."""
@@ -102,39 +102,47 @@ def gather(
     *,
     first: int = 0,
     whole: bool = True,
+    usage: Weights | None = None,
     threads: int | None = None,
 ) -> Gathered:
     """Read a stream once: moments under each of some weights, and the rows of `wanted` words.
 
-    The first `first` rows are kept as well. Unless the `whole` stream is to be counted, reading
-    ends where no further row takes part. Several chunks are worked on at a time; sums are in the
-    order of the stream, so the result does not depend on how many.
+    The first `first` rows are kept as well, and the words that are frequent by `usage`. Unless the
+    `whole` stream is to be counted, reading ends where no further row takes part. Several chunks
+    are worked on at a time; sums are in the order of the stream and over fixed numbers of rows, so
+    the result depends neither on how many nor on the sizes of the chunks: every format of the same
+    vectors yields the same bits.
     """
+    by = [*weights, *([] if usage is None else [usage])]
     if not whole and not wanted and not first:
-        chunks = _until(chunks, [each.top for each in weights])
+        chunks = _until(chunks, [each.top for each in by])
     totals: dict[Weights, Moments] = {}
+    frequent: FrequentWords | None = None
     collector = RowCollector(wanted, first)
-    needs_words = bool(wanted) or first > 0 or any(each.by_word for each in weights)
+    needs_words = bool(wanted) or first > 0 or any(each.by_word for each in by)
 
     def moments_of(
         part: tuple[int, Sequence[str], NDArray[Any]],
-    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None]]:
+    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None], FrequentWords | None]:
         before, words, rows = part
         if needs_words:  # packed words become strings once, not once for every weighting
             words = list(words)
-        return words, rows, [each.moments(words, rows, before) for each in weights]
+        often = None if usage is None else FrequentWords.of(usage, words, before)
+        return words, rows, [each.moments(words, rows, before) for each in weights], often
 
     # One BLAS thread in each of ours: small products do not split well, and it keeps the
     # processors for whoever has something to do, be it parsing or multiplying.
     with one_blas_thread():
-        for words, rows, found in ordered_map(
-            moments_of, number_chunks(chunks), threads or processors()
+        for words, rows, found, often in ordered_map(
+            moments_of, number_chunks(even_chunks(chunks)), threads or processors()
         ):
             collector.add(words, rows)
             for each, more in zip(weights, found, strict=True):
                 if more is not None:
                     totals[each] = totals[each] + more if each in totals else more
-    return Gathered(totals, collector.table(), collector.count)
+            if often is not None:
+                frequent = often if frequent is None else frequent.add(often)
+    return Gathered(totals, collector.table(), collector.count, frequent)
 
 
 def _until(chunks: Chunks, tops: Sequence[int | None]) -> Iterator[Any]:
@@ -159,7 +167,7 @@ def solve(recipe: Recipe, moments: Moments, once: Moments | None = None) -> Solu
 
 
 def find_doubt(solution: Solution, participation: float) -> str:
-    """Return why a negation by usage should make nothing better; an empty string if it may.
+    """Return why a negation by usage should or may make nothing better; an empty string if not.
 
     `participation` is that of running text as it is, before any vector is brought to length 1:
     where frequent words are short already, as in models made for averages, little is shared.
@@ -167,13 +175,13 @@ def find_doubt(solution: Solution, participation: float) -> str:
     if solution.aperture is None or solution.recipe.words is not Words.USAGE:
         return ""
     if not solution.spectrum.values.any():
-        return "all vectors are zero"
+        return "should not help: all vectors are zero"
     if solution.spectrum.rank == 1:
-        return "all vectors are multiples of a single vector"
+        return "should not help: all vectors are multiples of a single vector"
     if participation < EVEN_ENOUGH or solution.moments.count <= solution.moments.dimension:
         return ""
     return (
-        "running text already spreads evenly over the directions (participation "
+        "may not help: running text already spreads evenly over the directions (participation "
         f"{participation:.2f}, where {EVEN_ENOUGH} is even enough)"
     )
 
@@ -223,19 +231,28 @@ class Fitted:
     Attributes
     ----------
     name : str
-    steps : sequence of Solution, Swapped, RowFactors or fitted lexicon methods
+    steps : sequence of Solution, Swapped or fitted lexicon methods
+    lengths : LengthTable or None
+        What rows are multiplied by after all steps.
     """
 
     name: str
     steps: tuple[Step, ...] = ()
+    lengths: LengthTable | None = None
 
     @property
     def transforms(self) -> tuple[Transform, ...]:
         """The steps as functions of words and rows."""
-        return tuple(
+        steps: list[Transform] = [
             _mapping(step.map) if isinstance(step, Solution) else step.transform
             for step in self.steps
-        )
+        ]
+        lengths = self.lengths
+        if lengths is None:
+            return tuple(steps)
+        if steps:  # each of them returns rows of its own
+            return (*steps, lengths.scale)
+        return (lambda words, rows: lengths.scale(words, np.array(rows)),)
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Take rows through all steps."""
@@ -264,11 +281,11 @@ class Fitted:
 
     @property
     def map(self) -> AffineMap:
-        """All steps as one map; raises where there is none."""
+        """All steps as one map, with the lengths; raises where there is none."""
         maps = [step.map for step in self.steps if isinstance(step, Solution)]
         if len(maps) < len(self.steps) or not maps:
             raise InvalidInputError(f"{self.name} moves single words; it is not a single map")
-        return reduce(matmul, maps)
+        return reduce(matmul, maps).with_lengths(self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,18 +302,6 @@ class Swapped:
         some = [i for i, word in enumerate(words) if word in self.words]
         mapped[some] = self.own.map(rows[some])
         return mapped
-
-
-@dataclass(frozen=True, eq=False)
-class RowFactors:
-    """Rows of some words multiplied by a number each."""
-
-    factors: Mapping[str, float]
-
-    def transform(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
-        """Multiply the rows of these words."""
-        each = np.array([self.factors.get(word, 1.0) for word in words], dtype=rows.dtype)
-        return np.asarray(rows * each[:, np.newaxis])
 
 
 def _mapping(map_: AffineMap) -> Transform:
@@ -318,6 +323,10 @@ class FittedMethods:
         What each method's first step was fitted on, for spectral ones.
     doubts : mapping of name to str
         Why a method should make nothing better, for those that should not.
+    lengths : mapping of name to Lengths
+        What became of the lengths of rows.
+    without_usage : set of str
+        The methods whose lengths were to be by usage, which is unknown; they are 1 instead.
     """
 
     methods: Mapping[str, Fitted]
@@ -325,6 +334,8 @@ class FittedMethods:
     count: int
     weights: Mapping[str, Weights]
     doubts: Mapping[str, str] = field(default_factory=dict)
+    lengths: Mapping[str, Lengths] = field(default_factory=dict)
+    without_usage: Set[str] = frozenset()
 
     @property
     def cautions(self) -> list[str]:
@@ -344,6 +355,11 @@ class FittedMethods:
         for name, fitted in self.methods.items():
             if fitted.solution is not None and fitted.solution.aperture is not None:
                 found.append(f"{name}: aperture {fitted.solution.aperture:.4g}")
+        for name, fitted in self.methods.items():
+            if fitted.lengths is not None:
+                found.append(f"{name}: lengths by usage, {len(fitted.lengths):,} words shortened")
+            elif name in self.without_usage:
+                found.append(f"{name}: lengths of 1, as the usage of words is unknown")
         return found
 
 
@@ -358,9 +374,10 @@ class Gatherer(Protocol):
         wanted: Collection[str] = (),
         first: int = 0,
         whole: bool = True,
+        usage: Weights | None = None,
         progress: Progress = silent,
     ) -> Gathered:
-        """Return moments under each of some weights, and the rows of wanted words."""
+        """Return moments under each of some weights, the rows of wanted words, frequent words."""
 
 
 def gather_here(
@@ -370,10 +387,12 @@ def gather_here(
     wanted: Collection[str] = (),
     first: int = 0,
     whole: bool = True,
+    usage: Weights | None = None,
     progress: Progress = silent,
 ) -> Gathered:
     """Read vectors once, in this process."""
-    return gather(read_chunks(vectors, progress), weights, wanted, first=first, whole=whole)
+    chunks = read_chunks(vectors, progress)
+    return gather(chunks, weights, wanted, first=first, whole=whole, usage=usage)
 
 
 def fit_methods(
@@ -409,13 +428,17 @@ def fit_methods(
         Told how far the reading is, and the fitting to a lexicon.
     """
     chosen = as_methods(methods)
-    rereads = any(len(method.steps) > 1 or method.needs_words for method in chosen.values())
+    rereads = any(
+        len(method.turning) > 1 or (method.turning and method.needs_words)
+        for method in chosen.values()
+    )
     opened = keep_vectors(as_vectors(vectors, wordless=True), None if rereads else 0)
     for method in chosen.values():
         method.check_words(opened)
     fit = _Fit(opened, options or FitOptions(), gatherer, progress)
-    chains = {name: method.steps for name, method in chosen.items()}
-    return fit.run(chains, wanted, first, whole=whole, doubts=doubts)
+    # BLAS threads wait for each other by spinning, which on a busy machine takes long.
+    with one_blas_thread():
+        return fit.run(chosen, wanted, first, whole=whole, doubts=doubts)
 
 
 class _Fit:
@@ -431,7 +454,7 @@ class _Fit:
 
     def run(
         self,
-        chains: Mapping[str, Chain],
+        methods: Mapping[str, Method],
         wanted: Collection[str],
         first: int,
         *,
@@ -439,7 +462,15 @@ class _Fit:
         doubts: bool,
     ) -> FittedMethods:
         """Read the vectors once, then solve step after step."""
+        chains = {name: _directions(method) for name, method in methods.items()}
         heads = dict.fromkeys(chain[0] for chain in chains.values() if chain)
+        self._exact = {
+            (words, step.unit)
+            for chain in chains.values()
+            for step in chain
+            if isinstance(step, Recipe) and not step.bears_rounding
+            for words in _words_of(step)
+        }
         used = {head: self._weightings(head) for head in heads if isinstance(head, Recipe)}
         doubtful = [each[0] for head, each in used.items() if doubts and _may_doubt(head)]
         raw = {each: _of_first(each) for each in doubtful}
@@ -450,10 +481,15 @@ class _Fit:
             wanted=wanted,
             first=first,
             whole=whole,
+            usage=self._usage(methods.values()),
             progress=self._progress,
         )
         self._gathered = gathered
-        fitted = {name: Fitted(name, self._steps_of(chain)) for name, chain in chains.items()}
+        fitted = {
+            name: Fitted(name, steps, self._lengths_of(methods[name], steps))
+            for name, chain in chains.items()
+            for steps in [self._steps_of(chain)]
+        }
         fitted_on = {
             name: used[chain[0]][0]
             for name, chain in chains.items()
@@ -466,17 +502,23 @@ class _Fit:
         }
         rows = {name: _rows_after(each, gathered.rows) for name, each in fitted.items()}
         against = {name: reason for name, reason in reasons.items() if reason}
-        return FittedMethods(fitted, rows, gathered.count, fitted_on, against)
+        lengths = {name: _lengths(methods[name], each) for name, each in fitted.items()}
+        unknown = {
+            name
+            for name, each in lengths.items()
+            if methods[name].lengths is Lengths.USAGE and each is Lengths.UNIT
+        }
+        return FittedMethods(fitted, rows, gathered.count, fitted_on, against, lengths, unknown)
 
     def _weights_for(self, words: Words, *, unit: bool) -> Weights:
         key = words, unit
         if key not in self._weights:
-            self._weights[key] = self._options.weights_for(words, self._vectors, unit=unit)
+            chosen = self._options.weights_for(words, self._vectors, unit=unit)
+            self._weights[key] = replace(chosen, single=key not in self._exact)
         return self._weights[key]
 
     def _weightings(self, recipe: Recipe) -> list[Weights]:
-        kinds = (recipe.words, recipe.once)
-        return [self._weights_for(words, unit=recipe.unit) for words in kinds if words is not None]
+        return [self._weights_for(words, unit=recipe.unit) for words in _words_of(recipe)]
 
     def _steps_of(self, chain: Chain) -> tuple[Step, ...]:
         """Fit a chain on what its beginning leaves."""
@@ -488,18 +530,23 @@ class _Fit:
 
     def _fit_step(self, before: tuple[Step, ...], last: Recipe | LexiconRecipe) -> Step:
         if isinstance(last, Recipe):
-            moments = self._moments_after(before, last)
-            return self._swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
-        if last.name == "sif":
-            return RowFactors(self._frequent_words())
+            chosen = self._weightings(last)
+            moments = self._moments_after(before, chosen)
+            if last.swaps:
+                return self._swapped(last, moments[0], before)
+            solution = solve(last, *moments)
+            if solution.is_settled:
+                return solution
+            exact = [replace(each, single=False) for each in chosen]
+            found = self._gather(self._after(before), exact)
+            return solve(last, *map(found.of, exact))
         from conceptor.lexicon.files import Lexicon
 
         known = self._options.lexicon or Lexicon(data=self._options.data)
         progress = _named(last.name, self._progress)
         return known.method(last).fit(self._after(before), progress=progress)
 
-    def _moments_after(self, before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
-        chosen = self._weightings(recipe)
+    def _moments_after(self, before: tuple[Step, ...], chosen: Sequence[Weights]) -> list[Moments]:
         found = self._gather(self._after(before), chosen) if before else self._gathered
         return [found.of(each) for each in chosen]
 
@@ -513,30 +560,71 @@ class _Fit:
         if recipe.n_components is None:
             return pair
         # Both maps must lead to the same coordinates: the leading ones of what both leave.
-        common = self._weights_for(Words.TYPES, unit=False)
+        common = replace(self._weights_for(Words.TYPES, unit=False), single=False)
         left = self._gather(self._after((*before, pair)), [common]).of(common)
         keep = solve(leading_directions(recipe.n_components), left).map
         others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
         return Swapped(others, own, known)
 
-    def _frequent_words(self) -> dict[str, float]:
-        """Return the SIF weight of every word that is frequent enough for it to matter."""
-        usage = self._weights_for(Words.USAGE, unit=False)
-        found = shares_of_text(usage, self._vectors, RARE)
-        if not found:
+    def _usage(self, methods: Iterable[Method]) -> Weights | None:
+        """Return what lengths go by, if a method asks for it and rows are words."""
+        vectors = self._vectors
+        if not vectors.has_words or vectors.kind is RowKind.TEXTS:
+            return None
+        if not any(method.lengths is Lengths.USAGE for method in methods):
+            return None
+        # At whatever length moments are taken: shares are the same.
+        unit = (Words.USAGE, True) in self._weights
+        return self._weights_for(Words.USAGE, unit=unit)
+
+    def _lengths_of(self, method: Method, steps: Sequence[Step]) -> LengthTable | None:
+        """Return the length of each word that is frequent enough for it to matter."""
+        asked = len(method.turning) < len(method.steps)
+        if method.lengths is not Lengths.USAGE or (_changes_nothing(steps) and not asked):
+            return None
+        frequent, usage = self._gathered.frequent, self._usage([method])
+        found = None if frequent is None or usage is None else frequent.lengths(usage)
+        if found is None and asked:
+            usage = self._weights_for(Words.USAGE, unit=False)
             raise InvalidInputError(
                 "sif needs to know how often words are used, and they count equally here (",
                 usage.caution or usage.description,
                 ")",
             )
-        shares = np.fromiter(found.values(), dtype=np.float64, count=len(found))
-        return dict(zip(found, sif_weights(shares).tolist(), strict=True))
+        return found
 
     def _after(self, before: tuple[Step, ...]) -> Vectors:
         if not before:
             return self._vectors
         done = Fitted("", before)
         return MappedVectors(self._vectors, done.transforms, done.n_out)
+
+
+def _directions(method: Method) -> Chain:
+    """Return the steps without what lengths are by usage, which comes after all of them."""
+    return tuple(
+        replace(step, lengths=Lengths.UNIT)
+        if isinstance(step, Recipe) and step.lengths is Lengths.USAGE
+        else step
+        for step in method.turning
+    )
+
+
+def _words_of(recipe: Recipe) -> list[Words]:
+    """Return which words a recipe needs moments of."""
+    return [words for words in (recipe.words, recipe.once) if words is not None]
+
+
+def _changes_nothing(steps: Sequence[Step]) -> bool:
+    """Return whether all steps have an aperture of 0; then lengths stay too."""
+    return bool(steps) and all(isinstance(s, Solution) and s.aperture == 0 for s in steps)
+
+
+def _lengths(method: Method, fitted: Fitted) -> Lengths:
+    """Return what became of lengths."""
+    if method.lengths is not Lengths.USAGE or fitted.lengths is not None:
+        return method.lengths
+    return Lengths.KEPT if _changes_nothing(fitted.steps) else Lengths.UNIT
 
 
 def _may_doubt(recipe: Recipe) -> bool:
@@ -554,12 +642,15 @@ def _participation(gathered: Gathered, weights: Weights) -> float:
     """Return the participation ratio of running text; 0 if none of its words was found."""
     if weights not in gathered.moments:
         return 0.0
-    return isotropy(Spectrum.from_matrix(gathered.moments[weights].second_moment).values)
+    moment = gathered.moments[weights].second_moment
+    scaled = moment / (np.abs(moment).max() or 1.0)
+    # (Σ λ)² / Σ λ² / n, as `isotropy` has it, without an eigendecomposition.
+    return float(np.trace(scaled) ** 2 / (np.vdot(scaled, scaled) or 1.0) / len(scaled))
 
 
 def _rows_after(fitted: Fitted, kept: WordVectors) -> WordVectors:
     """Return the rows that were kept as a method leaves them."""
-    if not fitted.steps or not len(kept):
+    if not fitted.transforms or not len(kept):
         return kept
     with one_blas_thread():
         return kept.with_vectors(fitted(kept.words, kept.vectors))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, replace
-from importlib import resources
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,14 @@ from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
-from conceptor.base.errors import Message, Setting
+from conceptor.base.errors import Message
+from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, find_doubt, gather, solve
+from conceptor.fitting import FitOptions, gather, solve
 from conceptor.integrations.improving import vectors_of
 from conceptor.methods import Method
+from conceptor.report.prediction import Prediction, describe, predict
 from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
 from conceptor.vectors.vectors import RowKind
 from conceptor.weights import Weights
@@ -38,8 +39,6 @@ __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 LEADING = 5
 # A direction follows log frequency if |r| is above this.
 FOLLOWS = 0.2
-# From this share of their strongest direction on, texts share something that is no meaning.
-SHARED_BY_TEXTS = 0.10
 # Spreads that may be rounding: relative to the vectors' length, and of log frequencies.
 _ROUNDING = 1e-12
 _SAME_LOGS = 1e-6
@@ -74,7 +73,7 @@ def partition_ratio(log_partitions: Float64) -> float:
 
 @dataclass(frozen=True)
 class Side:
-    """The vectors before or after.
+    """The vectors before, or after the map; lengths by usage, which come after it, are not seen.
 
     Attributes
     ----------
@@ -99,7 +98,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The result of `inspect`."""
+    """The result of `inspect`.
+
+    Attributes
+    ----------
+    predictions
+        What the default should do to each family of benchmarks, as far as the vectors alone tell,
+        and how often such answers were right: `conceptor.report.prediction`.
+    """
 
     vectors: str
     count: int
@@ -112,7 +118,7 @@ class Inspection:
     before: Side
     after: Side
     advice: str
-    expected: dict[str, tuple[float, float]]
+    predictions: dict[str, Prediction]
     spectrum: Float64 = field(repr=False)
     gate: Float64 = field(repr=False)
 
@@ -120,6 +126,15 @@ class Inspection:
         """Return the JSON form, with None for non-finite numbers."""
         found: dict[str, Any] = jsonable(asdict(self))
         return found
+
+    def _repr_html_(self) -> str:
+        """Show both sides and the advice in a notebook."""
+        from conceptor.report.small_tables import inspection_table
+
+        table = inspection_table(self)
+        rows = [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
+        title = f"{self.vectors}: {self.count:,} vectors, dimension {self.dimension}"
+        return html_grid(title, ["", *table.columns], rows) + f"<p>{escape(self.advice)}</p>"
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's extension gives the format."""
@@ -166,12 +181,16 @@ def inspect(
         Which column holds the vectors, and what rows stand for, as for `improve`.
     """
     opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
-    recipe = Method.default_for(opened).recipe
+    method = Method.default_for(opened)
+    recipe = method.recipe
     assert recipe is not None
-    usage = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    chosen = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    usage = replace(chosen, single=recipe.bears_rounding)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
-    alike = Weights(unit=True)
-    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain, alike])
+    alike = mapped if recipe.unit else Weights(unit=True)
+    gathered = gather(
+        read_chunks(opened, progress), dict.fromkeys((every, mapped, usage, plain, alike))
+    )
     types = gathered.of(every)
     solution = solve(recipe, gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate
@@ -186,11 +205,14 @@ def inspect(
         for view in views:
             view.add(chunk, share)
     side_before, side_after = (view.side() for view in views)
-    if opened.kind is RowKind.TEXTS:
-        advice = _advice_without_words(gathered.of(alike), count=gathered.count)
+    alike_moments = gathered.of(alike)
+    predictions = _predict(opened.kind, str(method), side_before, solution, usage, alike_moments)
+    if obstacle := _obstacle(side_before, solution, usage, opened.kind):
+        predictions, advice = {}, obstacle
+    elif opened.kind is RowKind.TEXTS:
+        advice = f"{_shared_by_texts(alike_moments)}. {describe(predictions)}"
     else:
-        advice = _advice(side_before, solution, usage)
-    expected = expected_gains(side_before.participation) if opened.kind is RowKind.WORDS else {}
+        advice = f"{_shared_by_words(side_before, solution, usage)}. {describe(predictions)}"
     return Inspection(
         vectors=name or opened.name,
         count=gathered.count,
@@ -203,7 +225,7 @@ def inspect(
         before=side_before,
         after=side_after,
         advice=advice,
-        expected=expected,
+        predictions=predictions,
         spectrum=values,
         gate=gate,
     )
@@ -276,65 +298,53 @@ def _log_sums(coordinates: Float64) -> Float64:
     return np.asarray(top + np.log(np.exp(coordinates - top).sum(axis=0)))
 
 
-def expected_gains(participation: float) -> dict[str, tuple[float, float]]:
-    """Return the least and the largest gain of `cn`, by family, on vectors as uneven as these.
-
-    As measured on the three sets of docs/claims.md that are nearest in participation.
-    """
-    text = (
-        resources.files("conceptor")
-        .joinpath("evaluation", "measured_gains.json")
-        .read_text(encoding="utf-8")
-    )
-    sets = [each for each in json.loads(text) if participation > 0]
-    sets.sort(key=lambda each: abs(np.log(each["participation"] / participation)))
-    families = sets[0]["gains"] if sets else {}
-    near = {family: [each["gains"][family] for each in sets[:3]] for family in families}
-    return {family: (min(gains), max(gains)) for family, gains in near.items()}
+def _predict(
+    kind: RowKind, method: str, before: Side, solution: Solution, usage: Weights, rows: Moments
+) -> dict[str, Prediction]:
+    """Return what the default should do to each family; nothing where none was measured."""
+    if kind is RowKind.TEXTS:
+        values = _spectrum(rows)
+        return predict(_traits(isotropy(values), values), method, kind="rows")
+    if usage.kind == "uniform":  # what was measured is about running text
+        return {}
+    return predict(_traits(before.participation, solution.spectrum.values), method)
 
 
-def _advice_without_words(rows: Moments, *, count: int) -> str:
-    """Advise on embeddings of whole texts, by what all of them share.
-
-    Measured on STS-B with rows at length 1 (docs/static-models.md), eleven embeddings: where the
-    strongest direction holds 0.14 of the variance or more, everything gains, and `cn` at least four
-    points; at 0.08 and below `gentle` gains up to two points and stronger methods may lose, but for
-    one embedding that gains more.
-    """
-    if count <= rows.dimension:
-        return (
-            f"Too few vectors to judge: {rows.dimension} dimensions need more than "
-            f"{rows.dimension} vectors, and there are {count}."
-        )
-    values = _spectrum(rows)
-    share = values[0] / (values.sum() or 1.0)
-    found = f"the strongest direction holds {share:.0%} of the variance of the rows at length 1"
-    if not values.any():
-        return "This will not help: all vectors are zero."
-    if share >= SHARED_BY_TEXTS:
-        return Message(f"This should help: {found}. ", Setting("method", "cn"), " takes out more.")
-    return (
-        f"There is little to gain: {found}, as in embeddings that were trained to spread. The "
-        "default, gentle, should do no harm; stronger methods may."
-    )
+def _traits(participation: float, values: Float64) -> dict[str, float]:
+    return {"participation": participation, "share": float(values[0] / (values.sum() or 1.0))}
 
 
-def _advice(before: Side, solution: Solution, usage: Weights) -> str:
-    values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
+def _obstacle(before: Side, solution: Solution, usage: Weights, kind: RowKind) -> str:
+    """Return why nothing can be predicted; an empty string if something may."""
+    values, count = solution.spectrum.values, solution.moments.count
     n = len(values)
     if values.any() and count <= n:
         return (
             f"Too few vectors to judge: {n} dimensions need more than {n} vectors, and there are "
             f"{count}."
         )
-    if doubt := find_doubt(solution, before.participation):
-        return f"This will not help: {doubt}."
-    if usage.caution and usage.kind != "counts":
+    if not values.any():
+        return "This will not help: all vectors are zero."
+    if solution.spectrum.rank == 1:
+        return "This will not help: all vectors are multiples of a single vector."
+    if kind is not RowKind.TEXTS and usage.caution and usage.kind != "counts":
         return Message(
             "Find word frequencies first: ",
             usage.caution,
             ". They are needed to tell whether running text shares a direction.",
         )
+    return ""
+
+
+def _shared_by_texts(rows: Moments) -> str:
+    values = _spectrum(rows)
+    share = values[0] / (values.sum() or 1.0)
+    return f"The strongest direction holds {share:.0%} of the variance of the rows at length 1"
+
+
+def _shared_by_words(before: Side, solution: Solution, usage: Weights) -> str:
+    """Say what running text shares, and what is removed."""
+    values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
     strongest = max(map(abs, before.frequency), default=0.0)
     # A correlation within three standard errors of zero may be due to chance.
     follow = strongest > max(FOLLOWS, 3 / np.sqrt(count))
@@ -343,7 +353,6 @@ def _advice(before: Side, solution: Solution, usage: Weights) -> str:
     half = int(np.searchsorted(values.cumsum(), values.sum() / 2)) + 1
     removed = 1 - gate**2 @ values / values.sum()
     return (
-        f"This should help: half of the variance of {what} lies in {half} of {n} directions"
-        f"{frequent if follow else ''}; postprocess removes {removed:.0%} of the variance. Use "
-        "compare to measure the gain."
+        f"Half of the variance of {what} lies in {half} of {len(values)} directions"
+        f"{frequent if follow else ''}; postprocess removes {removed:.0%} of the variance"
     )

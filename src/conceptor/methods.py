@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.recipes import METHODS, LexiconRecipe, Recipe, Words
 from conceptor.base.errors import InvalidInputError, Setting, did_you_mean
 from conceptor.vectors.vectors import RowKind
@@ -27,7 +28,7 @@ ORIGINAL = "original"
 DEFAULT_METHODS = (ORIGINAL, "abtt", "cn-paper", "cn")
 # The method for each kind of row. Rows of static models keep their lengths, which weight tokens;
 # embeddings of whole texts have little to gain and something to lose.
-_DEFAULTS = {RowKind.WORDS: "cn", RowKind.TOKENS: "cn:unit=false", RowKind.TEXTS: "gentle"}
+_DEFAULTS = {RowKind.WORDS: "cn", RowKind.TOKENS: "cn:lengths=kept", RowKind.TEXTS: "gentle"}
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,21 @@ class Method:
     @property
     def is_map(self) -> bool:
         """Whether it is one affine map for all vectors, which can be saved and applied."""
-        if not self.steps or not all(step.is_map for step in self.steps):
+        if not self.turning or not all(step.is_map for step in self.turning):
             return False
-        return not any(step.unit for step in self.steps[1:])
+        return not any(step.unit for step in self.turning[1:])
+
+    @property
+    def turning(self) -> tuple[Step, ...]:
+        """The steps that change directions: all but `sif`, which only changes lengths."""
+        return tuple(s for s in self.steps if isinstance(s, Recipe) or s.synonyms or s.antonyms)
+
+    @property
+    def lengths(self) -> Lengths:
+        """What becomes of lengths: by usage, after everything else, if any step says so."""
+        if any(step.lengths is Lengths.USAGE for step in self.steps):
+            return Lengths.USAGE
+        return self.steps[0].lengths if self.steps else Lengths.KEPT
 
     @property
     def needs_words(self) -> bool:
@@ -155,9 +168,9 @@ class Method:
                 "or zipf-whitening",
             )
 
-    def require_map(self, why: str) -> None:
-        """Raise, with the reason, if it is not one map."""
-        if not self.is_map:
+    def require_map(self, why: str, *, of_words: bool = True) -> None:
+        """Raise, with the reason, if it is not one map; of rows of single words with `sif`."""
+        if not self.is_map or (not of_words and len(self.turning) < len(self.steps)):
             raise InvalidInputError(
                 f"{self} is not a single map of all vectors; {why}; use one that is, such as cn"
             )
@@ -196,11 +209,11 @@ def _parse_step(method: str, text: str) -> Step:
 
 def _parse_parameter(method: str, step: Step, text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
+    if name == "unit" and value in ("true", "false") and "lengths" in step.parameters:
+        return name, value == "true"
     if not equals or name not in step.parameters:
         takes = ", ".join(sorted(step.parameters)) or "no parameters"
         raise InvalidInputError(f"{method}: {text!r} is not a parameter; it takes {takes}")
-    if name == "unit" and value in ("true", "false"):
-        return name, value == "true"
     try:
         return name, int(value) if name.startswith("n_") else float(value)
     except ValueError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
 from conceptor.algebra.itq import ITQ, MOST_ROWS
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.recipes import Solution
     from conceptor.base.progress import Progress
-    from conceptor.fitting import FittedMethods
+    from conceptor.fitting import Fitted, FittedMethods
     from conceptor.methods import MethodLike
     from conceptor.vectors.chunks import KeptVectors, Transform
     from conceptor.vectors.target import Target
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _BITS = "binary"
 _LEVELS = (
     "levels directions, which bits then count alike; gentle keeps more neighbours in bits "
-    "(docs/smaller.md)"
+    "(docs/studies/smaller.md)"
 )
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
@@ -65,6 +66,8 @@ class Report(Written):
         The α that was used, where there is one.
     method, fitted_on
         The method's name, and which words it was fitted on, with which weights.
+    lengths
+        What became of the lengths of rows: `kept`, `unit` or `usage` (`Lengths`).
     """
 
     estimated_on: int | None = None
@@ -73,6 +76,7 @@ class Report(Written):
     aperture: float | None = None
     method: str | None = None
     fitted_on: str | None = None
+    lengths: str | None = None
 
     @classmethod
     def of(
@@ -82,6 +86,7 @@ class Report(Written):
         report = cls(**vars(written), method=name)
         if found is None or name is None:
             return report
+        report.lengths = str(found.lengths[name])
         if name in found.weights:
             report.fitted_on = found.weights[name].description
         solution = found.methods[name].solution
@@ -151,7 +156,8 @@ def postprocess(
         opened, target, memory, save_map, format=format, dtype=dtype, force=force
     )
     if save_map is not None or goal.kind.rewrite:
-        chosen.require_map("there is no map to save or to write into a model")
+        why = "there is no map to save or to write into a model"
+        chosen.require_map(why, of_words=goal.kind.rewrite is None)
     name = chosen.name
     found = fit_methods(kept, [chosen], options, progress=progress)
     fitted = found.methods[name]
@@ -184,7 +190,10 @@ def postprocess(
     written = sum_up(opened, started, words, goal, fitted.n_out)
     written.remarks += [f"{opened.name}: {each}" for each in said]
     written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
-    return Report.of(written, found, name)
+    report = Report.of(written, found, name)
+    if goal.kind.rewrite and report.lengths == Lengths.USAGE:
+        report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and add up to them
+    return report
 
 
 def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
@@ -227,10 +236,9 @@ def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
 
 
 def describe_doubts(found: FittedMethods, where: str) -> list[str]:
-    """Say which methods should not help, and why."""
+    """Say which methods should or may not help, and why."""
     return [
-        f"{where}: {name} should not help: {reason}; compare measures it"
-        for name, reason in found.doubts.items()
+        f"{where}: {name} {reason}; compare measures it" for name, reason in found.doubts.items()
     ]
 
 
@@ -240,7 +248,7 @@ def fit(
     options: FitOptions | None = None,
     *,
     progress: Progress = silent,
-) -> tuple[Solution, Report]:
+) -> tuple[Fitted, Report]:
     """Fit a single spectral method to the vectors of a file, in one pass."""
     started = time.perf_counter()
     opened = _open(source)
@@ -248,11 +256,10 @@ def fit(
     if chosen.recipe is None or not chosen.is_map:
         raise InvalidInputError(f"{chosen}: only a single spectral method makes a map")
     found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
-    solution = found.methods[chosen.name].solution
-    assert solution is not None
-    written = sum_up(opened, started, opened.count or solution.moments.count)
+    fitted = found.methods[chosen.name]
+    written = sum_up(opened, started, opened.count or found.count)
     written.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return solution, Report.of(written, found, chosen.name)
+    return fitted, Report.of(written, found, chosen.name)
 
 
 def _open(source: Source) -> VectorSource:

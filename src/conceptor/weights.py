@@ -11,13 +11,14 @@ import importlib.util
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
+from conceptor.algebra.lengths import LengthTable
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError, Message, MissingExtraError, Setting
@@ -39,8 +40,6 @@ _Content = TypeVar("_Content")
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
-# How many words of the highest ranks are always multiplied in float64.
-_HEAD = 1 << 15
 WORDFREQ = "wordfreq:"
 # The a of SIF's weights a/(a + p), and the share below which they make no difference.
 SIF_A = 1e-3
@@ -104,7 +103,7 @@ class Weights:
     left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
     `description` is all of this in words, `caution` a warning about the choice, if there is one.
     With `unit`, vectors are brought to length 1 first. `column` names a column of Parquet shards
-    that holds the weights.
+    that holds the weights. With `single`, float32 products are precise enough (`Moments`).
     """
 
     kind: str = "uniform"
@@ -115,6 +114,7 @@ class Weights:
     caution: str = ""
     unit: bool = False
     column: str | None = None
+    single: bool = False
 
     @property
     def by_rank(self) -> bool:
@@ -135,16 +135,9 @@ class Weights:
             vectors = vectors[rows]
         if not len(vectors):
             return None
-        return Moments.from_vectors(vectors, weights, unit=self.unit, single=self.is_tail(before))
-
-    def is_tail(self, before: int) -> bool:
-        """Whether rows that so many precede may be multiplied in float32.
-
-        By rank, words beyond the first 32,768 hold a fifth of the weight of half a million, in
-        many small parts, and at length 1 none of them stands out: rounding moves the moments by
-        1e-8 of their size, and `cn` by less.
-        """
-        return self.unit and self.kind == "zipf" and before >= _HEAD
+        return Moments.from_vectors(
+            vectors, weights, unit=self.unit, single=self.single, before=before
+        )
 
     def shares(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words; `before` words precede them in the file."""
@@ -165,24 +158,87 @@ class Weights:
         return Share(rows, weights)
 
 
+@dataclass
+class FrequentWords:
+    """Words and their weights in running text, without rare ones, added up part by part.
+
+    Parts are added in the order of the file: the first row of a word that comes again counts.
+    """
+
+    total: float = 0.0
+    weights: dict[str, float] = field(default_factory=dict)
+    least: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        usage: Weights,
+        words: Sequence[str],
+        before: int,
+        least: float = RARE,
+        given: NDArray[np.float64] | None = None,
+    ) -> Self | None:
+        """Return those of consecutive words; None if all count equally.
+
+        `given` are weights of rows that another column holds.
+        """
+        taken, weights = usage.shares(words, before)
+        if given is not None:
+            weights = given if taken is None else given[taken]
+        if weights is None:
+            return None
+        total = float(weights.sum())
+        some = np.flatnonzero(weights > least * total)
+        rows = some if taken is None else taken[some]
+        # Packed words are decoded all at once, or only those that count.
+        many = list(words) if 2 * len(rows) > len(words) else words
+        found: dict[str, float] = {}
+        for row, weight in zip(rows.tolist(), weights[some].tolist(), strict=True):
+            found.setdefault(many[row], weight)
+        return cls(total, found, least)
+
+    def add(self, more: FrequentWords) -> FrequentWords:
+        """Add the words that follow."""
+        self.total += more.total
+        # A share can only fall as the total grows, so what is rare by now stays so.
+        bar = self.least * self.total
+        for word, weight in more.weights.items():
+            if weight > bar:
+                self.weights.setdefault(word, weight)
+        return self
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of running text of each word that is not rare."""
+        bar = self.least * self.total
+        return {word: each / self.total for word, each in self.weights.items() if each > bar}
+
+    def lengths(self, usage: Weights) -> LengthTable | None:
+        """Return SIF's weight of each of these words; None if there are none.
+
+        By their share of all text that was counted, also of its words that have no vector.
+        """
+        counted = 0.0 if usage.counts is None else sum(usage.counts.values())
+        found = replace(self, total=max(self.total, counted)).shares
+        shares = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+        return LengthTable(tuple(found), sif_weights(shares)) if found else None
+
+
 def shares_of_text(usage: Weights, vectors: Vectors, least: float = 0.0) -> dict[str, float]:
     """Return the share of running text of each word, in file order; nothing if all count equally.
 
     Words whose share is not above `least` are left out.
     """
-    found: dict[str, float] = {}
-    total, before = 0.0, 0
+    found = FrequentWords(least=least)
+    before = 0
     for packed, _ in vectors.chunks():
         words = list(packed)
-        taken, weights = usage.shares(words, before)
+        part = FrequentWords.of(usage, words, before, least)
         before += len(words)
-        if weights is None:
+        if part is None:
             return {}
-        total += float(weights.sum())
-        # The share can only fall as the total grows, so what is rare by now stays so.
-        for i in np.flatnonzero(weights > least * total).tolist():
-            found.setdefault(words[i if taken is None else taken[i]], float(weights[i]))
-    return {word: weight / total for word, weight in found.items() if weight > least * total}
+        found.add(part)
+    return found.shares
 
 
 def parse_weights(weights: WeightsLike = "uniform", vocabulary: object = None) -> Weights:

@@ -18,7 +18,7 @@ from conceptor.cli.manual import CommandHelp, describe_commands
 from conceptor.data.registry import data_file, find, registry
 from conceptor.weights import PAPER_VOCABULARY
 from tests.platforms import posix_only
-from tests.processes import WAIT
+from tests.processes import WAIT, call
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.name: command for command in describe_commands()}
@@ -26,7 +26,8 @@ COMMANDS = {command.name: command for command in describe_commands()}
 SLOW = {"conceptor compare", "conceptor reproduce", "conceptor dialogue", "conceptor align"}
 # A program that goes on until it is stopped, and what it prints when it is ready.
 SERVES = {"conceptor explore demo": "Ctrl-C to stop"}
-INSTALLS = re.compile(r"pip install '\.\[(\w+)\]'")
+WIDE = os.environ | {"COLUMNS": "200"}
+INSTALLS = re.compile(r"pip install 'conceptor\[(\w+)\]'")
 
 
 @pytest.fixture
@@ -65,14 +66,17 @@ def tiny_transformer(folder: Path) -> None:
     """Put a small model where the name on the hub leads, since a folder comes first."""
     from tests.model_folders import save_transformer
 
-    save_transformer(folder / "sentence-transformers" / "all-MiniLM-L6-v2")
+    save_transformer(folder / "BAAI" / "bge-small-en-v1.5")
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
 def test_every_help_ends_with_an_example_of_its_own(command: CommandHelp) -> None:
     assert any(line.startswith(command.name) for line in command.examples)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    shown = " ".join(call(*command.name.split()[1:], "--help", env=WIDE).stdout.split())
     for line in command.examples:
+        assert line in shown  # nothing is taken for markup
+        assert len(line) <= 75  # nor folded in 80 columns, which could not be pasted
         if found := INSTALLS.fullmatch(line):
             assert found[1] in extras["optional-dependencies"]
 

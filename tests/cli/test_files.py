@@ -46,7 +46,7 @@ def test_postprocess_fit_apply_and_convert_agree(folder):
     expected = open_vectors(folder / "out.bin").to_array()
     for name in ("applied.parquet", "converted.vec.gz"):
         assert (open_vectors(folder / name).to_array() == expected).all()
-    np.testing.assert_allclose(expected, one(VECTORS), atol=1e-6)
+    np.testing.assert_allclose(expected, one.map_words(WORDS, VECTORS), atol=1e-6)
 
 
 @pytest.mark.parametrize(

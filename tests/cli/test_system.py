@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from conceptor import __version__, write_vectors
-from conceptor.cli import COMMANDS, installation
+from conceptor.cli import COMMANDS
 from conceptor.cli.manual import describe_commands, man_page
+from conceptor.data import installation
 from tests import processes
 from tests.platforms import posix_only
 
@@ -34,7 +35,7 @@ def test_doctor_tells_what_is_installed(call) -> None:
     assert shown.returncode == 0, shown.stderr
     assert __version__ in shown.stdout
     assert np.__version__ in shown.stdout
-    assert shown.stdout.endswith("Nothing needs to be mended.\n")
+    assert shown.stdout.endswith("No problems found.\n")
     found = json.loads(call("doctor", "--json").stdout)
     assert found["packages"]["numpy"] == np.__version__
     assert found["data"]["sts"] == [0, 6]

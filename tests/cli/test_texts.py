@@ -71,7 +71,7 @@ def test_compare_without_labels_and_in_every_format(world, tmp_path) -> None:
         "original 4", "gentle 4", "original 4 int8", "gentle 4 int8",
     ]  # fmt: skip
     assert found["method"] == "original"
-    assert world(*plain, "--csv").stdout.startswith("method,task,dataset,metric,score,used,total\n")
+    assert world(*plain, "--csv").stdout.startswith("method,task,dataset,metric,score,used,total")
     assert world(*plain, "--markdown").stdout.count("### ") == 2
     assert world(*plain, "--html", "-o", "page.html").returncode == 0
     assert "<h1>conceptor compare: emb.npy</h1>" in (tmp_path / "page.html").read_text()

@@ -129,7 +129,8 @@ def test_a_map_to_fewer_dimensions(tmp_path):
 
 
 def test_fewer_dimensions_are_those_of_words_counting_once(folder, X):
-    report = postprocess(folder / "in", folder / "out", "cn:n_components=10", weights="column:mass")
+    method = "cn:lengths=unit:n_components=10"
+    report = postprocess(folder / "in", folder / "out", method, weights="column:mass")
     assert report.dimension == 10
     mass = np.arange(len(X)) * 7 % 11
     moments = Moments.from_vectors(X, mass, unit=True), Moments.from_vectors(X, unit=True)
@@ -211,13 +212,13 @@ def test_a_bad_row_is_named_the_others_are_done_and_the_rest_follows(folder, X, 
 def test_fitting_leaves_bad_rows_out_and_says_so(folder, X):
     spoil(folder / "in/part-2.parquet", 41)
     with pytest.raises(InvalidInputError, match=r"part-2.parquet, row 42"):
-        postprocess(folder / "in", folder / "out", "cn:aperture=2")
+        postprocess(folder / "in", folder / "out", "cn:aperture=2:lengths=unit")
     done = states(folder / "out")
     map_ = AffineMap.load(folder / "out/map.safetensors")
     record = json.loads((folder / "out" / MANIFEST).read_text())
     assert "row 42" in record["estimated_without"][0]
     pq.write_table(table(X[200:300], 200), folder / "in/part-2.parquet")
-    report = postprocess(folder / "in", folder / "out", "cn:aperture=2")
+    report = postprocess(folder / "in", folder / "out", "cn:aperture=2:lengths=unit")
     assert "row 42" in report.remarks[-1]
     assert {name: states(folder / "out")[name] for name in done} == done
     np.testing.assert_allclose(read_parquet(parts(folder / "out")), map_(X), atol=1e-6)
@@ -380,3 +381,11 @@ def test_a_straggler_of_another_run_cannot_slip_in(folder, cn):
     (result,) = _rewrite([shard], cn.map_, Place.from_path(f"{folder}/out"), "0" * 64, reporter)
     assert "started over with a different map" in result.message
     assert not (folder / "out/part-0.parquet").exists()
+
+
+def test_rows_that_are_something_else_are_another_request(tmp_path):
+    X = vectors(60)
+    write_parquet(tmp_path / "in", X, 2)
+    postprocess(tmp_path / "in", tmp_path / "out", "gentle", rows="texts")
+    with pytest.raises(InvalidInputError, match="rows"):
+        postprocess(tmp_path / "in", tmp_path / "out", "gentle", rows="words")

@@ -331,7 +331,7 @@ def compare_some(rows, texts, asked):
 
 def test_memory_does_not_grow_with_the_rows(monkeypatch, rows) -> None:
     """Forms are searched in several passes where the queries of all would take too much."""
-    from conceptor.evaluation.compare import texts as module
+    from conceptor.evaluation.compare import text_measures as module
 
     whole = compare_texts(rows, resamples=0)
     monkeypatch.setattr(module, "_MOST_BYTES", 1)

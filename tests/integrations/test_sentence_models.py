@@ -45,7 +45,7 @@ def test_static_models(tokenizer, X, tmp_path) -> None:
     model2vec = pytest.importorskip("model2vec")
     model = model2vec.StaticModel(X, tokenizer)
     better, report = improve(model, weights=COUNTS, return_report=True)
-    assert report.method == "cn:unit=false"  # lengths of rows weigh tokens
+    assert report.method == "cn:lengths=kept"  # lengths of rows weigh tokens
     assert report.estimated_on == len(TOKENS)
     table = _improved(X)
     assert type(better) is type(model)

@@ -97,8 +97,9 @@ def test_pruned_vectors_weigh_what_their_keys_say(words, X) -> None:
     shared = {word: X[i % 60] for i, word in enumerate(words)}
     for i, word in enumerate(words):
         table.add(word, row=table.key2row[nlp.vocab.strings[words[i % 60]]])
-    expected = improve(shared)
-    improve(nlp)
+    expected = improve(shared, "cn:lengths=unit")  # a row of several words has no length of its own
+    _, report = improve(nlp, return_report=True)
+    assert report.lengths == "unit"
     for word in words:
         np.testing.assert_allclose(nlp.vocab.get_vector(word), expected[word], atol=1e-6)
     with pytest.raises(InvalidInputError, match=r"cn\+sif is not a single map.*share the vectors"):

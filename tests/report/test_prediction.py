@@ -109,7 +109,9 @@ def test_predictions_of_the_package() -> None:
     assert predict(record["GloVe 6B 50d"]["traits"])["similarity"].sign == 1
 
 
-@pytest.mark.parametrize(("kind", "method"), [("words", "cn"), ("words", "cn+sif"), ("rows", "cn")])
+@pytest.mark.parametrize(
+    ("kind", "method"), [("words", "cn"), ("words", "cn:lengths=unit"), ("rows", "cn")]
+)
 def test_the_record_counts_every_answer(kind, method) -> None:
     sets = read_record()[kind]
     for each in sets:
@@ -123,5 +125,5 @@ def test_the_record_counts_every_answer(kind, method) -> None:
 
 def test_in_words() -> None:
     said = str(Prediction(1, right=9, level=2, wrong=1, abstained=3))
-    assert said == "should gain (of 12 such answers 9 right, 1 wrong)"
+    assert said == "should gain (9 right, 2 undecided, 1 wrong)"
     assert Rule({1: {"share": (0.1, 0.5)}})({"share": np.float64(0.5)}) == 1

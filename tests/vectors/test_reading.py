@@ -46,9 +46,8 @@ def binary(
         (b"a  1  2\nb 3   4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b". . . 1 2\nb 3 4\n", "glove-text", [". . .", "b"], [[1, 2], [3, 4]]),
         (b"b 3 4\n1 2 1 2\nc 5 6\n", "glove-text", ["b", "1 2", "c"], [[3, 4], [1, 2], [5, 6]]),
-        (b"1 300\n2 4\n", "glove-text", ["1", "2"], [[300], [4]]),
         (b"1 300 5\n2 4 6\n", "glove-text", ["1", "2"], [[300, 5], [4, 6]]),
-        ("x\u00a0y 1\n\u0085 3\n".encode(), "glove-text", ["x\u00a0y", "\u0085"], [[1], [3]]),
+        ("x\u00a0y 1 2\n\u0085 3 4".encode(), "glove-text", ["x\u00a0y", "\u0085"], [[1, 2], [3, 4]]),  # noqa: E501
         ("\u2028 1 2\n\x1c 3 4\n".encode(), "glove-text", ["\u2028", "\x1c"], [[1, 2], [3, 4]]),
         (b"a 1e0 +2.\nb .3e1 4E0\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b" 1 2\nb 3 4\n", "glove-text", ["", "b"], [[1, 2], [3, 4]]),
@@ -593,6 +592,7 @@ def test_loops_of_links_are_refused(tmp_path):
         ("tiger\tcat\t7.35\nbook\tpaper\t7.46\n", "end in a single number"),
         ("the 1061396\nof 593677\nand 416629\n", "end in a single number"),
         ("1 2\n3 4\n5 6\n", "end in a single number"),
+        ("1 300\n2 4\n", "end in a single number"),  # which begins like a header
         ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, and 2 lines follow"),
         ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "numbers only, without words; save .* as .npy"),
         ("old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n", "several columns.* by tabs"),

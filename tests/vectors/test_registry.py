@@ -127,7 +127,7 @@ def test_the_docs_list_it(installed) -> None:
     spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     assert hooks.on_page_markdown(page) == page
     assert "| `toy` |" not in page
 

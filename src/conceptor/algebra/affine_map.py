@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from conceptor.algebra.lengths import LengthTable
 from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.base.arrays import (
     as_matrix,
@@ -26,6 +27,7 @@ from conceptor.base.notebook import html_table
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 # length 1 says so in its format, so that whoever does not know of it refuses the file.
 _FORMAT = "conceptor.LinearMap/1"
 _UNIT_FORMAT = "conceptor.AffineMap/2"
-MAP_FORMATS = (_FORMAT, _UNIT_FORMAT)
+# Likewise one with lengths of words, and whether it brings vectors to length 1 beside that.
+_LENGTHS_FORMAT = "conceptor.AffineMap/3"
+MAP_FORMATS = (_FORMAT, _UNIT_FORMAT, _LENGTHS_FORMAT)
 _JSON_FORMAT = "conceptor.AffineMap.json/1"
 # Rows are divided by lengths beyond this range, or its inverse, before they are multiplied.
 _SHORT = 1e-12
@@ -61,6 +65,9 @@ class AffineMap:
         Where the map comes from (method, parameters, count, ...); must survive JSON.
     unit : bool
         Bring vectors to length 1 first; a row of zeros stays.
+    lengths : LengthTable, optional
+        What the rows of frequent words are multiplied by after that. Only `map_words` knows words;
+        a call gives directions.
     """
 
     matrix: Float64
@@ -68,6 +75,7 @@ class AffineMap:
     bias: Float64
     provenance: dict[str, Any]
     unit: bool
+    lengths: LengthTable | None
     # Let NumPy leave the operators to this class instead of going through its elements.
     __array_ufunc__: ClassVar[None] = None
 
@@ -79,6 +87,7 @@ class AffineMap:
         provenance: dict[str, Any] | None = None,
         *,
         unit: bool = False,
+        lengths: LengthTable | None = None,
     ) -> None:
         A = as_matrix(matrix, "a map's matrix").astype(np.float64, copy=False)
         n_in, n_out = A.shape
@@ -98,11 +107,15 @@ class AffineMap:
             object.__setattr__(self, name, part)
         object.__setattr__(self, "provenance", dict(provenance or {}))
         object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "lengths", lengths)
+
+    @property
+    def _shifts(self) -> bool:
+        return bool(self.offset.any() or self.bias.any())
 
     @cached_property
     def _is_identity(self) -> bool:
-        shift = self.offset.any() or self.bias.any()
-        return not (shift or self.unit) and np.array_equal(self.matrix, np.eye(self.n_in))
+        return not (self._shifts or self.unit) and np.array_equal(self.matrix, np.eye(self.n_in))
 
     @property
     def n_in(self) -> int:
@@ -165,6 +178,19 @@ class AffineMap:
                 out[part] += bias
         return out
 
+    def map_words(self, words: Sequence[str], X: npt.ArrayLike) -> Array:
+        """Map each row of `X`, the vectors of `words`, and give it the length of its word.
+
+        A word without one, such as a new one, gets what a call gives it.
+        """
+        mapped = self(X)
+        return mapped if self.lengths is None else self.lengths.scale(words, mapped)
+
+    def with_lengths(self, lengths: LengthTable | None) -> Self:
+        """Return the map with other lengths of words."""
+        parts = self.matrix, self.offset, self.bias, self.provenance
+        return type(self)(*parts, unit=self.unit, lengths=lengths)
+
     def _map_units(self, vectors: Array, matrix: Array, out: Array) -> Array:
         """Map rows and then bring each to the scale that it has at length 1.
 
@@ -195,12 +221,18 @@ class AffineMap:
                 "a map that brings vectors to length 1 cannot follow another in one map; apply, or "
                 "save, each by itself"
             )
+        if self.lengths is not None and (after.lengths is not None or after._shifts):
+            raise InvalidInputError(
+                "a map with lengths of words can only be followed by one without, that shifts "
+                "nothing; apply, or save, each by itself"
+            )
         return type(self)(
             self.matrix @ after.matrix,
             self.offset,
             (self.bias - after.offset) @ after.matrix + after.bias,
             {"method": "composition", "steps": [self.provenance, after.provenance]},
             unit=self.unit,
+            lengths=self.lengths or after.lengths,
         )
 
     def inverse(self) -> Self:
@@ -233,6 +265,8 @@ class AffineMap:
     def linear(self) -> Self:
         """Return the map without bringing vectors to length 1, for averages of vectors.
 
+        Without lengths of words either.
+
         It leaves the direction of every result as it is, and maps an average to the average of
         what it is made of.
 
@@ -242,8 +276,8 @@ class AffineMap:
             Where something is taken off or added after, so that the direction would change.
         """
         if not self.unit:
-            return self
-        if self.offset.any() or self.bias.any():
+            return self if self.lengths is None else self.with_lengths(None)
+        if self._shifts:
             raise InvalidInputError(
                 f"{self._method} brings vectors to length 1 and then shifts them, which does not "
                 "carry over to averages; use it with ",
@@ -270,7 +304,14 @@ class AffineMap:
             "format": _UNIT_FORMAT if self.unit else _FORMAT,
             "provenance": json.dumps(self.provenance, sort_keys=True),
         }
-        parts = {"matrix": self.matrix, "offset": self.offset, "bias": self.bias}
+        parts: dict[str, Array] = {
+            "matrix": self.matrix,
+            "offset": self.offset,
+            "bias": self.bias,
+        }
+        if self.lengths is not None:
+            metadata |= {"format": _LENGTHS_FORMAT, "unit": json.dumps(self.unit)}
+            parts |= self.lengths.tensors
         beside = {} if background is None else background.tensors
         save_tensors(path, parts | beside, metadata)
 
@@ -289,7 +330,9 @@ class AffineMap:
     def _parse(cls, parts: dict[str, Array], metadata: dict[str, str]) -> Self:
         provenance = dict(json.loads(metadata["provenance"]))
         matrix, offset, bias = (parts[name] for name in ("matrix", "offset", "bias"))
-        return cls(matrix, offset, bias, provenance, unit=metadata["format"] == _UNIT_FORMAT)
+        unit = metadata["format"] == _UNIT_FORMAT or json.loads(metadata.get("unit", "false"))
+        lengths = LengthTable.from_tensors(parts)
+        return cls(matrix, offset, bias, provenance, unit=bool(unit), lengths=lengths)
 
     def as_linear(self) -> tuple[Float64, Float64]:
         """Return W and b of ``y = W x + b`` for column vectors, as layers of networks have them.
@@ -302,7 +345,7 @@ class AffineMap:
         """Return the map as JSON, for JavaScript; with `path`, write it to a file as well.
 
         Keys are `unit`, `offset`, `matrix` (a list of rows), `bias` and `provenance`; numbers have
-        nine digits, as float32 needs them.
+        nine digits, as float32 needs them. It gives directions, without lengths of words.
         """
         parts = {"offset": self.offset, "matrix": self.matrix, "bias": self.bias}
         found = {"format": _JSON_FORMAT, "unit": self.unit, "provenance": self.provenance}

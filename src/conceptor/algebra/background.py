@@ -74,7 +74,7 @@ class Background:
     all embeddings whose scores are compared, and of the same kind of rows as are compared:
     headlines are no background for sentences (`check` warns). z-scores in its place do not carry
     over, because tails differ in shape. What all this costs is measured in
-    docs/what-cosine-means.md.
+    docs/guides/thresholds.md.
     """
 
     cosines: Float64

@@ -37,6 +37,7 @@ from conceptor.algebra.gates import (
     Whiten,
     check_number,
 )
+from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.spectrum import Spectrum, symmetric_part
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.registry import Registry
@@ -54,6 +55,12 @@ __all__ = [
     "leading_directions",
     "spectral_recipe",
 ]
+
+
+# A map that moves by less than this, relative to its norm, is the same.
+_SMALL_CHANGE = 1e-6
+# An eigenvalue this many times the bound on its rounding is not zero.
+_TOLD_APART = 4
 
 
 class Words(StrEnum):
@@ -79,8 +86,10 @@ class Recipe:
         The property of `Moments` that is decomposed; with the covariance, m is the mean.
     gate : Gate
         g, with its parameters.
-    unit : bool
-        Whether vectors are brought to length 1 first: in the moment, and by the map.
+    lengths : Lengths
+        Whether vectors are brought to length 1 first, in the moment and by the map (`unit`); and
+        whether rows of frequent words are made short after it (`usage`), which needs words:
+        `conceptor.fitting`. Directions are the same with `unit` and `usage`.
     n_components : int or None
         How many dimensions the result has: the leading directions of what the gate leaves, as
         coordinates, strongest first. None keeps the dimension, and the coordinates as they are.
@@ -95,7 +104,7 @@ class Recipe:
     words: Words
     moment: Literal["second_moment", "covariance", "gram", "mean_square"]
     gate: Gate
-    unit: bool = False
+    lengths: Lengths = Lengths.KEPT
     n_components: int | None = None
     swaps: bool = False
 
@@ -106,8 +115,16 @@ class Recipe:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The gate's parameters by name, `unit` and `n_components`."""
-        return asdict(self.gate) | {"unit": self.unit, "n_components": self.n_components}
+        """The gate's parameters by name, `lengths` and `n_components`."""
+        return asdict(self.gate) | {
+            "lengths": str(self.lengths),
+            "n_components": self.n_components,
+        }
+
+    @property
+    def unit(self) -> bool:
+        """Whether vectors are brought to length 1 first."""
+        return self.lengths is not Lengths.KEPT
 
     @property
     def once(self) -> Words | None:
@@ -129,26 +146,44 @@ class Recipe:
         """Whether it must know which word each row is."""
         return self.words is Words.FUNCTION_WORDS
 
+    @property
+    def bears_rounding(self) -> bool:
+        """Whether moments multiplied in float32 are good enough, unless the spectrum objects.
+
+        See `Solution.is_settled`. Others drop directions, or divide by small eigenvalues.
+        """
+        is_bounded = self.n_components is None and self.moment == "second_moment"
+        return self.gate._is_gradual and is_bounded
+
     def output_dimension(self, dimension: int) -> int:
         """Return the dimension of the result for vectors of this dimension."""
         return self.n_components or self.gate._components(dimension) or dimension
 
     def with_parameters(self, **parameters: object) -> Recipe:
-        """Return the recipe with other parameters; raise for a name or value it does not take."""
+        """Return the recipe with other parameters; raise for a name or value it does not take.
+
+        `unit=True` is short for `lengths="unit"`, and `unit=False` for `lengths="kept"`.
+        """
+        if "unit" in parameters:
+            unit = parameters.pop("unit")
+            if not isinstance(unit, bool | np.bool_):
+                raise InvalidInputError(f"unit must be True or False; it is {unit!r}")
+            parameters = {"lengths": Lengths.UNIT if unit else Lengths.KEPT} | parameters
         for name in parameters:
             if name not in self.parameters:
                 takes = ", ".join(self.parameters)
                 raise InvalidInputError(f"{self.name} has no parameter {name}; it takes {takes}")
-        unit = parameters.pop("unit", self.unit)
-        if not isinstance(unit, bool | np.bool_):
-            raise InvalidInputError(f"unit must be True or False; it is {unit!r}")
+        lengths = parameters.pop("lengths", self.lengths)
+        if lengths not in tuple(Lengths):
+            known = ", ".join(Lengths)
+            raise InvalidInputError(f"lengths must be one of {known}; it is {lengths!r}")
         size: Any = parameters.pop("n_components", self.n_components)
         if size is not None:
             check_number("n_components", size, Integral, 1)
             size = int(size)
         gate = replace(self.gate, **parameters)
         gate._check()
-        return replace(self, gate=gate, unit=bool(unit), n_components=size)
+        return replace(self, gate=gate, lengths=Lengths(str(lengths)), n_components=size)
 
     def solve(self, moments: Moments, once: Moments | None = None) -> Solution:
         """Return the map that improves vectors with these moments; one eigendecomposition.
@@ -264,6 +299,26 @@ class Solution:
             return None
         return float(1 - np.einsum("ij,ik,kj->", self.map.matrix, about, self.map.matrix) / total)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether products in float32 have moved the map by less than 1e-6 of its norm.
+
+        By the gate's slope at the least eigenvalue, found from the values on either side of it.
+        Where rounding could hide that directions are missing, they have not been told from others.
+        """
+        if not self.moments.squared_rounding:
+            return True
+        values, gate = self.spectrum.values, self.gate
+        moved = self.moments.rounding * values[0]
+        if not (self.recipe.bears_rounding and values[-1] > _TOLD_APART * moved):
+            return False
+        settled, least = self.recipe.gate._settle(values), np.zeros_like(values)
+        least[-1] = moved
+        below, above = (
+            settled._coefficients(v, len(v))[-1] for v in (values - least, values + least)
+        )
+        return bool(below - above < 2 * _SMALL_CHANGE * gate.max())
+
     def __repr__(self) -> str:
         aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"
         return f"Solution({self.recipe.name}{aperture}, {self.moments!r})"
@@ -284,6 +339,11 @@ class LexiconRecipe:
     is_map: ClassVar[bool] = False
     needs_words: ClassVar[bool] = True
     unit: ClassVar[bool] = False
+
+    @property
+    def lengths(self) -> Lengths:
+        """By usage for `sif`, which does nothing else."""
+        return Lengths.KEPT if self.synonyms or self.antonyms else Lengths.USAGE
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -328,7 +388,7 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
             Words.USAGE,
             "second_moment",
             Negation(),
-            unit=True,
+            lengths=Lengths.USAGE,
         ),
         Recipe(
             "cn-paper",
@@ -401,7 +461,7 @@ METHODS: Registry[Recipe | LexiconRecipe] = Registry(
             Words.ALL,
             "mean_square",
             DropAll(),
-            unit=True,
+            lengths=Lengths.UNIT,
         ),
         LexiconRecipe("counterfit", "synonyms pulled together, antonyms pushed apart"),
         LexiconRecipe("counterfit-syn", "counter-fitting to synonyms only", antonyms=False),

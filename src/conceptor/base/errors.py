@@ -18,11 +18,11 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a clause that names what is spelled most like a wrong name; nothing if nothing is."""
+    """Return what is spelled most like a wrong name, in brackets; nothing if nothing is."""
     from difflib import get_close_matches
 
     close = get_close_matches(name.lower(), known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 class Setting(NamedTuple):
@@ -94,5 +94,5 @@ class MissingExtraError(ConceptorError, ImportError):
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(
             f"{purpose} needs an optional dependency; install it with: "
-            f"pip install 'conceptor[{extra}]' (in a clone: pip install '.[{extra}]')"
+            f"pip install 'conceptor[{extra}]'"
         )

@@ -23,7 +23,13 @@ from conceptor.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conceptor.concepts.align import Alignment
     from conceptor.report.forms import Table
+    from conceptor.vectors.source import VectorSource
+
+    Dictionary = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -90,11 +96,9 @@ def debias(
 
     Vectors are brought to length 1 on the way.
 
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
-      conceptor debias demo fair.bin --concept gender=he:she,man:woman,son:daughter
-
-      conceptor debias demo both.bin --concept g=he:she,man:woman --expression 'not (usage or g)'
+      conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
     check_json_output(target, as_json=as_json)
     from conceptor.base.progress import on_terminal
@@ -198,7 +202,7 @@ def align(
 
       conceptor postprocess demo other.bin
 
-      printf '%s\n' 'dog dog' 'house house' 'green green' 'tree tree' > pairs.txt
+      printf '%s\n' 'dog dog' 'cat cat' 'sun sun' 'tree tree' > pairs.txt
 
       conceptor align demo other.bin pairs.txt --out-dir aligned
     """
@@ -216,18 +220,25 @@ def align(
     warn([*found.remarks, *(remark for each in reports for remark in each.remarks)])
     files = [str(out_dir / each.path.name) for each in (left, right)]
     result: dict[str, Any] = {"pairs": found.pairs, "listed": found.listed, "files": files}
-    tables, closing = [], []
+    tables: list[Table] = []
+    closing: list[str] = []
     if questions is not None:
-        from conceptor.evaluation.compare.translations import measure_alignment
-        from conceptor.report.small_tables import translation_table
-
-        with on_terminal() as progress:
-            tested = measure_alignment(left, right, found, questions, among, progress)
-        result["test"] = tested
-        tables.append(translation_table(tested))
-        closing = [f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."]
+        result["test"], tables, closing = _test_alignment(left, right, found, questions, among)
     line = f"{' and '.join(files)}: {found.pairs:,} of {found.listed:,} pairs used"
     _show(result, line, tables, closing, as_json=as_json)
+
+
+def _test_alignment(
+    left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
+) -> tuple[dict[str, Any], list[Table], list[str]]:
+    from conceptor.base.progress import on_terminal
+    from conceptor.evaluation.compare.translations import measure_alignment
+    from conceptor.report.small_tables import translation_table
+
+    with on_terminal() as progress:
+        tested = measure_alignment(left, right, found, questions, among, progress)
+    note = f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."
+    return tested, [translation_table(tested)], [note]
 
 
 def _read_concept(text: str) -> tuple[str, str]:

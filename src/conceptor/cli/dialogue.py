@@ -11,7 +11,7 @@ from typer import Option
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress, training_progress
+from conceptor.cli.bars import download_progress
 from conceptor.cli.groups import DataOptions, ShowOptions
 from conceptor.cli.inputs import open_or_demo, parse_choice, split_list
 from conceptor.cli.output import check_outputs, print_warnings
@@ -144,15 +144,17 @@ def dialogue(
     where: DataOptions,
     show: ShowOptions,
 ) -> None:
-    """Train dialogue state trackers on each method's vectors and compare their accuracy.
+    r"""Train dialogue state trackers on each method's vectors and compare their accuracy.
 
     [bold]Examples[/bold]
 
-      pip install '.[dialogue]'
+      pip install 'conceptor\[dialogue]'
 
       conceptor data fetch
 
-      conceptor dialogue demo --methods original,cn --seeds 1 --slots area --epochs 3
+      conceptor dialogue demo --methods cn --seeds 1 --epochs 3 --save trackers
+
+      echo 'cheap food' | conceptor dialogue --interactive --load trackers/cn/0
     """
     from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.report import dialogue_result, draw_learning
@@ -187,6 +189,7 @@ def _train(
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
     from conceptor.paper.dialogue import comparing, load_corpus
+    from conceptor.paper.dialogue.bars import training_progress
     from conceptor.paper.dialogue.saved import BeliefTracker
 
     chosen = run.choose_methods()

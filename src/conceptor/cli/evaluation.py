@@ -12,7 +12,7 @@ from typer import Argument, Option
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress, training_progress
+from conceptor.cli.bars import download_progress
 from conceptor.cli.groups import (
     BenchmarkOptions,
     DataOptions,
@@ -112,7 +112,7 @@ def compare(
 
       conceptor compare demo --tasks similarity --html -o report.html
 
-      conceptor compare demo --methods original,abtt,cn --tasks similarity,categorization
+      conceptor compare demo --methods original,abtt,cn --tasks similarity
     """
     from conceptor.methods import DEFAULT_METHODS, as_methods
 
@@ -272,6 +272,7 @@ def _reproduce(
     from conceptor.evaluation import PAPER_FAMILIES
     from conceptor.paper import reproduction
     from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.bars import training_progress
     from conceptor.paper.dialogue.comparing import FewWordsWarning
 
     where.fetch_vocabulary(required=True)

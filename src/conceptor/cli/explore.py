@@ -55,11 +55,11 @@ def explore(
     on_error: opt.OnError = opt.OnErrorChoice.error,
     rows: RowOptions,
 ) -> None:
-    """Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
+    r"""Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
     [bold]Examples[/bold]
 
-      pip install '.[explore]'
+      pip install 'conceptor\[explore]'
 
       conceptor explore demo
     """

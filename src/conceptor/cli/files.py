@@ -58,7 +58,7 @@ def postprocess(
 
       conceptor postprocess demo better.bin
 
-      conceptor postprocess better.bin better.txt.gz --paper --save-map paper.safetensors
+      conceptor postprocess demo paper.txt.gz --paper --save-map map.safetensors
 
       conceptor postprocess demo averages.npy --for sentences
 
@@ -104,10 +104,10 @@ def fit(
     chosen = method.choose(opened, weights.weights)
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
-        solution, report = run(opened, chosen, weights.fit_options(), progress=progress)
-        background, said = fit_background(opened, solution.map)
+        fitted, report = run(opened, chosen, weights.fit_options(), progress=progress)
+        background, said = fit_background(opened, fitted.map)
     report.remarks += [f"{source}: {each}" for each in said]
-    solution.map.save(target, background=background)
+    fitted.map.save(target, background=background)
     print_report(report, as_json=as_json)
 
 
@@ -170,7 +170,8 @@ def _transfer(
     from conceptor.base.progress import on_terminal
     from conceptor.vectors.conversion import convert as run
 
-    opened = reading.open(source, wordless=True)
+    # Words and texts are written alike, so what rows are taken for is no question.
+    opened = reading.open(source, wordless=True, says_kind=False)
     with on_terminal() as progress:
         written = run(opened, target, map_, **writing.arguments, progress=progress)
     if as_json:
@@ -204,4 +205,6 @@ def print_report(report: Report, *, as_json: bool) -> None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"
     if report.aperture is not None:
         line += f", aperture {report.aperture:.4g}"
+    if report.lengths == "usage":
+        line += ", frequent words made short"
     typer.echo(printable(line), err=True)

@@ -33,7 +33,7 @@ _PAPER = "cn-paper"
 # With fewer pairs an interval covers nearly everything.
 _FEW_PAIRS = 30
 # What vectors are for, and the method for it.
-_PURPOSES = {"words": "cn", "sentences": "cn+sif"}
+_PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,10 @@ class ReadOptions:
     column: opt.Column = None
     rows: opt.Rows = None
 
-    def open(self, path: str | Path, *, wordless: bool = False) -> VectorSource:
-        """Open a vectors file, or the demo vectors."""
+    def open(
+        self, path: str | Path, *, wordless: bool = False, says_kind: bool = True
+    ) -> VectorSource:
+        """Open a vectors file, or the demo vectors, and say what its rows are taken for."""
         return open_source(
             path,
             self.on_error,
@@ -148,6 +150,7 @@ class ReadOptions:
             wordless=wordless,
             column=self.column,
             rows=self.rows,
+            says_kind=says_kind,
         )
 
 

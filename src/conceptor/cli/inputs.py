@@ -87,6 +87,7 @@ def open_source(
     wordless: bool = False,
     column: str | None = None,
     rows: opt.RowsChoice | None = None,
+    says_kind: bool = True,
 ) -> VectorSource:
     """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
     from conceptor.vectors import open_vectors
@@ -99,7 +100,8 @@ def open_source(
         column=column,
         rows=rows and rows.value,
     )
-    say_rows(opened)
+    if says_kind:
+        say_rows(opened)
     return opened
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from conceptor.base.numbers import format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import WeightOptions
@@ -75,7 +74,7 @@ def inspect(
 
 
 def _show_inspection(found: Inspection) -> None:
-    from conceptor.report.small_tables import inspection_table
+    from conceptor.report.small_tables import inspection_table, prediction_tables
 
     title = (
         f"{found.vectors}: {found.count:,} {found.rows}, dimension {found.dimension}; "
@@ -83,13 +82,8 @@ def _show_inspection(found: Inspection) -> None:
     )
     suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
     closing = [f"{suggested}quota {found.quota:.3f}", with_flags(found.advice)]
-    if found.expected:
-        spans = ", ".join(
-            f"{family} {format_signed(low, 1)} to {format_signed(high, 1)}"
-            for family, (low, high) in found.expected.items()
-        )
-        closing.append(f"Gains on vectors as uneven (docs/claims.md): {spans}.")
-    show_tables([inspection_table(found)], [title], closing)
+    tables = [inspection_table(found), *prediction_tables(found)]
+    show_tables(tables, [title], closing)
 
 
 @dataclass(frozen=True)
@@ -194,19 +188,17 @@ def neighbors(
         found = search(source, chosen, options, **given, progress=progress)
     warn(map(str, unknown))
     if as_json:
-        by_method = found.items()
-        write_json(
-            {
-                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-                for method, by_word in by_method
-            }
-        )
+        write_json(_as_data(found))
         return
-    if of_texts:
-        show_tables(text_neighbour_tables(found))
-        return
-    show_tables(neighbour_tables(found))
-    warn(_far_away(found))
+    show_tables(text_neighbour_tables(found) if of_texts else neighbour_tables(found))
+    warn(() if of_texts else _far_away(found))
+
+
+def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
+    return {
+        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+        for method, by_word in found.items()
+    }
 
 
 def _search(

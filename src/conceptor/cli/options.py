@@ -101,7 +101,7 @@ Method = Annotated[
         autocompletion=complete_method,
         help="A method of `conceptor methods`, such as cn, cn-paper or abtt. cn+counterfit applies "
         "one after the other, abtt:n_directions=3 sets a parameter.  "
-        "\\[default: cn; cn:unit=false for a static model, gentle for rows without words]",
+        "\\[default: cn; cn:lengths=kept for a static model, gentle for rows without words]",
     ),
 ]
 Methods = Annotated[
@@ -130,9 +130,9 @@ Purpose = Annotated[
     PurposeChoice | None,
     Option(
         "--for",
-        help="What the vectors are for: single [b]words[/b], or averages of words: "
-        "[b]sentences[/b], short for --method cn+sif, which makes frequent words short.  "
-        "\\[default: words]",
+        help="What the vectors are for. The default serves both [b]words[/b] and "
+        "[b]sentences[/b]: it makes frequent words short, which only averages see. "
+        "[b]words[/b] is short for --method cn:lengths=unit, which does not.",
     ),
 ]
 Directions = Annotated[

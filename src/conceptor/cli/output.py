@@ -31,7 +31,7 @@ _FLAGS = {
     "n_directions": "--directions",
     "text_file": "--texts",
 }
-_IN_NAMES = ("unit", "kept", "power", "ridge")
+_IN_NAMES = ("unit", "lengths", "kept", "power", "ridge")
 
 
 _NARROWEST = 20

@@ -93,16 +93,16 @@ def distill(
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Distil a static model: a table of token vectors that stands in for a transformer.
+    r"""Distil a static model: a table of token vectors that stands in for a transformer.
 
     OUT is a folder that model2vec and sentence-transformers load; a text is the average of its
     tokens' vectors. Repeat an interrupted run to continue it.
 
     [bold]Examples[/bold]
 
-      pip install '.[static]'
+      pip install 'conceptor\[static]'
 
-      conceptor distill sentence-transformers/all-MiniLM-L6-v2 static --vocabulary tokens
+      conceptor distill BAAI/bge-small-en-v1.5 static --vocabulary tokens
     """
     from time import perf_counter
 

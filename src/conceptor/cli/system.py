@@ -16,13 +16,13 @@ from conceptor.cli.output import write_json, write_output
 def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """Check the installation: versions, BLAS, extras, caches, and the data found.
 
-    Exit code 1 if something should be mended.
+    Exit code 1 if there is a problem.
 
     [bold]Example[/bold]
 
       conceptor doctor
     """
-    from conceptor.cli.installation import examine
+    from conceptor.data.installation import examine
 
     found = examine(data)
     if as_json:
@@ -40,7 +40,7 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     if found.problems:
         raise ConceptorError("; ".join(found.problems))
     if not as_json:
-        typer.echo("Nothing needs to be mended.")
+        typer.echo("No problems found.")
 
 
 @command()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from conceptor.base.notebook import html_grid
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.search import search
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.search import Nearest
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["Neighbour", "all_words", "find_words", "name_rows"]
+__all__ = ["FoundNeighbours", "Neighbour", "all_words", "find_words", "name_rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word or text near another, the cosine (less the prior, if any), its place in the file.
+    """A word or text near another, the cosine (less the prior, if any), its place, from 1.
 
     Of texts `p` says what the cosine means: the share of random pairs of rows with one as high.
     """
@@ -31,6 +33,23 @@ class Neighbour:
     score: float
     rank: int
     p: float | None = None
+
+
+class FoundNeighbours(dict[str, dict[str, list[Neighbour]]]):
+    """Neighbours by method, then by word or text; a notebook shows them as tables."""
+
+    def _repr_html_(self) -> str:
+        head = [name for method in self for name in (method, "score", "rank")]
+        tables = []
+        for word in next(iter(self.values()), {}):
+            rows = zip_longest(*(self[method][word] for method in self))
+            cells = ([part for one in row for part in _parts(one)] for row in rows)
+            tables.append(html_grid(word, head, cells))
+        return "".join(tables)
+
+
+def _parts(one: Neighbour | None) -> tuple[object, ...]:
+    return ("", "", "") if one is None else (one.word, round(one.score, 3), one.rank)
 
 
 def all_words(vectors: Vectors) -> Iterator[str]:
@@ -61,7 +80,7 @@ def name_rows(
     return {
         method: [
             [
-                Neighbour(names[row], float(score), int(row))
+                Neighbour(names[row], float(score), int(row) + 1)
                 for row, score in zip(rows.tolist(), scores, strict=True)
                 if row >= 0
             ]

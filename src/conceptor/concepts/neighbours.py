@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
-from conceptor.concepts.found import all_words, find_words
+from conceptor.concepts.found import FoundNeighbours, all_words, find_words
 from conceptor.concepts.spelling import (
     Unknown,
     UnknownWordsError,
@@ -56,7 +56,7 @@ def most_similar(
     background: Background | str | os.PathLike[str] | None = None,
     unknown: Callable[[Unknown], object] | None = None,
     progress: Progress = silent,
-) -> dict[str, dict[str, list[Neighbour]]]:
+) -> FoundNeighbours:
     """Find the nearest words to each of some words, or texts, among all rows of the vectors.
 
     Parameters
@@ -113,7 +113,7 @@ def most_similar(
     if opened.kind is RowKind.TEXTS:
         if prior is not None:
             raise InvalidInputError(Setting("prior"), " is for words sorted by frequency")
-        return near_texts(
+        found = near_texts(
             opened,
             listed,
             methods,
@@ -124,13 +124,16 @@ def most_similar(
             unknown=unknown,
             progress=progress,
         )
+        return FoundNeighbours(found)
     if background is not None:
         raise InvalidInputError(Setting("background"), " is for rows of texts")
     asked = list(map(str, listed))
     wanted = {spelling for word in asked for spelling in spellings(word)}
     fitted = fit_methods(opened, methods, options, wanted=wanted, progress=progress)
     known = find_known(asked, fitted, opened, unknown)
-    return nearest_words(opened, fitted, known, n=n, among=among, prior=prior, progress=progress)
+    return FoundNeighbours(
+        nearest_words(opened, fitted, known, n=n, among=among, prior=prior, progress=progress)
+    )
 
 
 def nearest_words(

@@ -69,7 +69,7 @@ def near_texts(
     titles = _titles(some, rows)
     return {
         name: {
-            title: _say_how_rare([one for one in near if one.rank != place][:n], scales[name])
+            title: _say_how_rare([one for one in near if one.rank != place + 1][:n], scales[name])
             for title, place, near in zip(titles, some.places[rows].tolist(), lists, strict=True)
         }
         for name, lists in found.items()

@@ -87,11 +87,14 @@ def batch_rows(row_bytes: int) -> int:
     return max(1, BATCH_BYTES // max(1, row_bytes))
 
 
-def map_rows(map_: AffineMap, vectors: Array, where: object, start: int) -> Array:
+def map_rows(
+    map_: AffineMap, vectors: Array, where: object, start: int, words: Sequence[str] | None = None
+) -> Array:
     """Map rows, keeping their dtype; raise for NaN, infinity or overflow, naming the row."""
     native = vectors.astype(vectors.dtype.newbyteorder("="), copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        result = map_(native).astype(native.dtype, copy=False)
+        mapped = map_(native) if words is None else map_.map_words(words, native)
+        result = mapped.astype(native.dtype, copy=False)
         flat = result.reshape(-1)
         # One quick pass: the sum of squares is finite only if every number is.
         if not np.isfinite(np.vdot(flat, flat)):

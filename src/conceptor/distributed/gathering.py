@@ -13,7 +13,7 @@ from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.distributed.cluster import describe_error, run_tasks
 from conceptor.distributed.survey import Failure, summarize
-from conceptor.weights import Weights, parse_weights
+from conceptor.weights import RARE, FrequentWords, Weights, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,26 +46,34 @@ def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
     """Return the moments of consecutive rows, or None if none of them is selected."""
     taken, each = weights.shares(rows.words, before)
     each = each if rows.weights is None else rows.weights
-    single = weights.is_tail(before) and rows.weights is None
-    if taken is None:
-        return Moments.from_vectors(rows.vectors, each, unit=weights.unit, single=single)
-    if not len(taken):
-        return None
-    if rows.weights is not None:
-        each = rows.weights[taken]
-    return Moments.from_vectors(rows.vectors[taken], each, unit=weights.unit, single=single)
+    vectors = rows.vectors
+    if taken is not None:
+        if not len(taken):
+            return None
+        vectors = vectors[taken]
+        each = each if rows.weights is None else rows.weights[taken]
+    return Moments.from_vectors(
+        vectors, each, unit=weights.unit, single=weights.single, before=before
+    )
 
 
 class PartialSum(NamedTuple):
-    """Moments of what could be read, and the failures."""
+    """Moments of what could be read, the failures, and frequent words if they were asked for."""
 
     moments: Moments | None = None
     failures: tuple[Failure, ...] = ()
+    frequent: FrequentWords | None = None
 
     def plus(self, other: PartialSum) -> PartialSum:
         """Combine two sums."""
         both = [part for part in (self.moments, other.moments) if part is not None]
-        return PartialSum(reduce(add, both) if both else None, self.failures + other.failures)
+        often = [part for part in (self.frequent, other.frequent) if part is not None]
+        return PartialSum(
+            reduce(add, both) if both else None,
+            self.failures + other.failures,
+            # A sum of its own: a task that runs again finds its parts as they were.
+            reduce(FrequentWords.add, often, FrequentWords(least=RARE)) if often else None,
+        )
 
 
 def sum_tree(leaves: Sequence[Delayed], tally: Tally) -> PartialSum:

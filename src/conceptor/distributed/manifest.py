@@ -29,10 +29,13 @@ _HEAD_BYTES = 4096
 
 
 def digest(map_: AffineMap) -> str:
-    """Return a hash of the map's numbers."""
+    """Return a hash of the map's numbers and its lengths of words."""
     hashed = hashlib.sha256(f"{map_.n_in} {map_.n_out}{' unit' if map_.unit else ''}".encode())
     for part in (map_.matrix, map_.offset, map_.bias):
         hashed.update(part.astype("<f8").tobytes())
+    if map_.lengths is not None:
+        for part in map_.lengths.tensors.values():
+            hashed.update(part.tobytes())
     return hashed.hexdigest()
 
 

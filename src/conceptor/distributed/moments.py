@@ -24,6 +24,7 @@ from conceptor.distributed.gathering import (
 )
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.survey import Failure, attempt, group_by_size, sum_rows, survey
+from conceptor.weights import FrequentWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -105,8 +106,10 @@ def gather(
     layouts: Sequence[Layout | Failure],
     weighting: Weights,
     progress: Progress,
+    *,
+    frequent: bool = False,
 ) -> PartialSum:
-    """Add up the moments of the shards that can be read."""
+    """Add up the moments of the shards that can be read; `frequent` words too if asked for."""
     groups = group_by_size(_pieces(shards, layouts, weighting), lambda piece: piece.size)
     rows = [sum_rows(piece.rows for piece in group) for group in groups]
     tally = Tally("moments", rows, progress)
@@ -114,13 +117,13 @@ def gather(
     shared = delayed(weighting, pure=False, traverse=False)
     sum_ = sum_tree(
         [
-            delayed(_sum_pieces, pure=False)(group, shared, tally.reporter(unit))
+            delayed(_sum_pieces, pure=False)(group, shared, tally.reporter(unit), frequent)
             for unit, group in enumerate(groups)
         ],
         tally,
     )
     early = tuple(each for each in layouts if isinstance(each, Failure))
-    return PartialSum(sum_.moments, early + sum_.failures)
+    return PartialSum(sum_.moments, early + sum_.failures, sum_.frequent)
 
 
 def _pieces(
@@ -144,35 +147,39 @@ def _pieces(
         before += layout.rows
 
 
-def _sum_pieces(group: Sequence[Piece], weighting: Weights, reporter: Reporter) -> PartialSum:
+def _sum_pieces(
+    group: Sequence[Piece], weighting: Weights, reporter: Reporter, frequent: bool
+) -> PartialSum:
     """Add up a few pieces, one after another (runs as a task)."""
     sum_ = PartialSum()
     # One BLAS thread per worker thread: there are already as many of those as processors.
     with one_blas_thread():
         for piece in group:
-            result = attempt(_sum_piece, piece.shard, piece, weighting, reporter)
-            part = (
-                PartialSum(None, (result,)) if isinstance(result, Failure) else PartialSum(result)
-            )
+            result = attempt(_sum_piece, piece.shard, piece, weighting, reporter, frequent)
+            part = PartialSum(None, (result,)) if isinstance(result, Failure) else result
             sum_ = sum_.plus(part)
     return sum_
 
 
 def _sum_piece(
-    shard: Shard, piece: Piece, weighting: Weights, reporter: Reporter
-) -> Moments | None:
+    shard: Shard, piece: Piece, weighting: Weights, reporter: Reporter, frequent: bool
+) -> PartialSum:
     sum_ = PartialSum()
-    need = Need(weighting.by_word, weighting.column)
+    need = Need(weighting.by_word or frequent, weighting.column)
     done = 0
     with closing(prefetch(shard.content.read(piece.start, piece.stop, need))) as batches:
         for rows in batches:
             with _locate_errors(rows, shard, piece.start + done):
-                part = moments_of(weighting, rows, piece.before + done)
-            sum_ = sum_.plus(PartialSum(part))
+                before = piece.before + done
+                part = moments_of(weighting, rows, before)
+            often = None
+            if frequent:
+                often = FrequentWords.of(weighting, rows.words, before, given=rows.weights)
+            sum_ = sum_.plus(PartialSum(part, (), often))
             done += len(rows.vectors)
             reporter(done)
     reporter.finish_shard(done)
-    return sum_.moments
+    return sum_
 
 
 @contextmanager

@@ -106,8 +106,13 @@ class ParquetContent:
             schema = output_schema(table.schema_arrow, found.columns, map_.n_out, self._place)
             options = parquet_options(table, found.columns)
             with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
+                words = None if map_.lengths is None else self._word_column(table)
                 for batch in _batches(table, 0, None, found, None):
-                    image = map_rows(map_, self._matrix(batch, found, done), self._place, done)
+                    text = None
+                    if words is not None:
+                        text = to_words(batch.column(words), self._place, done)
+                    matrix = self._matrix(batch, found, done)
+                    image = map_rows(map_, matrix, self._place, done, text)
                     new = vector_arrays(found.columns, image, schema)
                     arrays = [new.get(name, batch.column(name)) for name in schema.names]
                     writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))

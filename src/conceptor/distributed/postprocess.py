@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
@@ -68,7 +69,8 @@ def postprocess(
     folder = Place.from_path(str(target), storage_options)
     vectors = ShardedVectors(shards, rows)
     recipe = _single_recipe(Method.default_for(vectors) if method is None else Method.of(method))
-    asked = {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
+    asked: dict[str, object] = {"weights": weights or "auto", "vocabulary": vocabulary}
+    asked |= {"column": column, "rows": rows}
     plan = Manifest(folder, "", _request(recipe, asked), manifest.describe_shards(shards))
     old = check_output(plan, force=force)
     map_ = None if old is None else _load_map(old)
@@ -99,6 +101,7 @@ def postprocess(
     if plan.estimated_without:
         report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
     report.fitted_on = weighting.description
+    report.lengths = _lengths(recipe, map_)
     if solution is None:
         return report
     if weighting.caution:
@@ -121,22 +124,32 @@ class _ShardReader:
         wanted: Collection[str] = (),
         first: int = 0,
         whole: bool = True,
+        usage: Weights | None = None,
         progress: Progress = silent,
     ) -> Gathered:
-        """Return the moments of all shards under each of some weights."""
+        """Return the moments of all shards under each of some weights, and frequent words."""
         found = {}
-        count = 0
+        count, frequent = 0, None
         for each in weights:
-            part = gather(self._shards, self.layouts, each, progress)
+            part = gather(self._shards, self.layouts, each, progress, frequent=each is usage)
+            frequent = part.frequent if each is usage else frequent
             self.failures = [failure.message for failure in part.failures]
             found[each] = require_moments(part, despite_failures=True)
             count = max(count, found[each].count)
-        return Gathered(found, WordVectors([], np.zeros((0, vectors.dimension))), count)
+        none = WordVectors([], np.zeros((0, vectors.dimension)))
+        return Gathered(found, none, count, frequent)
+
+
+def _lengths(recipe: Recipe, map_: AffineMap) -> str:
+    """Return what became of lengths."""
+    if map_.lengths is not None:
+        return Lengths.USAGE
+    return Lengths.UNIT if recipe.unit else Lengths.KEPT
 
 
 def _request(recipe: Recipe, options: Mapping[str, object]) -> dict[str, str]:
     """Return what a directory's shards were asked to be made with."""
-    asked = {"method": recipe.name} | recipe.parameters | options
+    asked = {"method": recipe.name, **recipe.parameters, **options}
     return {name: str(value) for name, value in asked.items() if value is not None}
 
 

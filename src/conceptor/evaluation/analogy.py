@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
@@ -62,8 +61,10 @@ class Analogy:
         known = np.asarray((rows >= 0).all(axis=1))
         if self.among is not None:
             known &= (places < self.among).all(axis=1)
-        a, b, c, d = (unit_rows(vectors.vectors[column]) for column in rows[known].T)
-        contest = Contest(b - a + c, d, places[known], among=self.among)
+        used, questions = np.unique(rows[known], return_inverse=True)
+        contest = Contest(
+            vectors.vectors[used], questions.reshape(-1, 4), places[known], among=self.among
+        )
 
         def outcome() -> Outcome:
             correct = np.zeros(len(rows), dtype=np.bool_)

@@ -13,6 +13,7 @@ import numpy as np
 
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.gates import DropLeading, LevelLeading, Negation
+from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
@@ -22,10 +23,12 @@ from conceptor.explore.views import Reach, View
 from conceptor.fitting import gather, solve
 from conceptor.methods import Method, spectral_methods
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.moments import Moments
     from conceptor.algebra.recipes import Recipe, Solution
     from conceptor.base.progress import Progress
@@ -92,6 +95,16 @@ class PageMethods:
             return solve(base.recipe.with_parameters(**parameters), base.moments)
 
         return self._solutions.get(settings, make)
+
+    def map(self, settings: Settings) -> AffineMap:
+        """Return the map of a method at these settings with the lengths of words, to be saved."""
+        solution, usage, lengths = self.solution(settings), self.weights(settings), None
+        vectors = self._table.vectors
+        by_usage = solution.aperture != 0 and solution.recipe.lengths is Lengths.USAGE
+        if by_usage and vectors.has_words and vectors.kind is not RowKind.TEXTS:
+            found = gather(read_chunks(vectors), usage=usage).frequent
+            lengths = None if found is None else found.lengths(usage)
+        return solution.map.with_lengths(lengths)
 
     def is_fitted(self, settings: Settings) -> bool:
         """Return whether a method has been fitted with these weights, so that any view is quick."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 _KEPT_SUGGESTIONS = 1000
 # Letters of a text that stand for it on the page.
-_LABEL = 160
+_LABEL = 100
 
 
 class PageTable:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.evaluation.hubness import occurrence_skew
+from conceptor.evaluation.hubness import hubness
 from conceptor.evaluation.kept import share_kept, without_own
 from conceptor.explore.answers import Score
 from conceptor.explore.cache import Cache
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextFigures"]
 
-_ASKED, _NEAR = 500, 10
+_ASKED, _HUBS, _NEAR = 1000, 2000, 10
 _KEPT = 64
 
 
@@ -35,7 +35,8 @@ class TextFigures:
 
     def __init__(self, table: PageTable, other: PageTable | None, options: FitOptions) -> None:
         self._table, self._other = table, other
-        self._asked = np.random.default_rng(0).permutation(len(table))[:_ASKED]
+        self._order = np.random.default_rng(0).permutation(len(table))
+        self._asked = self._order[:_ASKED]
         self._scores: Cache[list[Score]] = Cache(_KEPT)
 
     def scores(self, settings: Settings, solution: Solution | None) -> list[Score]:
@@ -45,14 +46,23 @@ class TextFigures:
         return self._scores.get(settings, lambda: self._make(solution.map))
 
     def _make(self, change: AffineMap) -> list[Score]:
-        near, count = self._near(change), len(self._table)
+        near = self._near(change)
         kept = 100 * float(share_kept(near, self._before).mean())
         note = f"a sample of {len(near):,} rows among all"
-        hubness = [_finite(occurrence_skew(each, count)) for each in (self._before, near)]
+        hubs = f"skew of how often a row is near others, among {len(self._hubs):,} rows"
+        after = _finite(hubness(change(self._hubs), _NEAR))
         return [
             Score("Neighbours kept", 100.0, kept, f"% of the ten nearest; {note}"),
-            Score("Hubness", *hubness, f"skew of how often a row is near others; {note}"),
+            Score("Hubness", self._hubness, after, hubs),
         ]
+
+    @cached_property
+    def _hubs(self) -> NDArray[np.float32]:
+        return np.asarray(self._table.rows[self._order[:_HUBS]])
+
+    @cached_property
+    def _hubness(self) -> float | None:
+        return _finite(hubness(self._hubs, _NEAR))
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:

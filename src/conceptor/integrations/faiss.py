@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
     """Return `index` behind this map, as a `faiss.IndexPreTransform`.
 
-    Vectors that are added or searched for go through the map first.
+    Vectors that are added or searched for go through the map first. It maps directions: an index
+    knows no words, so lengths by usage are not part of it. Cosines are the same without.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.algebra.lengths import Lengths
 from conceptor.integrations.opened import (
     Opened,
     check_vectors,
@@ -53,7 +54,7 @@ def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
         return new
 
     table = WordVectors(kv.index_to_key, kv.vectors, counts=_counts(kv), kind=RowKind.WORDS)
-    return Opened(table, rebuild, needs_map=True)
+    return Opened(table, rebuild, needs_map=True, lengths=Lengths.KEPT)
 
 
 def open_model(model: Any) -> Opened:  # noqa: ANN401
@@ -74,7 +75,7 @@ def open_model(model: Any) -> Opened:  # noqa: ANN401
                 setattr(new, name, fitted.map.dual()(layer))
         return new
 
-    return Opened(opened.vectors, rebuild, opened.needs_map)
+    return Opened(opened.vectors, rebuild, opened.needs_map, lengths=opened.lengths)
 
 
 def _check(kv: Any) -> None:  # noqa: ANN401

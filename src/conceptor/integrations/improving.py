@@ -8,6 +8,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
@@ -82,7 +83,7 @@ def improve(
         `StaticModel`; a `SentenceTransformer`; an array; or a file, which gives `WordVectors`.
     method
         A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe. By default
-        `cn`; `cn:unit=false` for static models, `gentle` for embeddings of texts and arrays.
+        `cn`; `cn:lengths=kept` for static models, `gentle` for embeddings of texts and arrays.
     weights
         How often words are used, as for `FitOptions`. By default by counts that `x` holds, else by
         rank if the words are sorted by frequency.
@@ -136,7 +137,8 @@ def improve_opened(
     if options is not None and options.weights is not None:
         chosen.check_weighs()
     if opened.needs_map:
-        chosen.require_map(f"several words share the vectors of this {kind}")
+        why = f"several words share the vectors of this {kind}"
+        chosen.require_map(why, of_words=opened.lengths is None)
     found = fit_methods(opened.vectors, [chosen], options, progress=progress)
     fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
@@ -145,7 +147,10 @@ def improve_opened(
     written.rows = str(opened.vectors.kind)
     doubts = describe_doubts(found, opened.vectors.name)
     written.remarks = [*opened.remarks, *found.cautions, *doubts]
-    return better, Report.of(written, found, chosen.name)
+    report = Report.of(written, found, chosen.name)
+    if report.lengths == Lengths.USAGE and opened.lengths is not None:
+        report.lengths = str(opened.lengths)
+    return better, report
 
 
 def open_object(

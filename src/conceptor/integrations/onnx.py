@@ -21,7 +21,10 @@ _OPSET, _IR = 17, 8
 
 
 def to_onnx(map_: AffineMap, path: str | os.PathLike[str]) -> None:
-    """Write the map as an ONNX model; it appears whole or not at all."""
+    """Write the map as an ONNX model; it appears whole or not at all.
+
+    It maps directions: a model of vectors knows no words, so lengths by usage are not part of it.
+    """
     model = make_model(map_)
     with replace_atomically(path) as beside:
         beside.write_bytes(model.SerializeToString())

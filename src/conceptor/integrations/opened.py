@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
+    from conceptor.algebra.lengths import Lengths
     from conceptor.fitting import Fitted
     from conceptor.vectors.vectors import Vectors
 
@@ -41,12 +42,15 @@ class Opened:
         methods that are one map for all vectors will do.
     remarks : sequence of str
         What users should know before they use the result.
+    lengths : Lengths, optional
+        What becomes of lengths that should be by usage, if rows do not belong to single words.
     """
 
     vectors: Vectors
     rebuild: Callable[[Fitted], object]
     needs_map: bool = False
     remarks: tuple[str, ...] = ()
+    lengths: Lengths | None = None
 
 
 class TokenVectors(WordVectors):

@@ -32,7 +32,7 @@ def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
     columns = [Column(name, _kind_of(frame.iloc[:, i])) for i, name in enumerate(frame.columns)]
     check_vectors(len(frame), len(columns), "DataFrame", "pass one with rows and columns")
     chosen = choose_vectors(_WHERE, columns, column)
-    places = [list(frame.columns).index(name) for name in chosen]
+    places = [[each.name for each in columns].index(name) for name in chosen]
     is_lists = columns[places[0]].kind is ColumnKind.LISTS
     values = frame.iloc[:, places[0]]
     matrix = _stack(values) if is_lists else _numbers(frame.iloc[:, places])
@@ -40,11 +40,12 @@ def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
     def rebuild(rows: NDArray[Any]) -> pd.DataFrame:
         new = frame.copy(deep=False)
         if is_lists:
-            new.isetitem(places[0], _as_before(values, rows.astype(matrix.dtype, copy=False)))
+            better = _as_before(values, rows.astype(matrix.dtype, copy=False))
+            new.isetitem(places[0], better.array)
             return new
         for place, numbers in zip(places, rows.T, strict=False):
             same = pd.Series(numbers, index=frame.index).astype(frame.dtypes.iloc[place])
-            new.isetitem(place, same)
+            new.isetitem(place, same.array)
         gone = set(places[rows.shape[1] :])
         return new.iloc[:, [i for i in range(len(columns)) if i not in gone]] if gone else new
 
@@ -92,7 +93,7 @@ def _stack(values: pd.Series[Any]) -> NDArray[Any]:
             )
         rows.append(row)
     matrix = np.stack(rows)
-    check_vectors(*matrix.shape, "DataFrame", "the first list is empty")
+    check_vectors(len(matrix), matrix.shape[1], "DataFrame", "the first list is empty")
     return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,8 +44,9 @@ def open_rows(
             raise InvalidInputError(Setting("texts"), " says that rows are texts, not words")
         said = RowKind.TEXTS
     if isinstance(vectors, (str, os.PathLike)):
+        named: Any = column
         opened: Vectors = open_vectors(
-            vectors, wordless=True, column=column, rows=said and str(said)
+            vectors, wordless=True, column=named, rows=said and str(said)
         )
     elif TABLES.intersection(kinds(vectors)):
         opened = vectors_of(vectors, column=column)

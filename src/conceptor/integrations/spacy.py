@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import name_in_errors, read_object, replace_folder_atomically
 from conceptor.base.folders import check_folder, copy_folder, is_for_readers
@@ -102,7 +103,12 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
         _check_ngrams(table)
         words = _words_of_language(vocab, language)
         composed = WordVectors(words, _to_numpy(table.get_batch(words)), kind=RowKind.WORDS)
-        return Opened(composed, lambda fitted: _put(vocab, map_rows(fitted, data)), needs_map=True)
+        return Opened(
+            composed,
+            lambda fitted: _put(vocab, map_rows(fitted, data)),
+            needs_map=True,
+            lengths=Lengths.KEPT,
+        )
     try:
         words = [vocab.strings[key] for key in table.key2row]
     except KeyError as error:
@@ -119,14 +125,18 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     is_shared = len(np.unique(places)) < len(places)
 
     def rebuild(fitted: Fitted) -> Vocab:
-        if fitted.is_map:
+        if is_shared:  # rows of several words have directions, not a length of each
             return _put(vocab, fitted.map(data))
         moved = improve_rows(fitted, vectors)
         new = np.zeros((rows, moved.shape[1]), dtype=data.dtype)
+        if fitted.is_map and len(places) < rows:  # rows that no word has yet
+            new[:] = fitted.map(data)
         new[places] = moved
         return _put(vocab, new)
 
-    return Opened(vectors, rebuild, needs_map=is_shared)
+    return Opened(
+        vectors, rebuild, needs_map=is_shared, lengths=Lengths.UNIT if is_shared else None
+    )
 
 
 def open_pipeline(nlp: Language) -> Opened:
@@ -344,7 +354,8 @@ class VectorComponent:
         if len(keys):
             rows = _to_numpy(self.nlp.vocab.vectors.get_batch(keys))
             known = np.flatnonzero(rows.any(axis=1))
-            mapped[known] = self.map(rows[known])
+            words = [self.nlp.vocab.strings[int(keys[row])] for row in known]
+            mapped[known] = self.map.map_words(words, rows[known])
         return mapped
 
     def to_disk(self, path: Path, *, exclude: object = ()) -> None:

@@ -17,7 +17,10 @@ _TINY = 1e-30
 
 
 def to_torch(map_: AffineMap) -> nn.Module:
-    """Return the map as an `nn.Linear`, behind a norm where lengths matter."""
+    """Return the map as an `nn.Linear`, behind a norm where lengths matter.
+
+    It maps directions: a layer knows no words, so lengths by usage are not part of it.
+    """
     try:
         import torch
         from torch import nn

@@ -68,10 +68,9 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
 
 def _layout_line(dataset: str, row: Sequence[PaperCell | None]) -> Line:
     """Return what was published and what was measured for each method, the best of each marked."""
-    best = [
-        max((f for one in row if one and not math.isnan(f := figure(one))), default=math.nan)
-        for figure in (lambda one: one.paper, lambda one: one.measured)
-    ]
+    known = [one for one in row if one is not None]
+    figures = ([one.paper for one in known], [one.measured for one in known])
+    best = [max((f for f in some if not math.isnan(f)), default=math.nan) for some in figures]
     cells = []
     for one in row:
         if one is None:

@@ -14,7 +14,6 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress, silent
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions
@@ -22,6 +21,7 @@ from conceptor.lexicon.files import Lexicon
 from conceptor.methods import ORIGINAL
 from conceptor.paper.dialogue.comparing import compare_dialogue, require_torch
 from conceptor.paper.dialogue.woz import SLOTS, load_corpus
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.vectors.chunks import as_vectors

@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["RECORD", "Prediction", "Rule", "fit_rule", "predict", "read_record", "track_record"]
+__all__ = [
+    "RECORD",
+    "Prediction",
+    "Rule",
+    "describe",
+    "fit_rule",
+    "predict",
+    "read_record",
+    "track_record",
+]
 
 RECORD = "record.json"
 TRAITS = ("participation", "share")
@@ -64,10 +73,36 @@ class Prediction:
     wrong: int
     abstained: int
 
+    @property
+    def said(self) -> str:
+        """The sign in words."""
+        return {1: "should gain", -1: "should lose", 0: "cannot be told"}[self.sign]
+
+    @property
+    def record(self) -> str:
+        """How often such answers were right; empty where it cannot be told."""
+        found = f"{self.right} right, {self.level} undecided, {self.wrong} wrong"
+        return found if self.sign else ""
+
     def __str__(self) -> str:
-        said = {1: "should gain", -1: "should lose", 0: "cannot be told"}[self.sign]
-        answers = self.right + self.level + self.wrong
-        return f"{said} (of {answers} such answers {self.right} right, {self.wrong} wrong)"
+        return f"{self.said} ({self.record})" if self.sign else self.said
+
+
+def describe(predictions: Mapping[str, Prediction]) -> str:
+    """Return what is predicted, in a sentence or two."""
+    by_sign = {
+        sign: [family for family, each in predictions.items() if each.sign == sign]
+        for sign in (1, -1, 0)
+    }
+    if not by_sign[1] and not by_sign[-1]:
+        return "Whether this helps cannot be told from the vectors alone; compare measures it."
+    told = [
+        f"{said} on {', '.join(by_sign[sign])}"
+        for sign, said in ((1, "gain"), (-1, "lose"))
+        if by_sign[sign]
+    ]
+    open_ = f" It cannot be told of {', '.join(by_sign[0])}." if by_sign[0] else ""
+    return f"It should {' and '.join(told)}.{open_} compare measures it."
 
 
 @cache

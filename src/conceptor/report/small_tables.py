@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from conceptor.evaluation.compare.bias import BiasComparison, Measured
     from conceptor.inspection import Inspection, Side
 
-__all__ = ["bias_table", "inspection_table", "neighbour_tables", "translation_table"]
+__all__ = [
+    "bias_table",
+    "inspection_table",
+    "neighbour_tables",
+    "prediction_tables",
+    "translation_table",
+]
 
 
 def inspection_table(found: Inspection) -> Table:
@@ -26,6 +32,17 @@ def inspection_table(found: Inspection) -> Table:
     )
     lines = [Line(label, [Cell(text), Cell(after[label])]) for label, text in before.items()]
     return Table("", ["before", "after"], lines)
+
+
+def prediction_tables(found: Inspection) -> list[Table]:
+    """Return what is predicted of each family, with its record; nothing if nothing is."""
+    if not found.predictions:
+        return []
+    lines = [
+        Line(family, [Cell(each.said), Cell(each.record)])
+        for family, each in found.predictions.items()
+    ]
+    return [Table("family", ["prediction", "on sets it was made without"], lines)]
 
 
 def _describe_side(side: Side, *, of_texts: bool) -> dict[str, str]:
@@ -68,7 +85,7 @@ def _neighbour_cells(one: Neighbour | None, first: set[str]) -> list[Cell]:
     return [
         Cell(one.word, best=one.word not in first),
         Cell(format_number(one.score, 3), faint=True),
-        Cell(f"{one.rank + 1:,}", faint=True),
+        Cell(f"{one.rank:,}", faint=True),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from conceptor.algebra.background import percent_below
 from conceptor.base.numbers import format_number
 from conceptor.concepts.text_neighbours import shorten
-from conceptor.evaluation.compare.texts import KEPT, RELATED
+from conceptor.evaluation.compare.text_measures import KEPT, RELATED
 from conceptor.evaluation.compare.verdict import show_gain
 from conceptor.methods import ORIGINAL
 from conceptor.report.forms import Cell, Line, Table
@@ -83,7 +83,7 @@ def text_neighbour_tables(
 def _neighbour_cells(one: Neighbour, known: set[int]) -> list[Cell]:
     cells = [
         Cell(shorten(one.word, _SHOWN), best=one.rank not in known),
-        Cell(f"{one.rank + 1:,}", faint=True),
+        Cell(f"{one.rank:,}", faint=True),
         Cell(format_number(one.score, 3), faint=True),
     ]
     return cells if one.p is None else [*cells, Cell(percent_below(one.p), faint=True)]

@@ -42,7 +42,7 @@ __all__ = ["distill"]
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
 # The constant of the weights where there is no text; with text it is that of sentences of words.
-# Both measured (docs/static-models.md).
+# Both measured (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
 # Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
 MOST_SENTENCES = 50_000

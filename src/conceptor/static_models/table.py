@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     Table = NDArray[np.float32]
 
-# How far a row is held back, in units of a sentence of one word; measured (docs/static-models.md).
+# How far a row is held back, in units of a sentence of one word; measured
+# (docs/studies/static-models.md).
 RIDGE = 1.0
 # Steps of the conjugate gradient: more of them change no figure.
 _STEPS = 12

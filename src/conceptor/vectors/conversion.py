@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.notebook import html_table
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.files import open_vectors
@@ -44,6 +45,13 @@ class Written:
     rows: str = "words"
     remarks: list[str] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """Show what is known in a notebook."""
+        known = {name: value for name, value in asdict(self).items() if value not in (None, [])}
+        if self.remarks:
+            known["remarks"] = "; ".join(self.remarks)
+        return html_table("Report", known)
+
 
 def convert(
     source: VectorSource | str | os.PathLike[str],
@@ -74,7 +82,7 @@ def convert(
             read_chunks(opened, progress, "writing"),
             goal,
             opened.count,
-            None if map_ is None else lambda _, rows: map_(rows),
+            None if map_ is None else map_.map_words,
             dimension=None if map_ is None else map_.n_out,
         )
     return sum_up(opened, started, words, goal, None if map_ is None else map_.n_out)

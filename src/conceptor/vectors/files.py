@@ -22,7 +22,7 @@ from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -36,7 +36,7 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
-    column: str | Sequence[str] | None = None,
+    column: str | Sequence[Hashable] | None = None,
     rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.
@@ -77,7 +77,7 @@ def open_vectors(
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
     if is_demo(path):
-        from conceptor.data.demo import DemoSource
+        from conceptor.vectors.demo import DemoSource
 
         return DemoSource()
     source = open_source(path, wordless=wordless, column=column)
@@ -128,7 +128,8 @@ def write_vectors(
     format
         One of `FORMATS`, if the name does not say.
     dtype
-        `float32`; or `float16`, `int8` or `binary` if the format supports it (docs/formats.md).
+        `float32`; or `float16`, `int8` or `binary` if the format supports it
+        (docs/reference/formats.md).
     count
         How many vectors there will be; only compressed word2vec files need to know in advance.
     force

@@ -30,8 +30,9 @@ _LONGEST_WORD = 30
 # Chinese and Japanese words have few of these characters, sentences many.
 _UNSPACED = re.compile("[\u3040-\u309f\u3400-\u9fff\U00020000-\U0003ffff]")
 _MOST_UNSPACED = 6
-# From this share of single words on, labels are a vocabulary beyond question.
-_SURELY = 0.9
+# From this share of single words on, labels are a vocabulary beyond question; of so few, none is
+# asked.
+_SURELY, _FEW = 0.9, 20
 
 
 class RowDecision(NamedTuple):
@@ -70,8 +71,8 @@ def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> Ro
     first = list(labels)[:LABELS]
     words = len(set(filter(is_word, first)))
     kind = RowKind.WORDS if 2 * words >= len(first) else RowKind.TEXTS
-    # Of a vocabulary, nobody needs to hear that it is one.
-    if words >= _SURELY * len(first):
+    # Of a vocabulary, nobody needs to hear that it is one, nor of a handful of words.
+    if kind is RowKind.WORDS and (words >= _SURELY * len(first) or len(first) < _FEW):
         return RowDecision(kind)
     found = f"{words:,} of the first {len(first):,} labels are distinct single words"
     return RowDecision(kind, found)

@@ -37,8 +37,10 @@ _BLOCK_ROWS = 2048
 _PRIOR_SHIFT = 1000.0
 # Below every score but that of a row of zeros, which is −∞.
 _NO_BAR = np.finfo(np.float32).min
-# With more queries, those without any candidate are left out before the others are compared.
+# With more queries, those that no row reaches are left out first.
 _MANY_QUERIES = 256
+# With more candidates than this many times k for each query, rows are equal.
+_MANY_EQUAL = 32
 
 
 class Search(Protocol):
@@ -59,14 +61,10 @@ class Candidates(NamedTuple):
     score: NDArray[np.float32]
 
     @classmethod
-    def none(cls) -> Candidates:
-        """Return no rows."""
-        return cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
-
-    @classmethod
     def join(cls, parts: Sequence[Candidates]) -> Candidates:
         """Return several as one."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else cls.none()
+        none = cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
+        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else none
 
     def some(self, which: NDArray[Any]) -> Candidates:
         """Return those at some places, or where a mask is true."""
@@ -76,34 +74,23 @@ class Candidates(NamedTuple):
 class Best:
     """The k best rows of each query; of equally good rows the first comes first.
 
-    Parameters
-    ----------
-    queries : int
-    k : int
-    margin : float
-        Rows whose score is this near to the k-th best are kept too, to be scored exactly later.
+    Rows whose score is within `margin` of the k-th best are kept too, to be scored exactly later.
     """
 
     def __init__(self, queries: int, k: int, margin: float = 0.0) -> None:
-        self._queries, self._k, self._margin = queries, k, np.float32(margin)
+        self._shape, self._k, self._margin = (queries, k), k, np.float32(margin)
         # The score that a row must reach, for each query.
         self._bars = np.full((queries, 1), _NO_BAR, dtype=np.float32)
-        self._found = Candidates.none()
+        self._found = Candidates.join([])
 
     def pick(
         self, scores: NDArray[np.float32], start: int, losses: Mapping[int, Loss] | None = None
     ) -> Candidates:
         """Return the rows of a block that may be among the best; safe in threads.
 
-        Parameters
-        ----------
-        scores : array of shape (queries, rows)
-            Changed in place.
-        start : int
-            The place of the block's first row.
-        losses : dict of query to function, optional
-            What rows lose; never less than 0. So only rows that are good enough without it are
-            asked.
+        `scores`, by query and row, is changed in place; `start` is the place of the first row.
+        `losses` says what rows lose for a query, never less than 0: so it is worked out only for
+        rows that are good enough without it.
         """
         bars, losses = self._bars, losses or {}
         if scores.shape[1] > self._k and (bars == _NO_BAR).any():
@@ -113,6 +100,10 @@ class Best:
             best = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis]
             bars, losses = np.maximum(bars, best - self._margin), {}
         query, column = _where_reached(scores, bars)
+        if not (self._margin or losses) and len(query) > _MANY_EQUAL * self._k * len(scores):
+            # A file of equal rows would be kept whole.
+            column = np.argsort(-scores, axis=1, kind="stable")[:, : self._k].ravel()
+            query = np.repeat(np.arange(len(scores)), len(column) // len(scores))
         found = scores[query, column]
         for number in losses.keys() & set(query.tolist() if losses else ()):
             its = slice(*np.searchsorted(query, [number, number + 1]))
@@ -121,32 +112,27 @@ class Best:
 
     def take(self, found: Candidates) -> None:
         """Keep the best of what is there and what was found."""
-        bars, others = self._bars[:, 0], []
+        if not len(found.query):
+            return
         both = Candidates.join([self._found, found])
-        if self._queries > _MANY_QUERIES:  # soon few of them find anything better
-            new = np.zeros(self._queries, dtype=np.bool_)
-            new[found.query] = True
-            touched = new[both.query]
-            both, others = both.some(touched), [both.some(~touched)]
         both = both.some(np.lexsort((both.row, -both.score, both.query)))
         rank = _rank_within(both.query)
         last = np.flatnonzero(rank == self._k - 1)
-        which = both.query[last]
+        bars, which = self._bars[:, 0], both.query[last]
         bars[which] = np.maximum(bars[which], both.score[last] - self._margin)
-        kept = both.some((rank < self._k) | (both.score > bars[both.query]))
-        self._found = Candidates.join([*others, kept]) if others else kept
+        self._found = both.some((rank < self._k) | (both.score > bars[both.query]))
 
     def candidates(self, query: int) -> NDArray[np.int64]:
         """Return the rows that may be among the best of a query, those within the margin too."""
-        return self._found.row[self._found.query == query]
+        found: NDArray[np.int64] = self._found.row[self._found.query == query]
+        return found
 
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the k best rows of each query and their scores; −1 and −∞ where there are less."""
-        rows = np.full((self._queries, self._k), -1, dtype=np.int64)
-        scores = np.full(rows.shape, -np.inf, dtype=np.float32)
-        found = self._found.some(np.argsort(self._found.query, kind="stable"))
-        rank = _rank_within(found.query)
-        found, rank = found.some(rank < self._k), rank[rank < self._k]
+        rank = _rank_within(self._found.query)
+        found, rank = self._found.some(rank < self._k), rank[rank < self._k]
+        rows = np.full(self._shape, -1, dtype=np.int64)
+        scores = np.full(self._shape, -np.inf, dtype=np.float32)
         rows[found.query, rank], scores[found.query, rank] = found.row, found.score
         return rows, scores
 
@@ -155,7 +141,7 @@ def _where_reached(
     scores: NDArray[np.float32], bars: NDArray[np.float32]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the queries and columns whose scores reach the bars."""
-    if len(scores) > _MANY_QUERIES:
+    if len(scores) > _MANY_QUERIES:  # few of them reach any
         some = np.flatnonzero(scores.max(axis=1) >= bars[:, 0])
         if len(some) < len(scores) // 2:
             hit, column = np.nonzero(scores[some] >= bars[some])
@@ -239,55 +225,56 @@ class Nearest:
 
 
 class Contest:
-    """Whether some row is the nearest of all to its query, by cosine.
+    """Whether ``d`` is the nearest row to ``b − a + c``, for many questions about few words.
 
-    Quicker than `Nearest`: a query is asked only as long as no other row has come nearer.
+    Quicker than `Nearest`: rows are multiplied with the words, not with the questions, whose scores
+    are sums of three products. A question is asked only until another row has come nearer.
 
     Parameters
     ----------
-    queries : array of shape (q, n)
-    expected : array of shape (q, n)
-        The row that should be the nearest.
+    words : array of shape (w, n)
+        The vectors of the words of all questions.
+    questions : array of shape (q, 4)
+        Which words a, b, c and d are.
     excluded : array of shape (q, e)
-        Places of rows that do not compete, the expected one among them.
+        Places of rows that do not compete, that of d among them.
     among : int, optional
         Only the first rows compete.
     """
 
     def __init__(
         self,
-        queries: NDArray[Any],
-        expected: NDArray[Any],
+        words: NDArray[Any],
+        questions: NDArray[np.integer],
         excluded: NDArray[np.integer],
         *,
         among: int | None = None,
     ) -> None:
-        self._queries = unit_rows32(queries)
-        self._bar = np.einsum("ij,ij->i", self._queries, unit_rows32(expected))
-        self._excluded, self._among = excluded, among
-        self.won = np.ones(len(queries), dtype=np.bool_)
+        self._words, self._terms = unit_rows32(words), questions[:, :3].astype(np.int64)
+        a, b, c, d = (self._words[column] for column in questions.T)
+        self._bar = np.einsum("ij,ij->i", b, d) - np.einsum("ij,ij->i", a, d)
+        self._bar += np.einsum("ij,ij->i", c, d)
+        self._excluded, self._among = excluded.astype(np.int64), among
+        self.won = np.ones(len(questions), dtype=np.bool_)
 
     def look(self, rows: NDArray[Any], before: int) -> NDArray[np.intp]:
-        """Return the queries for which a row of this chunk is nearer."""
+        """Return the questions for which a row of this chunk is nearer."""
+        from conceptor.kernels import find_beaten
+
         # A copy: while `flatnonzero` counts and then collects, `take` may change what it counted.
         asked = np.flatnonzero(self.won.copy())
         beaten = [asked[:0]]
         for start, block in _blocks(rows, before, self._among):
-            left = [asked[:0]]
-            for first in range(0, len(asked), _BLOCK_ROWS):
-                some = asked[first : first + _BLOCK_ROWS]
-                scores = self._queries[some] @ block.T
-                column = self._excluded[some] - start
-                query, which = np.nonzero((column >= 0) & (column < len(block)))
-                scores[query, column[query, which]] = -np.inf
-                lost = scores.max(axis=1) > self._bar[some]
-                beaten.append(some[lost])
-                left.append(some[~lost])
-            asked = np.concatenate(left)
+            columns = self._excluded[asked] - start
+            lost = np.zeros(len(asked), dtype=np.bool_)
+            products = self._words @ block.T
+            find_beaten(products, self._terms[asked], self._bar[asked], columns, lost)
+            beaten.append(asked[lost])
+            asked = asked[~lost]
         return np.concatenate(beaten)
 
     def take(self, found: NDArray[np.intp]) -> None:
-        """Ask these queries no more."""
+        """Ask these questions no more."""
         self.won[found] = False
 
 

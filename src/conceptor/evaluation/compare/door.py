@@ -15,7 +15,7 @@ from conceptor.methods import DEFAULT_METHODS
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.base.progress import Progress
     from conceptor.evaluation import Battery
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
     from conceptor.vectors.columns import Asked
+    from conceptor.vectors.vectors import Vectors
 
 __all__ = ["compare"]
 
@@ -85,11 +86,7 @@ def compare(
     """
     opened = open_rows(vectors, texts, column=column, rows=rows)
     if opened.kind is RowKind.TEXTS:
-        for given, value in {"tasks": tasks, "examples": examples or None}.items():
-            if value is not None:
-                raise InvalidInputError(
-                    f"{opened.name}: its rows are texts, and ", Setting(given), " is for words"
-                )
+        _refuse(opened, "words", {"tasks": tasks, "examples": examples or None})
         return compare_texts(
             opened,
             methods,
@@ -104,18 +101,8 @@ def compare(
             seed=seed,
             progress=progress,
         )
-    of_texts = {
-        "pairs": pairs,
-        "queries": queries,
-        "relevant": relevant,
-        "sizes": sizes,
-        "dtypes": dtypes,
-    }
-    for given, value in of_texts.items():
-        if value is not None:
-            raise InvalidInputError(
-                f"{opened.name}: its rows are words, and ", Setting(given), " is for texts"
-            )
+    labels = {"pairs": pairs, "queries": queries, "relevant": relevant}
+    _refuse(opened, "texts", {**labels, "sizes": sizes, "dtypes": dtypes})
     return compare_words(
         opened,
         DEFAULT_METHODS if methods is None else methods,
@@ -128,3 +115,14 @@ def compare(
         examples=examples,
         progress=progress,
     )
+
+
+def _refuse(vectors: Vectors, kind: str, given: Mapping[str, object]) -> None:
+    """Raise for what is given although it is for another kind of rows."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInputError(
+                f"{vectors.name}: its rows are {vectors.kind}, and ",
+                Setting(name),
+                f" is for {kind}",
+            )

@@ -2,73 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy.linalg import eigh
-
-from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
-from conceptor.base.arrays import cosines, jsonable, unit_rows
+from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.progress import silent
-from conceptor.base.threads import one_blas_thread
 from conceptor.evaluation.compare.forms import fit_forms, plan_forms
+from conceptor.evaluation.compare.text_measures import KEPT, SAMPLE, TextMeasures
 from conceptor.evaluation.compare.verdict import Verdict, decide
 from conceptor.evaluation.compare.words import Comparison
-from conceptor.evaluation.hubness import occurrence_skew
-from conceptor.evaluation.kept import share_kept, without_own
 from conceptor.evaluation.labels import PAIRS, RETRIEVAL, read_judgements, read_text_pairs
-from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.separation import Separation, find_related
-from conceptor.evaluation.statistics import RESAMPLES, Mean
-from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import keep_vectors
-from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.texts import as_texts, read_some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from conceptor.algebra.background import Background
     from conceptor.base.progress import Progress
-    from conceptor.evaluation.compare.forms import Form, FormTransform
-    from conceptor.evaluation.labels import Judgements, TextPairs
+    from conceptor.evaluation.compare.forms import Form
+    from conceptor.evaluation.compare.text_measures import Facts
+    from conceptor.evaluation.result import Evaluation
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
-    from conceptor.vectors.texts import SomeRows
-    from conceptor.vectors.vectors import Vectors
 
-__all__ = ["KEPT", "RELATED", "Facts", "TextComparison", "compare_texts"]
+__all__ = ["TextComparison", "compare_texts"]
 
-# Families of results that need no labels.
-KEPT, RELATED = "text-neighbours", "text-related"
-NEIGHBOURS = 10
-# Rows that neighbours are looked for of, and those of the sample in all.
-ASKED, SAMPLE = 1000, 4000
 _FEW_ITEMS = 30
-# What the queries of all forms of a pass may take.
-_MOST_BYTES = 256 << 20
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What can be said of a form without labels.
-
-    Attributes
-    ----------
-    strongest : float
-        Share of the strongest direction in the second moment of rows at length 1.
-    hubness : float
-        Skewness of how often a row is among the ten nearest of others.
-    """
-
-    strongest: float
-    hubness: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,9 +191,9 @@ def compare_texts(
     judged = read_judgements(queries, relevant)
     opened = keep_vectors(as_texts(vectors, texts))
     forms = plan_forms(opened, methods, sizes, dtypes)
-    asked = [each for task in (*own, *([judged] if judged else [])) for each in task.asked]
+    asked = [each for task in own for each in task.asked] + (judged.asked if judged else [])
     some = read_some(opened, SAMPLE, asked, seed=seed, progress=progress)
-    measures = _Measures(opened, some, own, judged, seed)
+    measures = TextMeasures(opened, some, own, judged, seed)
     transforms, notes = fit_forms(opened, forms, options, progress)
     evaluations, facts = measures.run(transforms, progress)
     backgrounds, cautions = measures.backgrounds(
@@ -245,125 +209,6 @@ def compare_texts(
         cautions=[*cautions, *_few_items(evaluations[ORIGINAL])],
     )
     return TextComparison(found, forms, facts, backgrounds, labelled)
-
-
-class _Measures:
-    """What is measured of every form, on the same rows."""
-
-    def __init__(
-        self,
-        vectors: Vectors,
-        some: SomeRows,
-        pairs: Sequence[TextPairs],
-        judged: Judgements | None,
-        seed: int,
-    ) -> None:
-        self._vectors, self._some, self._judged, self._seed = vectors, some, judged, seed
-        self._scores = [task.begin(some) for task in pairs]
-        self._relevant = judged.begin(some, vectors.dimension) if judged else []
-        self._asked = some.sample[:ASKED]
-        self._sample = some.vectors[some.sample]
-        texts = [some.texts[i] for i in some.sample.tolist()] if vectors.has_words else []
-        self._related = find_related(texts, seed)
-
-    @property
-    def notes(self) -> list[str]:
-        """What was measured on how many rows."""
-        count = self._some.count
-        notes = [
-            f"{count:,} rows; neighbours of {len(self._asked):,} of them among all, other figures "
-            f"on {len(self._sample):,}"
-        ]
-        if self._related is not None:
-            notes.append(
-                f"related rows: {int(self._related.related.sum()):,} pairs whose texts share rare "
-                "words, against as many random pairs that share none"
-            )
-        return notes
-
-    def run(
-        self, transforms: Mapping[str, FormTransform], progress: Progress
-    ) -> tuple[dict[str, Evaluation], dict[str, Facts]]:
-        """Return scores and facts of each form, in as many passes as memory asks for."""
-        queries = 0 if self._judged is None else len(self._judged.queries)
-        each = (len(self._asked) + queries) * self._vectors.dimension * 4
-        step = max(1, _MOST_BYTES // max(each, 1))
-        evaluations, facts = {}, {}
-        names = list(transforms)
-        before: NDArray[np.int64] | None = None
-        for start in range(0, len(names), step):
-            some = {name: transforms[name] for name in names[start : start + step]}
-            for name, near, judged in self._search(some, progress):
-                before = near if before is None else before  # the original comes first
-                outcomes = [*self._labelled(transforms[name], judged)]
-                outcomes += self._unlabelled(transforms[name], near, before)
-                evaluations[name] = Evaluation(name, outcomes, {})
-                strongest = _strongest(transforms[name](self._sample))
-                facts[name] = Facts(strongest, occurrence_skew(near, self._some.count))
-        return evaluations, facts
-
-    def _search(
-        self, transforms: Mapping[str, FormTransform], progress: Progress
-    ) -> Iterator[tuple[str, NDArray[np.int64], Sequence[Nearest]]]:
-        """Yield the neighbours of each form's rows, and what it finds for the queries."""
-        asked = self._some.vectors[self._asked]
-        near = {n: Nearest(change(asked), NEIGHBOURS + 1) for n, change in transforms.items()}
-        judged = {
-            name: self._judged.searches(change) if self._judged else []
-            for name, change in transforms.items()
-        }
-        search(
-            self._vectors,
-            {name: [near[name], *judged[name]] for name in transforms},
-            {name: change.steps for name, change in transforms.items()},
-            progress,
-        )
-        for name in transforms:
-            yield name, without_own(near[name].rows, self._some.places[self._asked]), judged[name]
-
-    def _labelled(self, change: FormTransform, judged: Sequence[Nearest]) -> Iterator[Outcome]:
-        for score in self._scores:
-            yield score(change)
-        if self._judged is not None:
-            yield from self._judged.outcomes(judged, self._relevant)
-
-    def _unlabelled(
-        self, change: FormTransform, near: NDArray[np.int64], before: NDArray[np.int64]
-    ) -> Iterator[Outcome]:
-        count = len(near)
-        kept = Mean(share_kept(near, before))
-        yield Outcome(KEPT, f"ten nearest of {count:,} rows", "share kept", count, count, kept)
-        if (pairs := self._related) is not None:
-            rows = change(self._sample)
-            found = Separation(cosines(rows[pairs.left], rows[pairs.right]), pairs.related)
-            yield Outcome(RELATED, "rare words in common", "AUC", found.size, found.size, found)
-
-    def backgrounds(
-        self, transforms: Mapping[str, FormTransform]
-    ) -> tuple[dict[str, Background], list[str]]:
-        """Return what cosines mean for some forms, and warnings about the rows as they are."""
-        if len(self._sample) < FEWEST_ROWS:
-            return {}, []
-        found = {}
-        cautions: list[str] = []
-        for name, change in transforms.items():
-            with warnings.catch_warnings(record=True) as raised:
-                warnings.simplefilter("always", BackgroundWarning)
-                found[name] = Background.fit(change(self._sample), seed=self._seed)
-            if name == ORIGINAL:
-                cautions = [str(each.message) for each in raised]
-        return found, cautions
-
-
-def _strongest(rows: NDArray[Any]) -> float:
-    """Return the share of the strongest direction in the second moment of rows at length 1."""
-    unit = unit_rows(rows)
-    moment = unit.T @ unit
-    last = len(moment) - 1
-    with one_blas_thread():
-        (largest,) = eigh(moment, eigvals_only=True, subset_by_index=(last, last))
-    total = float(np.trace(moment))
-    return float(largest) / total if total > 0 else float("nan")
 
 
 def _cosine_scale(background: Background | None) -> dict[str, float] | None:

@@ -11,7 +11,6 @@ from conceptor.base.errors import Message, Setting
 from conceptor.base.numbers import format_signed
 from conceptor.evaluation.compare.forms import FLOAT32
 from conceptor.evaluation.statistics import CONFIDENCE, holm
-from conceptor.inspection import SHARED_BY_TEXTS
 from conceptor.methods import ORIGINAL
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ __all__ = ["Verdict", "decide"]
 # A smaller form may lose this many points of the user's measure, or of neighbours without labels.
 LABELLED_LOSS, NEIGHBOUR_LOSS = 1.0, 10.0
 _NAMES = {"text-pairs": "your pairs", "text-retrieval": "your queries"}
+# From this share of their strongest direction on, texts share something that is no meaning.
+SHARED_BY_TEXTS = 0.10
 _LEAVE = "Leave them as they are: "
 
 

@@ -52,6 +52,8 @@ function speakOfTexts() {
   /** @type {HTMLInputElement} */ (byId("find")).placeholder = "fly to a text";
   /** @type {HTMLElement} */ (select("weights").parentElement).hidden = true;
   state.colour = "cluster";
+  byId("spectrum-of").textContent = "of all texts";
+  byId("count-of").textContent = byId("jump-words").textContent = "Texts";
   byId("figures-state").textContent = "Methods, smaller sizes and number types; takes a minute or more.";
   byId("run-figures").textContent = "Compare";
 }

@@ -68,13 +68,14 @@ class ArrowSource(VectorSource):
         self._fraction = 0.0
         with report_damage(path), open_table(path, file_format) as (schema, batches):
 
-            def first_rows(names: list[str] | None) -> Any:  # noqa: ANN401
-                return next(batches(LABELS if names else 1, names), (0.0, None))[1]
+            def first_rows(names: list[str], rows: int = LABELS) -> Any:  # noqa: ANN401
+                return next(batches(rows, names), (0.0, None))[1]
 
             self.schema = schema
             self.columns = choose_columns(path, schema, first_rows, column, wordless=wordless)
             self.has_words = self.columns.label is not None
-            dimension, dtype = vector_shape(schema, self.columns.vectors, lambda: first_rows(None))
+            vectors = self.columns.vectors
+            dimension, dtype = vector_shape(schema, vectors, lambda: first_rows(vectors, 1))
             if self.columns.encoding is not None:
                 dimension = self.columns.encoding.dimension
             if dimension is None:
@@ -150,8 +151,8 @@ def open_parquet(file: Any) -> Any:  # noqa: ANN401
     return import_pyarrow().parquet.ParquetFile(file, buffer_size=buffer, pre_buffer=False)
 
 
-# From a batch size and names of columns (None for all) to pairs of progress and batch.
-Batches = Callable[[int, "list[str] | None"], "Iterator[tuple[float, Any]]"]
+# From a batch size and names of columns to pairs of progress and batch.
+Batches = Callable[[int, list[str]], "Iterator[tuple[float, Any]]"]
 
 
 @contextmanager
@@ -161,7 +162,7 @@ def open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
     if file_format == _PARQUET:
         with open_parquet(path) as table:
 
-            def read_parquet(rows: int, names: list[str] | None) -> Iterator[tuple[float, Any]]:
+            def read_parquet(rows: int, names: list[str]) -> Iterator[tuple[float, Any]]:
                 done, total = 0, table.metadata.num_rows
                 for batch in table.iter_batches(rows, columns=names):
                     batch.validate(full=True)
@@ -178,13 +179,16 @@ def open_table(path: Path, file_format: str) -> Iterator[tuple[Any, Batches]]:
     _check_batches(path)
     with arrow.OSFile(str(path)) as raw, arrow.ipc.open_file(raw) as file:
 
-        def read_feather(rows: int, names: list[str] | None) -> Iterator[tuple[float, Any]]:
-            for i in range(file.num_record_batches):
-                batch = file.get_batch(i)
-                batch = batch if names is None else batch.select(names)
+        def read_feather(rows: int, names: list[str]) -> Iterator[tuple[float, Any]]:
+            fields = [file.schema.get_field_index(name) for name in names]
+            some = arrow.ipc.open_file(
+                raw, options=arrow.ipc.IpcReadOptions(included_fields=fields)
+            )
+            for i in range(some.num_record_batches):
+                batch = some.get_batch(i)
                 batch.validate(full=True)
                 for start in range(0, batch.num_rows, rows):
-                    yield (i + 1) / file.num_record_batches, batch.slice(start, rows)
+                    yield (i + 1) / some.num_record_batches, batch.slice(start, rows)
 
         yield file.schema, read_feather
 

@@ -43,7 +43,8 @@ class Format:
     name
         As `--format` and messages have it.
     description
-        Which files are read, for the table in docs/formats.md; if none are, what to do instead.
+        Which files are read, for the table in docs/reference/formats.md; if none are, what to do
+        instead.
     recognise, open
         Functions of the beginning of a file (or of a folder): whether it has this format, and the
         source that reads it; `open` is also told whether words may be missing. A format without
