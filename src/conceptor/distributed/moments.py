@@ -156,8 +156,9 @@ def _sum_pieces(
     with one_blas_thread():
         for piece in group:
             result = attempt(_sum_piece, piece.shard, piece, weighting, reporter, frequent)
-            failed = isinstance(result, Failure)
-            sum_ = sum_.plus(PartialSum(None, (result,)) if failed else result)
+            if isinstance(result, Failure):
+                result = PartialSum(None, (result,))
+            sum_ = sum_.plus(result)
     return sum_
 
 
