@@ -1,8 +1,11 @@
 """Install the wheel of a directory in a fresh environment and use it; then the same with the sdist.
 
-    python .ci/smoke.py dist [pip options, such as -c constraints.txt]
+    python .ci/smoke.py dist -c constraints.txt
+    python .ci/smoke.py dist --require-hashes -r constraints-hashed.txt
 
-Nothing of the source tree is seen: the commands run in an empty directory.
+What follows the directory are options of pip. With hashes the requirements are installed first, and
+the wheel alone after them. Nothing of the source tree is seen: the commands run in an empty
+directory.
 """
 
 from __future__ import annotations
@@ -42,6 +45,9 @@ def main(directory: str, options: list[str]) -> None:
             subprocess.run(command, check=True, cwd=work, env=os.environ | {"PYTHONPATH": ""})
 
         write_vectors(work / "in.txt")
+        if "--require-hashes" in absolute:
+            run("python", "-m", "pip", "install", "-q", *absolute)
+            absolute = ["--no-deps"]
         run("python", "-m", "pip", "install", "-q", *absolute, wheel)
         run("conceptor", "doctor")
         run("conceptor", "postprocess", "in.txt", "out.bin", "--weights", "zipf")

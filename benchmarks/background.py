@@ -1,4 +1,4 @@
-"""Does a threshold carry over to another embedding? In Markdown for docs/what-cosine-means.md.
+"""Does a threshold carry over to another embedding? In Markdown for docs/data.
 
     python benchmarks/background.py [NAME=FILE ...] [--keep DIRECTORY]
 
@@ -27,10 +27,10 @@ from conceptor import SentenceEncoder
 from conceptor.algebra.background import Background, BackgroundWarning
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.recipes import spectral_recipe
+from conceptor.base.arrays import cosines
 from conceptor.base.files import replace_atomically
 from conceptor.data import registry as datasets
 from conceptor.evaluation import load_battery
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.texts import Texts
 from conceptor.vectors import WordVectors, open_vectors
 

@@ -1,4 +1,4 @@
-"""Sign bits of embeddings of texts: what a learned rotation saves, in Markdown for docs/smaller.md.
+"""Sign bits of embeddings of texts: what a learned rotation saves, in Markdown for docs/data.
 
     python benchmarks/bits.py [--keep DIRECTORY]
 

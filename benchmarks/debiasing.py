@@ -28,7 +28,6 @@ from conceptor import Conceptor, Spectrum, WordVectors
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.concepts.expressions import Expression
 from conceptor.concepts.lists import USAGE, learn_concepts
-from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors, fetch
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.bias import (
@@ -39,6 +38,7 @@ from conceptor.evaluation.bias import (
 )
 from conceptor.evaluation.categorization import Categorization
 from conceptor.evaluation.compare.bias import BiasComparison, Measured, compare_bias
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.vectors.chunks import collect_rows
 
 if TYPE_CHECKING:

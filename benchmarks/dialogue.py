@@ -1,19 +1,18 @@
-"""The studies behind docs/dialogue.md: dialogue state tracking with different word vectors.
+"""The studies behind docs/studies/dialogue.md: dialogue state tracking with different word vectors.
 
     python benchmarks/dialogue.py run STUDY TRIALS.jsonl
     python benchmarks/dialogue.py summarise STUDY TRIALS.jsonl
     python benchmarks/dialogue.py choose
     python benchmarks/dialogue.py markdown [STUDY]
-    python benchmarks/dialogue.py write docs/dialogue.md
 
 STUDY is googlenews (300 dimensions), published (the same vectors, the published training: one seed)
 or glove50. `run` trains one tracker after the other on one thread and appends each result to the
 file; what is there is not done again, so it can be stopped at any time. `summarise` adds what the
 file says so far to benchmarks/dialogue-STUDY.json, whose runs are not done again either, so that a
 study can grow on other machines; delete it to begin anew. `choose` prints what the training was
-chosen by, accuracy on the held-out validation turns alone. `markdown` prints it as tables, and
-`write` puts the means and the conclusion of every study into the page, between two comments. Needs
-the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50 also the demo extra.
+chosen by, accuracy on the held-out validation turns alone. `markdown` prints it as tables, as
+`benchmarks/results.py` does. Needs the dialogue extra and WOZ 2.0 (`conceptor data fetch`), glove50
+also the demo extra.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.files import replace_atomically
-from conceptor.data.google_news import google_news_vectors
 from conceptor.data.registry import demo_vectors
 from conceptor.methods import DEFAULT_METHODS
 from conceptor.paper.dialogue import (
@@ -42,15 +40,15 @@ from conceptor.paper.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_a
 from conceptor.paper.dialogue.report import dialogue_tables, verdict
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.tables import paper_tables
-from conceptor.report.tables import markdown
+from conceptor.report.forms import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 METHODS = [*DEFAULT_METHODS, RANDOM]
 TRUSTS = (1.0, 2.0, 3.0, 5.0, 10.0)
-BEGIN, END = "<!-- studies -->", "<!-- end of studies -->"
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,6 @@ def main() -> None:
         "study", choices=PLANS, default="googlenews", nargs="?"
     )
     commands.add_parser("choose")
-    commands.add_parser("write").add_argument("page", type=Path)
     arguments = parser.parse_args()
     match arguments.command:
         case "run":
@@ -108,8 +105,6 @@ def main() -> None:
             choose()
         case "markdown":
             print("\n".join(section(arguments.study)))
-        case "write":
-            write(arguments.page)
 
 
 def run(name: str, path: Path) -> None:
@@ -197,22 +192,6 @@ def section(name: str) -> list[str]:
     lines += ["", *(markdown(table) for table in (means, *differences))]
     lines += [f"{conclusion(study)}\n", *paper(study), markdown(runs)]
     return lines
-
-
-def write(page: Path) -> None:
-    """Replace what stands between the page's two comments by the studies that were run."""
-    parts = []
-    for name, plan in PLANS.items():
-        if summary_file(name).exists():
-            study = read_summary(name)
-            means, *differences, _ = dialogue_tables(study)
-            parts += [f"### {plan.title}, {plan.training}\n", f"{conclusion(study)}\n"]
-            parts += [markdown(table).replace("### ", "#### ") for table in (means, *differences)]
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    with replace_atomically(page) as beside:
-        body = "\n".join([BEGIN, "", *parts, END])
-        beside.write_text(before + body + after, encoding="utf-8")
 
 
 def conclusion(study: Study) -> str:

@@ -1,7 +1,7 @@
 """Can the sign of each family's change be told from the vectors alone? Measured on many sets.
 
     python benchmarks/inspect_record.py measure DIRECTORY [--keep DIRECTORY]
-    python benchmarks/inspect_record.py record docs/inspect-record.md
+    python benchmarks/inspect_record.py record docs/data/inspect.json
 
 `measure` takes GloVe 50d, both sets of Google News, and every file of DIRECTORY that
 `benchmarks/vector_sets.py` made: what the default changes in each family, with the interval of the
@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data_files
 import numpy as np
 from claims import FAMILIES, Measured, interval
 from threadpoolctl import threadpool_limits
@@ -78,7 +79,7 @@ answer; ✗ where it is wrong. In the last row, *level* are answers about change
 
 Written by
 
-    python benchmarks/inspect_record.py record docs/inspect-record.md
+    python benchmarks/inspect_record.py record docs/data/inspect.json
 
 from what `python benchmarks/inspect_record.py measure DIRECTORY` measured on the sets of
 `benchmarks/vector_sets.py`. French is measured on English word pairs in translation, Russian on its
@@ -296,8 +297,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=Path("record.kept"))
     options = parser.parse_args()
     if options.what == "record":
-        with replace_atomically(options.directory) as beside:
-            beside.write_text(f"{INTRODUCTION}\n{show()}", encoding="utf-8")
+        data_files.write(options.directory, f"{INTRODUCTION}\n{show()}")
         return
     options.keep.mkdir(exist_ok=True)
     task = sts.read_benchmark("STS-B test", datasets.fetch("sts/sts-test.csv"))

@@ -226,6 +226,7 @@ def main() -> None:
     parser.add_argument("--formats", nargs="+", default=["bin", "vec"])
     parser.add_argument("--folder", help="where the files go (a dozen GB)")
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.scaling:

@@ -3,8 +3,8 @@
     python benchmarks/ppmi_corpus.py corpus.txt
     python benchmarks/ppmi_study.py corpus.txt
 
-prints the tables of docs/ppmi.md. Every row starts from the same E = ΘD of one training; EW with
-p = 1 is E itself. The paper's CN and ABTT are fitted on all words alike, `cn` with the words'
+prints the tables of docs/studies/ppmi.md. Every row starts from the same E = ΘD of one training; EW
+with p = 1 is E itself. The paper's CN and ABTT are fitted on all words alike, `cn` with the words'
 counts in the corpus. The benchmarks are found as `conceptor compare` finds them.
 """
 
@@ -19,7 +19,8 @@ from conceptor.evaluation.compare.words import compare
 from conceptor.fitting import FitOptions
 from conceptor.methods import ORIGINAL, Method
 from conceptor.paper.ppmi import PPMIVectors, cooccurrence
-from conceptor.report.tables import comparison_tables, markdown
+from conceptor.report.forms import markdown
+from conceptor.report.tables import comparison_tables
 
 POWERS = (0.5, 0.25, 0.0)
 

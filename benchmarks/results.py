@@ -1,6 +1,6 @@
-"""Write docs/results.md: the paper's tables, and every method on every task, with intervals.
+"""Write docs/data/results.json: the paper's tables, and every method on every task, with intervals.
 
-    python benchmarks/results.py docs/results.md [PART ...] [--resume DIR]
+    python benchmarks/results.py docs/data/results.json [PART ...] [--resume DIR]
 
 Without PART, all of them: paper (Tables 1, 3 and 4 on Google News), supervision (Table 2), dialogue
 (Table 5), remarks (what the paper says of text classification and fastText), and glove-50d,
@@ -9,50 +9,45 @@ google-news-26k, google-news-13k (all methods). With PARTs, only their sections 
 
 Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
 vectors. The dialogue part prints what `python benchmarks/dialogue.py` has measured so far, and
-remarks what docs/claims.md holds.
+remarks what docs/data/claims.json holds.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data_files
 import dialogue
 import table2
 
-from conceptor.base.files import replace_atomically
+from conceptor.base.numbers import format_signed
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.methods import ORIGINAL, spectral_methods
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.report import TITLES, draw_gates
 from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
-from conceptor.report.tables import comparison_tables, format_signed, markdown
+from conceptor.report.forms import markdown
+from conceptor.report.tables import comparison_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conceptor.paper.tables import Reproduction
 
-CLAIMS = Path(__file__).parents[1] / "docs" / "claims.md"
-FIGURE = Path(__file__).parents[1] / "docs" / "figure1.svg"
+DOCS = Path(__file__).parents[1] / "docs"
+CLAIMS = DOCS / "data" / "claims.json"
+FIGURE = DOCS / "pictures" / "figure1.svg"
 
-INTRODUCTION = f"""# Results
-
-Written by `python benchmarks/results.py docs/results.md`, in parts that can be named (`paper`,
-`supervision`, `dialogue`, `remarks`, `glove-50d`, `google-news-26k`, `google-news-13k`); not edited
-by hand. `conceptor compare` prints such tables for vectors of your own. What the tasks and figures
-mean: evaluation.md.
-
-`gain` is the difference of the means from the original vectors, with the {RESAMPLES:,}-resample
-paired bootstrap 95% interval below it. The best of each row is in bold.
-"""
+NOTE = f"""Written by `python benchmarks/results.py docs/data/results.json`, in parts that can be
+named. `gain` is the difference of the means from the original vectors, with the 95% interval of
+the paired bootstrap ({RESAMPLES:,} resamples) below it. The best of each row is in bold."""
 
 PAPER = """Also printed by `conceptor reproduce`. Cells: the paper's figure → ours (difference). †
 marks sets of which less than 90% of the items, or for sentences of the words, have a vector here:
@@ -60,21 +55,13 @@ those figures are about other data than the paper's. *a*, *and*, *of* and *to*, 
 own file lacks as well, do not count.
 """
 
-REASONS = """The paper quotes its original and ABTT columns from another paper's pipeline. Sentences
-suffer from what a fragment lacks even where nine tenths of the words are there: the missing ones
-are names and rare words, which tell sentences apart. 2012/SMTeuroparl hangs on single pairs, and
-so does STS 2012 through it ([evaluation.md](evaluation.md)). Counter-fitting gains more here than
-the paper reports, with antonyms above all; that is not explained ([lexicon.md](lexicon.md)).
-"""
-
 TABLE_2 = """SimLex-999 on Google News and on GloVe 6B 50d beside the paper's figures, which for
 GloVe are of larger vectors: there rows compare, not cells; also printed by `python
-benchmarks/table2.py [VECTORS]`. Lexicon, differences, costs elsewhere: lexicon.md.
+benchmarks/table2.py [VECTORS]`.
 """
 
 DIALOGUE = """WOZ 2.0; also printed by `python benchmarks/dialogue.py markdown STUDY`, from the runs
-that `python benchmarks/dialogue.py run STUDY FILE` made. Model, training, reading of the figures:
-dialogue.md.
+that `python benchmarks/dialogue.py run STUDY FILE` made.
 """
 
 
@@ -85,21 +72,25 @@ def main() -> None:
     parser.add_argument("--resume", type=Path, metavar="DIR")
     arguments = parser.parse_args()
     names = arguments.parts or list(PARTS)
-    sections = read_sections(arguments.target)
+    kept = data_files.read(arguments.target) if arguments.target.exists() else {}
     for name in names:
         title, write = PARTS[name]
         text = write(arguments.resume) if name == "paper" else write()
-        sections[title] = f"## {title}\n\n{text.strip()}\n"
-    ordered = [sections[title] for title, _ in PARTS.values() if title in sections]
-    with replace_atomically(arguments.target) as beside:
-        beside.write_text("\n".join([INTRODUCTION, *ordered]), encoding="utf-8")
+        _, found = data_files.parse(f"## {title}\n\n{text}")
+        place = data_files.slug(title)
+        kept = {k: table for k, table in kept.items() if not belongs(k, place)} | found
+    ordered = {
+        k: table
+        for title, _ in PARTS.values()
+        for k, table in kept.items()
+        if belongs(k, data_files.slug(title))
+    }
+    data_files.write_tables(arguments.target, NOTE, ordered)
 
 
-def read_sections(path: Path) -> dict[str, str]:
-    """Return the sections of a file by title."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    found = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    return {part.split("\n", 1)[0]: f"## {part.rstrip()}\n" for part in found}
+def belongs(name: str, section: str) -> bool:
+    """Say whether a table is the section's own or below it."""
+    return name == section or name.startswith(f"{section}/")
 
 
 @functools.cache
@@ -123,11 +114,8 @@ def papers_tables(resume: Path | None = None) -> str:
     cells = [c for c in found.cells if c.comparable and c.table != "supervised_simlex"]
     far = [c.dataset for c in cells if abs(c.difference) > 1.5]
     named = ", ".join(dict.fromkeys(far))
-    lines += [f"{found.summary[0]}. The others are of {named}, and of Table 2. "]
-    lines += [REASONS]
-    lines += ["### Figure 1: variance gating coefficients, d = 3 and α = 2\n"]
-    lines += ["![Gating coefficients of ABTT and CN on Google News](figure1.svg)\n"]
-    return "\n".join([*lines, "Drawn by `conceptor reproduce --figure` as well.\n"])
+    lines += [f"{found.summary[0]}. The others are of {named}, and of Table 2."]
+    return "\n".join(lines)
 
 
 def beside_the_paper(found: Reproduction, table: str) -> list[str]:
@@ -157,14 +145,14 @@ def dialogues() -> str:
 
 
 def remarks() -> str:
-    """Set what docs/claims.md has measured beside the paper's two remarks."""
-    claims = read_sections(CLAIMS)
-    classes = read_rows(claims["Text classification"])
+    """Set what docs/data/claims.json has measured beside the paper's two remarks."""
+    claims = data_files.read(CLAIMS)
+    classes = {row[0]: row[1:] for row in claims["text-classification"].rows}
     gains = [classes[m][2:] for m in ("abtt", "cn-paper")]
     same = all(a.split()[-1] == b.split()[-1] for a, b in zip(*gains, strict=True))
-    by_vectors = claims["Every set of vectors"].split("\n### ")
-    fast = read_rows(next(part for part in by_vectors if part.startswith("fastText")))
-    tasks = fast[""]
+    measured = claims["every-set-of-vectors/fasttext-100d"]
+    fast = {row[0]: row[1:] for row in measured.rows}
+    tasks = measured.columns[1:]
     differences = {
         method: [float(x) - float(y) for x, y in zip(fast[method], fast[ORIGINAL], strict=True)]
         for method in ("abtt", "cn-paper")
@@ -180,7 +168,7 @@ def remarks() -> str:
     )
     count = sum(map(len, differences.values()))
     return (
-        "Figures from [claims.md](claims.md), by `python benchmarks/claims.py`.\n\n"
+        "Figures by `python benchmarks/claims.py`.\n\n"
         '- **Text classification: "ABTT and CN yield equivalent results".** '
         f"{'Agreed' if same else 'Contradicted, by about half a point'}. Accuracy of logistic "
         "regression on averages, mean of six sets, over the original vectors: ABTT "
@@ -192,13 +180,6 @@ def remarks() -> str:
         "point. Subwords do not keep frequency out of these vectors. The published fastText "
         "vectors, trained on far more text, were not measured."
     )
-
-
-def read_rows(text: str) -> dict[str, list[str]]:
-    """Return the rows of a Markdown table by their first cell, which for the head is empty."""
-    lines = [line for line in text.splitlines() if line.startswith("|") and "---" not in line]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return {row[0]: row[1:] for row in rows}
 
 
 def all_methods(title: str, vectors: Callable[[], object]) -> str:

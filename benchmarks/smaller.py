@@ -1,4 +1,4 @@
-"""Fewer dimensions and smaller numbers: what they cost, in Markdown for docs/smaller.md.
+"""Fewer dimensions and smaller numbers: what they cost, in Markdown for docs/data/smaller.json.
 
     python benchmarks/smaller.py KEPT.json
 
@@ -27,7 +27,7 @@ from conceptor.evaluation import Battery, load_battery
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors import WordVectors, open_vectors
 from conceptor.vectors.formats.encoding import Encoding
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

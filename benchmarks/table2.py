@@ -2,7 +2,7 @@
 
     python benchmarks/table2.py [VECTORS]
 
-Without VECTORS: GloVe 6B 50d. The first part of docs/lexicon.md is its output. Differences have
+Without VECTORS: GloVe 6B 50d. docs/studies/lexicon.md shows its output. Differences have
 95% intervals of a paired bootstrap over the word pairs of SimLex-999.
 """
 

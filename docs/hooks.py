@@ -2,16 +2,23 @@
 
 The command line and the methods come from the program, the API from docstrings, JSON from
 docs/schemas, notebooks from docs/notebooks, and some files from the root of the repository.
+In a page, a line that only links to a table of docs/data becomes that table, folded, and a chart of
+docs/charts becomes part of the page, so that it follows the page's colours. The finished site is
+looked at by docs/check_site.py.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import sys
+import textwrap
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -30,6 +38,17 @@ ROOT_FILES = {
 }
 # Between these a page has the table of formats, as this file makes it.
 FORMATS = ("<!-- formats -->", "<!-- end of formats -->")
+# Which words a recipe counts (`Words`), for people.
+WORDS = {
+    "usage": "every word, by its use",
+    "types": "common words, once each",
+    "all": "every word, once",
+    "function words": "function words",
+}
+# A line like [Title](../data/search.json#words); `#glove-6b-50d/*` is every table below that name.
+TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
+CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
+FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 # The front door, by what it is for; a new public name is listed under the last heading until it
 # is given its place.
 API = {
@@ -56,12 +75,70 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the table of formats where a page has one."""
+    """Put the table of formats where a page has one, and tables of figures."""
     begin, end = FORMATS
     before, found, rest = markdown.partition(begin)
-    if not found:
-        return markdown
-    return f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
+    if found:
+        markdown = f"{before}{begin}\n\n{formats()}\n{end}{rest.partition(end)[2]}"
+    return TABLE.sub(_folded, markdown)
+
+
+def _folded(link: re.Match[str]) -> str:
+    """Return a table of a data file as a block that opens when it is clicked."""
+    title, up, file, name, below = link.groups()
+    tables = json.loads((DOCS / "data" / file).read_text(encoding="utf-8"))
+    names = [each for each in tables if f"{each}/".startswith(f"{name}/")] if below else [name]
+    if not names or not set(names) <= set(tables):
+        raise PluginError(f"docs/data/{file} has no table {name}")
+    parts = []
+    for each in names:
+        table = tables[each]
+        heading = f"**{table['title']}**" if below and each != name else ""
+        parts += [heading, table["text"], figures_table(table), table["notes"]]
+    parts.append(f"[{file}]({up}data/{file})")
+    body = "\n\n".join(part for part in parts if part)
+    return f'??? figures "{title}"\n\n{textwrap.indent(body, "    ")}\n'
+
+
+def figures_table(table: dict[str, Any]) -> str:
+    """Return a table of a data file as Markdown, words to the left and numbers to the right."""
+    if not table["rows"]:
+        return ""
+    head = f"| {' | '.join(table['columns'])} |"
+    rule = "|---" + "|---:" * (len(table["columns"]) - 1) + "|"
+    return "\n".join([head, rule, *(f"| {' | '.join(row)} |" for row in table["rows"])])
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Put charts into the page, and see that no heading was lost."""
+    shown = {_plain(found) for found in re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", html, re.DOTALL)}
+    for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", page.markdown or ""), re.MULTILINE):
+        if _plain(heading) not in shown:
+            raise PluginError(f"{page.file.src_path}: the heading {heading!r} is lost")
+    return CHART.sub(lambda found: _chart(found[1], page), html)
+
+
+def _plain(heading: str) -> str:
+    """Return the letters and digits of a heading, in HTML or in Markdown."""
+    text = re.sub(r"<[^>]*>|\]\([^)]*\)|\{[^}]*\}", "", unescape(heading)).removesuffix("¶")
+    return re.sub(r"\W", "", text)
+
+
+def _chart(source: str, page: Page) -> str:
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.dest_uri), source))
+    svg = (DOCS / path).read_text(encoding="utf-8")
+    drawn = re.sub(r"<style>.*?</style>", "", svg, flags=re.DOTALL).strip()
+    return f'<span class="figure">{drawn}</span>'  # scrolls by itself on a phone
+
+
+def on_post_build(config: MkDocsConfig, **_: object) -> None:
+    """Look at the finished site."""
+    sys.path.insert(0, str(DOCS))
+    from check_site import check
+
+    wrong = check(Path(config.site_dir).resolve())
+    if wrong:
+        raise PluginError("\n".join(["the site is not as it should be:", *wrong]))
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -80,24 +157,26 @@ def command_line() -> str:
     from conceptor.cli.manual import describe_commands
 
     parts = [
-        "# Command line\n\nMade from the program itself; `conceptor man` prints the same as a "
-        "manual page, and `conceptor --install-completion` teaches your shell the commands, "
-        "options, methods and tasks.\n\nExit codes: 0 done, 1 the work failed, 2 the "
-        "call or the input is wrong. `--debug` before the command shows tracebacks.\n"
+        "# Command line\n\nGenerated from the program. `conceptor man` prints the same as a manual "
+        "page; `conceptor --install-completion` sets up your shell.\n\nExit codes: 0 done, 1 the "
+        "work failed, 2 the call or the input is wrong. `--debug` before the command shows "
+        "tracebacks.\n"
     ]
     for command in describe_commands():
-        parts.append(f"## {command.name}\n\n```\n{command.usage}\n```\n")
+        usage = textwrap.fill(command.usage, 100, subsequent_indent="    ", break_on_hyphens=False)
+        parts.append(f"## {command.name}\n\n```text\n{usage}\n```\n")
         parts += [f"{_text(paragraph)}\n" for paragraph in command.paragraphs]
         if command.examples:
-            parts.append("```sh\n" + "\n".join(command.examples) + "\n```\n")
+            parts.append("```sh\n" + "\n".join(map(_wrapped, command.examples)) + "\n```\n")
         rows = []
         for option in command.options:
-            takes = "" if option.is_argument or not option.takes else f" {option.takes}"
-            names = ", ".join(f"`{name}`" for name in option.names)
-            names += f" `{takes.strip()}`" if takes else ""
-            rows.append(f"| {_cell(names)} | {_cell(_text(option.help))} |")
+            takes = [] if option.is_argument or not option.takes else [option.takes]
+            # Within code a bar would keep its backslash; text between tags may hold its number.
+            names = " ".join(f"<code>{_bars(each)}</code>" for each in option.names)
+            names += "".join(f' <code class="takes">{_bars(each)}</code>' for each in takes)
+            rows.append(f"| {names} | {_cell(_text(option.help))} |")
         if rows:
-            parts.append("| | |\n|---|---|\n" + "\n".join(rows) + "\n")
+            parts.append("| option | |\n|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -106,15 +185,21 @@ def methods() -> str:
     from conceptor.algebra.recipes import METHODS, Recipe
 
     lines = [
-        "# Methods\n\nOne name means one method, in `--method`, in `compare` and in Python; "
-        "`conceptor methods` prints the same. `cn+counterfit` applies one after the other, "
-        "`abtt:n_directions=3` sets a parameter.\n",
+        "# Methods\n\nA name means the same method in `--method`, in `compare` and in Python; "
+        "`conceptor methods` prints this table. `cn+counterfit` applies two in a row, each fitted "
+        "on the result of the one before; `abtt:n_directions=3` sets a parameter. Every spectral "
+        "method takes `n_components`; `abtt:n_directions=0:n_components=128` is plain PCA.\n\n"
+        "**Which one?** Take `cn`, the default, for words and their averages; `gentle`, the "
+        "default for rows without words, for embeddings of texts; `original` if you need "
+        "analogies. [The comparison](../studies/default.md) has the "
+        "figures, [Conceptors](../explanation/conceptors.md) the formulas, and "
+        "[Add a method](../guides/extend.md) the way to your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
     ]
     for name, recipe in METHODS.items():
         words, parameters = "", ""
         if isinstance(recipe, Recipe):
-            words = str(recipe.words)
+            words = WORDS[recipe.words]
             given = (f"{key}={value}" for key, value in recipe.parameters.items())
             parameters = ", ".join(given).replace("=None", "")
         lines.append(f"| `{name}` | {_cell(recipe.description)} | {words} | {_cell(parameters)} |")
@@ -148,7 +233,7 @@ def api() -> str:
     unknown = placed - set(conceptor.__all__)
     if unknown:
         sys.exit(f"docs/hooks.py lists names that conceptor has not: {sorted(unknown)}")
-    parts = ["# Python\n\nWhat `from conceptor import …` gives, made from the docstrings.\n"]
+    parts = ["# Python\n\nThe names of `from conceptor import …`, from their docstrings.\n"]
     for title, names in API.items():
         if names:
             parts.append(f"## {title}\n")
@@ -166,10 +251,9 @@ def _home(name: str) -> str:
 def schemas() -> str:
     """Return every schema, and what it is of."""
     parts = [
-        "# JSON\n\nThe forms of what `--json` prints, as JSON Schema. Keys may be added in any "
-        "version; a key is removed or changes its meaning only as the deprecation policy "
-        "([Contributing](../project/contributing.md)) says. Numbers that are not finite are "
-        "`null`.\n"
+        "# JSON\n\nWhat `--json` prints, as JSON Schema. Keys may be added in any version; a key "
+        "is removed or changes its meaning only under the deprecation policy "
+        "([Contributing](../project/contributing.md)). Numbers that are not finite are `null`.\n"
     ]
     for path in sorted((DOCS / "schemas").glob("*.json")):
         text = path.read_text(encoding="utf-8")
@@ -229,6 +313,19 @@ def root_file(path: Path) -> str:
     for name, target in ROOT_FILES.items():
         text = text.replace(f"]({name})", f"]({target}.md)")
     return text
+
+
+def _wrapped(command: str) -> str:
+    """Return a command that fits the page, continued on further lines where it must be."""
+    if len(command) <= 100:
+        return command
+    return " \\\n".join(
+        textwrap.wrap(command, 96, subsequent_indent="    ", break_on_hyphens=False)
+    )
+
+
+def _bars(text: str) -> str:
+    return escape(text).replace("|", "&#124;")
 
 
 def _cell(text: str) -> str:

@@ -87,13 +87,13 @@ def run(*arguments):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_shards(words, X, expected, workers, tmp_path):
+@pytest.mark.parametrize(("workers", "suffix"), [(1, "bin"), (2, "bin"), (1, "npy")])
+def test_shards(words, X, expected, workers, suffix, tmp_path):
     (tmp_path / "in").mkdir()
     for number, part in enumerate((slice(0, 1000), slice(1000, None))):
-        write_vectors(tmp_path / "in" / f"{number}.bin", [(words[part], X[part])])
+        write_vectors(tmp_path / "in" / f"{number}.{suffix}", [(words[part], X[part])])
     options = ["--workers", workers, "--save-map", tmp_path / "map"]
-    report = run("postprocess", tmp_path / "in", tmp_path / "out", *options)
+    report = run("postprocess", tmp_path / "in" / f"*.{suffix}", tmp_path / "out", *options)
     assert report["method"] == "cn"
     same_map(AffineMap.load(tmp_path / "map"), expected)
 
@@ -213,6 +213,134 @@ def test_rows_without_words(X, tmp_path):
     better, found = improve(X, return_report=True)
     assert found.method == "gentle"
     np.testing.assert_array_equal(better, np.load(tmp_path / "o.npy"))
+
+
+# Embeddings of texts
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Sentences of a review or a caption, in which some come twice."""
+    rng = np.random.default_rng(3)
+    nouns, verbs = ("a dog", "the river", "her aunt", "that film"), ("sleeps", "was long", "sings")
+    made = [f"{nouns[i % 4].capitalize()} {verbs[i % 3]}, take {i % 290}!" for i in range(300)]
+    return [made[i] for i in rng.permutation(300)]
+
+
+@pytest.fixture(scope="module")
+def E(texts):  # noqa: N802
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((len(texts), 10)) * np.linspace(1.5, 0.5, 10) + 0.4
+    return rows.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def gentle(E):
+    return conceptor.estimator("gentle").fit(E).map_
+
+
+def text_columns(texts, E):
+    """A table as people have it: ids before, texts and classes beside the embeddings."""
+    return {
+        "id": list(range(len(texts))),
+        "text": texts,
+        "embedding": list(E),
+        "score": [0.5] * len(texts),
+        "split": ["train", "test"] * (len(texts) // 2),
+    }
+
+
+def write_texts(path, texts, E):
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    if path.suffix in (".parquet", ".feather"):
+        table = pa.table(text_columns(texts, E))
+        write = pa.parquet.write_table if path.suffix == ".parquet" else pa.feather.write_feather
+        write(table, path)
+    elif path.suffix == ".npy":
+        np.save(path, E)
+        path.with_suffix(".txt").write_text("\n".join(texts) + "\n")
+    else:
+        write_vectors(path, [(texts, E)])
+
+
+FILES_OF_TEXTS = ["x.npy", "x.parquet", "x.feather", "x.safetensors", "x.txt", "x.vec"]
+
+
+@pytest.mark.parametrize("name", FILES_OF_TEXTS)
+def test_files_of_texts(texts, E, gentle, name, tmp_path):
+    write_texts(tmp_path / name, texts, E)
+    target = tmp_path / f"out{(tmp_path / name).suffix}"
+    report = conceptor.postprocess(tmp_path / name, target, save_map=tmp_path / "map")
+    assert (report.method, report.rows, report.words) == ("gentle", "texts", len(texts))
+    same_map(AffineMap.load(tmp_path / "map"), gentle)
+    found = conceptor.inspect(tmp_path / name)
+    assert (found.rows, found.weights, found.expected) == ("texts", "uniform", {})
+    as_words = Method.default_for(open_vectors(tmp_path / name, rows="words"))
+    assert str(as_words) == "cn", "the control: what was said decides"
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npy"])
+def test_shards_of_texts(texts, E, gentle, suffix, tmp_path):
+    (tmp_path / "in").mkdir()
+    for number, part in enumerate((slice(0, 130), slice(130, None))):
+        path = tmp_path / "in" / f"{number}.{suffix}"
+        write_texts(path, texts[part] + [""] * (len(texts[part]) % 2), E[part])
+        path.with_suffix(".txt").unlink(missing_ok=True)
+    options = ["--workers", 1, "--save-map", tmp_path / "map"]
+    report = run("postprocess", tmp_path / "in", tmp_path / "out", *options)
+    assert (report["method"], report["rows"]) == ("gentle", "texts")
+    same_map(AffineMap.load(tmp_path / "map"), gentle)
+
+
+def texts_in_pandas(texts, E):
+    import pandas as pd
+
+    frame = pd.DataFrame(text_columns(texts, E))
+    return frame, lambda better: np.stack(better["embedding"])
+
+
+def texts_in_polars(texts, E):
+    import polars
+
+    frame = polars.DataFrame(text_columns(texts, E) | {"embedding": E})
+    return frame, lambda better: better["embedding"].to_numpy()
+
+
+def texts_in_arrow(texts, E):
+    import pyarrow
+
+    table = pyarrow.table(text_columns(texts, E))
+    return table, lambda better: np.stack(better["embedding"].to_numpy())
+
+
+@pytest.mark.parametrize("make", [texts_in_pandas, texts_in_polars, texts_in_arrow, as_pair])
+def test_objects_of_texts(texts, E, gentle, make):
+    x, rows_of = make(texts, E)
+    better, report = improve(x, return_report=True)
+    assert (report.method, report.rows) == ("gentle", "texts")
+    np.testing.assert_allclose(rows_of(better), gentle(E), rtol=1e-5, atol=1e-6)
+    _, report = improve(x, rows="words", return_report=True)
+    assert (report.method, report.rows) == ("cn", "words"), "the control"
+    assert conceptor.inspect(x).rows == "texts"
+
+
+def test_the_command_line_says_what_rows_are(texts, E, tmp_path):
+    write_texts(tmp_path / "x.parquet", texts, E)
+    calls = {"": "texts", "--rows=words": "words", "--rows=texts": "texts"}
+    for option, expected in calls.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "conceptor", "inspect", tmp_path / "x.parquet", "--json"]
+            + ([option] if option else []),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout)["rows"] == expected
+        assert ("taken for texts" in done.stderr) is (option == "")
+        assert ("use --rows words" in done.stderr) is (option == "")
 
 
 def test_wrappers_forward_every_question():

@@ -1,4 +1,4 @@
-"""What docs/method.md claims on real vectors, with room for rounding and none for regress."""
+"""What docs/studies/default.md claims on real vectors, with room for rounding only."""
 
 from __future__ import annotations
 

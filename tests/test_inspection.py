@@ -36,6 +36,7 @@ def many(rng):
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_BYTES", 64 * 4 * 60)
+    monkeypatch.setattr("conceptor.vectors.chunks.chunk_rows", lambda _: 64)
 
 
 def direct_partition_ratio(X):
@@ -236,7 +237,7 @@ def test_an_unsorted_file_is_noticed(words, vectors):
 
 def test_an_unsorted_file_of_long_vectors_is_noticed(rng, tmp_path):
     """A chunk of it holds fewer words than it takes to see."""
-    X = (rng.standard_normal((2100, 600)) + 1).astype(np.float32)
+    X = (rng.standard_normal((2100, 700)) + 1).astype(np.float32)
     words = [f"{'x' * rng.integers(1, 9)}{i}" for i in rng.permutation(2100)]
     write_vectors(tmp_path / "v.bin", [(words, X)], count=2100)
     source = open_vectors(tmp_path / "v.bin")

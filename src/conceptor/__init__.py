@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         estimator,
     )
     from conceptor.evaluation import evaluate
+    from conceptor.evaluation.attached import attach
     from conceptor.evaluation.compare import compare
     from conceptor.fitting import FitOptions
     from conceptor.inspection import inspect
@@ -73,6 +74,7 @@ _HOMES = {
     "Vectors": "vectors.vectors",
     "Whitening": "estimators",
     "WordVectors": "vectors",
+    "attach": "evaluation.attached",
     "compare": "evaluation.compare",
     "distill": "static_models",
     "estimator": "estimators",
@@ -114,6 +116,7 @@ __all__ = [
     "Vectors",
     "Whitening",
     "WordVectors",
+    "attach",
     "compare",
     "distill",
     "estimator",

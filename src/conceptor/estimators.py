@@ -216,7 +216,7 @@ class ConceptorNegation(SpectralPostprocessor):
     Notes
     -----
     The paper estimates R on common words only and applies the map to all; fit on those rows and
-    transform the rest. Weighting by usage is beyond the paper: docs/method.md.
+    transform the rest. Weighting by usage is beyond the paper: docs/explanation/method.md.
 
     References
     ----------
@@ -401,7 +401,7 @@ class GentleNegation(SpectralPostprocessor):
     Parameters
     ----------
     kept : float, default=0.5
-        Between 0 and 1; smaller takes out more. docs/static-models.md has figures.
+        Between 0 and 1; smaller takes out more. docs/studies/texts.md has figures.
     n_components : int, optional
         Keep only this many leading directions of what the gate leaves.
     """

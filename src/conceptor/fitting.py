@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.recipes import Recipe, Solution, Words, leading_directions
-from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
@@ -27,6 +25,7 @@ from conceptor.vectors.chunks import (
     MappedVectors,
     RowCollector,
     as_vectors,
+    even_chunks,
     keep_vectors,
     number_chunks,
     read_chunks,
@@ -110,8 +109,9 @@ def gather(
 
     The first `first` rows are kept as well, and the words that are frequent by `usage`. Unless the
     `whole` stream is to be counted, reading ends where no further row takes part. Several chunks
-    are worked on at a time; sums are in the order of the stream, so the result does not depend on
-    how many.
+    are worked on at a time; sums are in the order of the stream and over fixed numbers of rows, so
+    the result depends neither on how many nor on the sizes of the chunks: every format of the same
+    vectors yields the same bits.
     """
     by = [*weights, *([] if usage is None else [usage])]
     if not whole and not wanted and not first:
@@ -134,7 +134,7 @@ def gather(
     # processors for whoever has something to do, be it parsing or multiplying.
     with one_blas_thread():
         for words, rows, found, often in ordered_map(
-            moments_of, number_chunks(chunks), threads or processors()
+            moments_of, number_chunks(even_chunks(chunks)), threads or processors()
         ):
             collector.add(words, rows)
             for each, more in zip(weights, found, strict=True):
@@ -436,7 +436,9 @@ def fit_methods(
     for method in chosen.values():
         method.check_words(opened)
     fit = _Fit(opened, options or FitOptions(), gatherer, progress)
-    return fit.run(chosen, wanted, first, whole=whole, doubts=doubts)
+    # BLAS threads wait for each other by spinning, which on a busy machine takes long.
+    with one_blas_thread():
+        return fit.run(chosen, wanted, first, whole=whole, doubts=doubts)
 
 
 class _Fit:
@@ -462,6 +464,13 @@ class _Fit:
         """Read the vectors once, then solve step after step."""
         chains = {name: _directions(method) for name, method in methods.items()}
         heads = dict.fromkeys(chain[0] for chain in chains.values() if chain)
+        self._exact = {
+            (words, step.unit)
+            for chain in chains.values()
+            for step in chain
+            if isinstance(step, Recipe) and not step.bears_rounding
+            for words in _words_of(step)
+        }
         used = {head: self._weightings(head) for head in heads if isinstance(head, Recipe)}
         doubtful = [each[0] for head, each in used.items() if doubts and _may_doubt(head)]
         raw = {each: _of_first(each) for each in doubtful}
@@ -504,12 +513,12 @@ class _Fit:
     def _weights_for(self, words: Words, *, unit: bool) -> Weights:
         key = words, unit
         if key not in self._weights:
-            self._weights[key] = self._options.weights_for(words, self._vectors, unit=unit)
+            chosen = self._options.weights_for(words, self._vectors, unit=unit)
+            self._weights[key] = replace(chosen, single=key not in self._exact)
         return self._weights[key]
 
     def _weightings(self, recipe: Recipe) -> list[Weights]:
-        kinds = (recipe.words, recipe.once)
-        return [self._weights_for(words, unit=recipe.unit) for words in kinds if words is not None]
+        return [self._weights_for(words, unit=recipe.unit) for words in _words_of(recipe)]
 
     def _steps_of(self, chain: Chain) -> tuple[Step, ...]:
         """Fit a chain on what its beginning leaves."""
@@ -521,16 +530,23 @@ class _Fit:
 
     def _fit_step(self, before: tuple[Step, ...], last: Recipe | LexiconRecipe) -> Step:
         if isinstance(last, Recipe):
-            moments = self._moments_after(before, last)
-            return self._swapped(last, moments[0], before) if last.swaps else solve(last, *moments)
+            chosen = self._weightings(last)
+            moments = self._moments_after(before, chosen)
+            if last.swaps:
+                return self._swapped(last, moments[0], before)
+            solution = solve(last, *moments)
+            if solution.is_settled:
+                return solution
+            exact = [replace(each, single=False) for each in chosen]
+            found = self._gather(self._after(before), exact)
+            return solve(last, *map(found.of, exact))
         from conceptor.lexicon.files import Lexicon
 
         known = self._options.lexicon or Lexicon(data=self._options.data)
         progress = _named(last.name, self._progress)
         return known.method(last).fit(self._after(before), progress=progress)
 
-    def _moments_after(self, before: tuple[Step, ...], recipe: Recipe) -> list[Moments]:
-        chosen = self._weightings(recipe)
+    def _moments_after(self, before: tuple[Step, ...], chosen: Sequence[Weights]) -> list[Moments]:
         found = self._gather(self._after(before), chosen) if before else self._gathered
         return [found.of(each) for each in chosen]
 
@@ -544,7 +560,7 @@ class _Fit:
         if recipe.n_components is None:
             return pair
         # Both maps must lead to the same coordinates: the leading ones of what both leave.
-        common = self._weights_for(Words.TYPES, unit=False)
+        common = replace(self._weights_for(Words.TYPES, unit=False), single=False)
         left = self._gather(self._after((*before, pair)), [common]).of(common)
         keep = solve(leading_directions(recipe.n_components), left).map
         others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
@@ -594,6 +610,11 @@ def _directions(method: Method) -> Chain:
     )
 
 
+def _words_of(recipe: Recipe) -> list[Words]:
+    """Return which words a recipe needs moments of."""
+    return [words for words in (recipe.words, recipe.once) if words is not None]
+
+
 def _changes_nothing(steps: Sequence[Step]) -> bool:
     """Return whether all steps have an aperture of 0; then lengths stay too."""
     return bool(steps) and all(isinstance(s, Solution) and s.aperture == 0 for s in steps)
@@ -621,7 +642,10 @@ def _participation(gathered: Gathered, weights: Weights) -> float:
     """Return the participation ratio of running text; 0 if none of its words was found."""
     if weights not in gathered.moments:
         return 0.0
-    return isotropy(Spectrum.from_matrix(gathered.moments[weights].second_moment).values)
+    moment = gathered.moments[weights].second_moment
+    scaled = moment / (np.abs(moment).max() or 1.0)
+    # (Σ λ)² / Σ λ² / n, as `isotropy` has it, without an eigendecomposition.
+    return float(np.trace(scaled) ** 2 / (np.vdot(scaled, scaled) or 1.0) / len(scaled))
 
 
 def _rows_after(fitted: Fitted, kept: WordVectors) -> WordVectors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import Message
+from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, gather, solve
+from conceptor.integrations.improving import vectors_of
 from conceptor.methods import Method
 from conceptor.report.prediction import Prediction, describe, predict
-from conceptor.vectors.chunks import as_vectors, keep_vectors, number_chunks, read_chunks
+from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
 from conceptor.vectors.vectors import RowKind
 from conceptor.weights import Weights
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Array, Float64
+    from conceptor.vectors.columns import Asked
     from conceptor.weights import Share, WeightsLike
 
 __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
@@ -106,6 +110,7 @@ class Inspection:
     vectors: str
     count: int
     dimension: int
+    rows: str
     weights: str
     fitted_on: str
     aperture: float
@@ -121,6 +126,15 @@ class Inspection:
         """Return the JSON form, with None for non-finite numbers."""
         found: dict[str, Any] = jsonable(asdict(self))
         return found
+
+    def _repr_html_(self) -> str:
+        """Show both sides and the advice in a notebook."""
+        from conceptor.report.small_tables import inspection_table
+
+        table = inspection_table(self)
+        rows = [(line.label, *(cell.text for cell in line.cells)) for line in table.lines]
+        title = f"{self.vectors}: {self.count:,} vectors, dimension {self.dimension}"
+        return html_grid(title, ["", *table.columns], rows) + f"<p>{escape(self.advice)}</p>"
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's extension gives the format."""
@@ -152,24 +166,31 @@ def inspect(
     weights: Weights | WeightsLike | None = None,
     *,
     name: str | None = None,
+    column: Asked = None,
+    rows: str | None = None,
     progress: Progress = silent,
 ) -> Inspection:
     """Inspect vectors in two streaming passes: one for moments, one for what needs directions.
 
     Parameters
     ----------
-    vectors : path, open source, WordVectors, (words, array), ...
+    vectors : path, open source, WordVectors, (words, array), a data frame, ...
     weights
         Word weights; by default the same as for `postprocess`.
+    column, rows
+        Which column holds the vectors, and what rows stand for, as for `improve`.
     """
-    opened = keep_vectors(as_vectors(vectors, wordless=True))
+    opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
     method = Method.default_for(opened)
     recipe = method.recipe
     assert recipe is not None
-    usage = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    chosen = FitOptions(weights).weights_for(recipe.words, opened, unit=recipe.unit)
+    usage = replace(chosen, single=recipe.bears_rounding)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
-    alike = Weights(unit=True)
-    gathered = gather(read_chunks(opened, progress), [every, mapped, usage, plain, alike])
+    alike = mapped if recipe.unit else Weights(unit=True)
+    gathered = gather(
+        read_chunks(opened, progress), dict.fromkeys((every, mapped, usage, plain, alike))
+    )
     types = gathered.of(every)
     solution = solve(recipe, gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate
@@ -179,23 +200,24 @@ def inspect(
             _View(types, np.eye(types.dimension), _spectrum(gathered.of(plain))),
             _View(gathered.of(mapped), solution.map.matrix, gate**2 * values),
         )
-    for before, words, rows in number_chunks(read_chunks(opened)):
+    for before, words, chunk in number_chunks(read_chunks(opened)):
         share = usage.shares(list(words) if usage.by_word else words, before)
         for view in views:
-            view.add(rows, share)
+            view.add(chunk, share)
     side_before, side_after = (view.side() for view in views)
-    rows = gathered.of(alike)
-    predictions = _predict(opened.kind, str(method), side_before, solution, usage, rows)
+    alike_moments = gathered.of(alike)
+    predictions = _predict(opened.kind, str(method), side_before, solution, usage, alike_moments)
     if obstacle := _obstacle(side_before, solution, usage, opened.kind):
         predictions, advice = {}, obstacle
     elif opened.kind is RowKind.TEXTS:
-        advice = f"{_shared_by_texts(rows)}. {describe(predictions)}"
+        advice = f"{_shared_by_texts(alike_moments)}. {describe(predictions)}"
     else:
         advice = f"{_shared_by_words(side_before, solution, usage)}. {describe(predictions)}"
     return Inspection(
         vectors=name or opened.name,
         count=gathered.count,
         dimension=types.dimension,
+        rows=str(opened.kind),
         weights=usage.kind,
         fitted_on=usage.description,
         aperture=solution.aperture or 0.0,

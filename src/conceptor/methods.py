@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from conceptor.algebra.lengths import Lengths
 from conceptor.algebra.recipes import METHODS, LexiconRecipe, Recipe, Words
-from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.errors import InvalidInputError, Setting, did_you_mean
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -198,8 +198,11 @@ def spectral_methods() -> list[str]:
 def _parse_step(method: str, text: str) -> Step:
     name, *given = text.split(":")
     if name not in METHODS:
-        known = ", ".join([ORIGINAL, *METHODS])
-        raise InvalidInputError(f"unknown method {name!r}; the methods are {known}")
+        known = [ORIGINAL, *METHODS]
+        raise InvalidInputError(
+            f"unknown method {name!r}{did_you_mean(name, known)}; the methods are "
+            f"{', '.join(known)}"
+        )
     step = METHODS[name]
     return step.with_parameters(**dict(_parse_parameter(method, step, one) for one in given))
 

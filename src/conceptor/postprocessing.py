@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
 from conceptor.algebra.itq import ITQ, MOST_ROWS
 from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError, Message
@@ -16,10 +19,11 @@ from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import Method
 from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
-from conceptor.vectors.conversion import Report, finish_report
+from conceptor.vectors.conversion import Written, sum_up
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.target import check_new_file, plan_target, write_chunks
+from conceptor.vectors.texts import BACKGROUND_ROWS, read_some
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -38,8 +42,66 @@ if TYPE_CHECKING:
     Source = VectorSource | str | os.PathLike[str]
 
 _BITS = "binary"
+_LEVELS = (
+    "levels directions, which bits then count alike; gentle keeps more neighbours in bits "
+    "(docs/studies/smaller.md)"
+)
 # Of the variance: less than this is rounding.
 _NOTHING = 1e-12
+
+
+@dataclass
+class Report(Written):
+    """What was written, and which method was fitted for it.
+
+    Attributes
+    ----------
+    estimated_on
+        How many of the vectors the map was estimated on.
+    variance_removed
+        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
+    quota
+        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+    aperture
+        The α that was used, where there is one.
+    method, fitted_on
+        The method's name, and which words it was fitted on, with which weights.
+    lengths
+        What became of the lengths of rows: `kept`, `unit` or `usage` (`Lengths`).
+    """
+
+    estimated_on: int | None = None
+    variance_removed: float | None = None
+    quota: float | None = None
+    aperture: float | None = None
+    method: str | None = None
+    fitted_on: str | None = None
+    lengths: str | None = None
+
+    @classmethod
+    def of(
+        cls, written: Written, found: FittedMethods | None = None, name: str | None = None
+    ) -> Report:
+        """Return a report on what was written with a fitted method; without one, as it is."""
+        report = cls(**vars(written), method=name)
+        if found is None or name is None:
+            return report
+        report.lengths = str(found.lengths[name])
+        if name in found.weights:
+            report.fitted_on = found.weights[name].description
+        solution = found.methods[name].solution
+        return report if solution is None else report.describe(solution)
+
+    def describe(self, solution: Solution) -> Report:
+        """Add what a solved recipe does to the vectors."""
+        self.estimated_on, self.aperture = solution.moments.count, solution.aperture
+        gate, values = solution.gate, solution.spectrum.values
+        if not (gate**2 * values).sum() > _NOTHING * values.sum():
+            self.remarks.append("nothing is left of the vectors: all their variance was taken out")
+        self.variance_removed = solution.variance_removed
+        if self.variance_removed is not None:
+            self.quota = float((1 - gate).mean())
+        return self
 
 
 def postprocess(
@@ -76,7 +138,8 @@ def postprocess(
         Bytes within which decoded vectors are kept between the passes, where that saves decoding
         them again; by default a quarter of the machine's memory.
     save_map
-        Also save the map there.
+        Also save the map there. Of rows of texts, what cosines of mapped rows mean is saved with it
+        (`Background`).
     format, dtype, force
         As for `write_vectors`. As `binary`, rows of texts go through a rotation behind the method,
         learned from them in one more pass, so that their signs lose least (`ITQ`).
@@ -101,10 +164,7 @@ def postprocess(
     doubts = describe_doubts(found, opened.name)
     of_bits = goal.dtype == _BITS and opened.kind is RowKind.TEXTS and chosen.is_map
     if of_bits and chosen.weighs_by_usage:
-        doubts.append(
-            f"{opened.name}: {name} levels directions, which bits then count alike; gentle keeps "
-            "more neighbours in bits (docs/smaller.md)"
-        )
+        doubts.append(f"{opened.name}: {name} {_LEVELS}")
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
@@ -114,10 +174,23 @@ def postprocess(
     if of_bits and map_ is not None:
         map_ = rotate_for_bits(kept, map_)
         transform = partial(_through_map, map_)
-    words = write_last(kept, goal, transform, map_, save_map, progress, dimension=fitted.n_out)
-    report = finish_report(opened, started, words, goal, fitted.n_out)
-    report.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
-    describe_method(report, found, name)
+    background, said = None, list[str]()
+    if save_map is not None and map_ is not None:
+        background, said = fit_background(kept, map_)
+    words = write_last(
+        kept,
+        goal,
+        transform,
+        map_,
+        save_map,
+        progress,
+        dimension=fitted.n_out,
+        background=background,
+    )
+    written = sum_up(opened, started, words, goal, fitted.n_out)
+    written.remarks += [f"{opened.name}: {each}" for each in said]
+    written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
+    report = Report.of(written, found, name)
     if goal.kind.rewrite and report.lengths == Lengths.USAGE:
         report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and add up to them
     return report
@@ -141,6 +214,23 @@ def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
     return map_ @ ITQ.fit(mapped).map if len(mapped) > map_.n_out else map_
 
 
+def fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
+    """Return what cosines of mapped rows mean, in one pass, and what speaks against these rows.
+
+    None for words, whose random pairs nobody asks about, and for fewer than 100 rows.
+    """
+    if vectors.kind is not RowKind.TEXTS:
+        return None, []
+    some = read_some(vectors, BACKGROUND_ROWS)
+    rows = map_(some.vectors[some.sample])
+    if np.count_nonzero(rows.any(axis=1)) < FEWEST_ROWS:
+        return None, []
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", BackgroundWarning)
+        found = Background.fit(rows)
+    return found, [str(each.message) for each in raised]
+
+
 def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
     return map_(rows)
 
@@ -150,16 +240,6 @@ def describe_doubts(found: FittedMethods, where: str) -> list[str]:
     return [
         f"{where}: {name} {reason}; compare measures it" for name, reason in found.doubts.items()
     ]
-
-
-def describe_method(report: Report, found: FittedMethods, name: str) -> Report:
-    """Add which method was fitted on what, and what it does."""
-    report.method = name
-    report.lengths = str(found.lengths[name])
-    if name in found.weights:
-        report.fitted_on = found.weights[name].description
-    solution = found.methods[name].solution
-    return report if solution is None else describe(report, solution)
 
 
 def fit(
@@ -177,9 +257,9 @@ def fit(
         raise InvalidInputError(f"{chosen}: only a single spectral method makes a map")
     found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
     fitted = found.methods[chosen.name]
-    report = finish_report(opened, started, opened.count or found.count)
-    report.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return fitted, describe_method(report, found, chosen.name)
+    written = sum_up(opened, started, opened.count or found.count)
+    written.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
+    return fitted, Report.of(written, found, chosen.name)
 
 
 def _open(source: Source) -> VectorSource:
@@ -225,10 +305,12 @@ def write_last(
     progress: Progress,
     *,
     dimension: int | None = None,
+    background: Background | None = None,
 ) -> int:
     """Write the vectors, or a whole model, in the last pass; return how many there are.
 
     `map_` is what `transform` does, as it is saved or written into a model; else not needed.
+    `background` is saved with it.
     """
     source = kept.wrapped
     if goal.kind.rewrite is not None and goal.path is not None:
@@ -238,7 +320,7 @@ def write_last(
             _last_pass(kept, progress), goal, source.count, transform, dimension=dimension
         )
     if save_map is not None and map_ is not None:
-        map_.save(save_map)
+        map_.save(save_map, background=background)
     return words
 
 
@@ -249,16 +331,3 @@ def _last_pass(kept: KeptVectors, progress: Progress) -> Iterator[Any]:
         words += len(chunk.words)
         progress("writing", kept.fraction_read(), words)
         yield chunk
-
-
-def describe(report: Report, solution: Solution) -> Report:
-    """Add what a solved recipe does to the vectors."""
-    report.estimated_on = solution.moments.count
-    report.aperture = solution.aperture
-    gate, values = solution.gate, solution.spectrum.values
-    if not (gate**2 * values).sum() > _NOTHING * values.sum():
-        report.remarks.append("nothing is left of the vectors: all their variance was taken out")
-    report.variance_removed = solution.variance_removed
-    if report.variance_removed is not None:
-        report.quota = float((1 - gate).mean())
-    return report

@@ -40,8 +40,6 @@ _Content = TypeVar("_Content")
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
-# How many words of the highest ranks are always multiplied in float64.
-_HEAD = 1 << 15
 WORDFREQ = "wordfreq:"
 # The a of SIF's weights a/(a + p), and the share below which they make no difference.
 SIF_A = 1e-3
@@ -105,7 +103,7 @@ class Weights:
     left out. Only the words of `vocabulary`, or the first `top` of the file, take part.
     `description` is all of this in words, `caution` a warning about the choice, if there is one.
     With `unit`, vectors are brought to length 1 first. `column` names a column of Parquet shards
-    that holds the weights.
+    that holds the weights. With `single`, float32 products are precise enough (`Moments`).
     """
 
     kind: str = "uniform"
@@ -116,6 +114,7 @@ class Weights:
     caution: str = ""
     unit: bool = False
     column: str | None = None
+    single: bool = False
 
     @property
     def by_rank(self) -> bool:
@@ -136,16 +135,9 @@ class Weights:
             vectors = vectors[rows]
         if not len(vectors):
             return None
-        return Moments.from_vectors(vectors, weights, unit=self.unit, single=self.is_tail(before))
-
-    def is_tail(self, before: int) -> bool:
-        """Whether rows that so many precede may be multiplied in float32.
-
-        By rank, words beyond the first 32,768 hold a fifth of the weight of half a million, in
-        many small parts, and at length 1 none of them stands out: rounding moves the moments by
-        1e-8 of their size, and `cn` by less.
-        """
-        return self.unit and self.kind == "zipf" and before >= _HEAD
+        return Moments.from_vectors(
+            vectors, weights, unit=self.unit, single=self.single, before=before
+        )
 
     def shares(self, words: Sequence[str], before: int) -> Share:
         """Return the share of consecutive words; `before` words precede them in the file."""

@@ -210,34 +210,68 @@ def embeddings(rng, rows: int) -> np.ndarray:
     return (made * np.linspace(1.5, 1, rows)[:, np.newaxis]).astype(np.float32)
 
 
+def negation(moments: Moments) -> np.ndarray:
+    values, vectors = np.linalg.eigh(moments.second_moment)
+    return (vectors / np.sqrt(1 + values / values.mean())) @ vectors.T
+
+
 @pytest.mark.parametrize("unit", [False, True])
-def test_a_tail_in_single_precision_moves_no_map_by_a_millionth(rng, unit) -> None:
-    """Rank weights: what follows the first 10,000 of 60,000 rows holds a sixth of the weight."""
-    X, w = embeddings(rng, 60_000), 1 / (np.arange(60_000) + 2.7)
-    cut = 10_000
-
-    def negation(moments: Moments) -> np.ndarray:
-        values, vectors = np.linalg.eigh(moments.second_moment)
-        return (vectors / np.sqrt(1 + 10 * values / values.mean())) @ vectors.T
-
-    head = Moments.from_vectors(X[:cut], w[:cut], unit=unit)
-    tail, coarse = (
-        Moments.from_vectors(X[cut:], w[cut:], unit=unit, single=single) for single in (False, True)
-    )
-    assert 1e-12 < relative(coarse.scatter, tail.scatter) < 1e-6, "it is in single precision"
-    assert (coarse.weight, coarse.count) == (pytest.approx(tail.weight), tail.count)
-    assert relative(negation(head + coarse), negation(head + tail)) < 1e-7
+@pytest.mark.parametrize("by_rank", [False, True])
+def test_single_precision_moves_the_map_by_less_than_a_millionth(rng, unit, by_rank) -> None:
+    X = embeddings(rng, 60_000)
+    w = 1 / (np.arange(60_000) + 2.7) if by_rank else None
+    exact, coarse = (Moments.from_vectors(X, w, unit=unit, single=each) for each in (False, True))
+    assert exact.rounding == 0
+    moved = np.linalg.norm(coarse.second_moment - exact.second_moment, 2)
+    norm = np.linalg.norm(exact.second_moment, 2)
+    assert 1e-12 * norm < moved < coarse.rounding * norm < 2e-7 * norm
+    assert coarse.weight == pytest.approx(exact.weight, rel=1e-12)
+    assert coarse.count == exact.count
+    assert coarse.mean == pytest.approx(exact.mean, abs=1e-7 * np.linalg.norm(exact.mean))
+    assert np.linalg.norm(negation(coarse) - negation(exact), 2) < 1e-6
 
 
-def test_single_precision_is_for_float32_within_its_range(rng) -> None:
-    X = rng.standard_normal((700, 5))
-    for exact in (X, (1e30 * X).astype(np.float32)):
-        assert (
-            Moments.from_vectors(exact, single=True).scatter == Moments.from_vectors(exact).scatter
-        ).all()
-    X[300, 2] = np.nan
-    with pytest.raises(InvalidInputError, match="row 300, column 2 is nan"):
-        Moments.from_vectors(X.astype(np.float32), single=True)
+def test_parts_of_a_stream_add_up_to_the_same_bits(rng) -> None:
+    X, w = embeddings(rng, 50_000), 1 / (np.arange(50_000) + 2.7)
+    size = 8192
+    starts = range(0, len(X), size)
+    parts = [
+        Moments.from_vectors(X[i : i + size], w[i : i + size], unit=True, single=True, before=i)
+        for i in starts
+    ]
+    assert [part.rounding > 0 for part in parts] == [i >= 1 << 15 for i in starts]
+    whole = Moments.from_vectors(X, w, unit=True, single=True)
+    assert relative(sum(parts).scatter, whole.scatter) < 1e-12
+    assert sum(parts).rounding == pytest.approx(whole.rounding)
+
+
+def unsafe_rows(rng) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
+    X = embeddings(rng, 40_000)
+    return {
+        "float64": (X.astype(np.float64), None),
+        "integers": ((10 * X).astype(np.int32), None),
+        "few hold most by weight": (X, np.where(np.arange(len(X)) % 1000, 1e-6, 1.0)),
+        "far from the origin": (X + np.float32(100), None),
+        "too large": (np.float32(1e25) * X, None),
+        "too small": (np.float32(1e-25) * X, None),
+        "weights too small": (X, np.full(len(X), 1e-90)),
+        "rounded in one direction": (np.float32(0.3) * np.sign(X), None),
+    }
+
+
+@pytest.mark.parametrize("case", list(unsafe_rows(np.random.default_rng(0))))
+def test_what_float32_cannot_hold_is_multiplied_in_float64(rng, case) -> None:
+    X, w = unsafe_rows(rng)[case]
+    exact, coarse = (Moments.from_vectors(X, w, single=each) for each in (False, True))
+    assert coarse.rounding == 0
+    assert relative(coarse.scatter, exact.scatter) < 1e-12
+
+
+def test_a_row_that_is_not_finite_is_named_in_single_precision_too(rng) -> None:
+    X = embeddings(rng, 40_000)
+    X[35_300, 2] = np.nan
+    with pytest.raises(InvalidInputError, match="row 35300, column 2 is nan"):
+        Moments.from_vectors(X, single=True)
 
 
 def test_repr_tells_the_size(vectors) -> None:

@@ -64,7 +64,7 @@ def test_a_call_within_this_process_shows_what_a_process_shows(arguments, status
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (InvalidInputError("row 3 of\n x is NaN"), 2, "row 3 of x is NaN"),
+        (InvalidInputError("row 3 of\n x is NaN"), 2, r"row 3 of\n x is NaN"),
         (ConceptorError("the work failed"), 1, "the work failed"),
         (MissingExtraError("drawing", "plots"), 1, "pip install 'conceptor[plots]'"),
         (OSError(errno.ENOSPC, "No space left on device", "out.bin"), 1, "out.bin: No space left"),

@@ -20,9 +20,8 @@ from conceptor.evaluation.own import LANGUAGES, read_own, read_pairs
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.evaluation.task import is_thin
-from conceptor.paper.tables import PaperCell
-from conceptor.paper.vector_files import file_note
-from conceptor.report.tables import Cell, Line, Table, fit_width, rich_table
+from conceptor.paper.tables import PaperCell, file_note
+from conceptor.report.forms import Cell, Line, Table, fit_width, rich_table
 from tests import processes
 
 # Not in alphabetical order, so that their ranks may say something.

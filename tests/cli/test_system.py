@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from conceptor import __version__, write_vectors
-from conceptor.cli import COMMANDS, installation
+from conceptor.cli import COMMANDS
 from conceptor.cli.manual import describe_commands, man_page
+from conceptor.data import installation
 from tests import processes
 from tests.platforms import posix_only
 
@@ -34,7 +35,7 @@ def test_doctor_tells_what_is_installed(call) -> None:
     assert shown.returncode == 0, shown.stderr
     assert __version__ in shown.stdout
     assert np.__version__ in shown.stdout
-    assert shown.stdout.endswith("Nothing needs to be mended.\n")
+    assert shown.stdout.endswith("No problems found.\n")
     found = json.loads(call("doctor", "--json").stdout)
     assert found["packages"]["numpy"] == np.__version__
     assert found["data"]["sts"] == [0, 6]
@@ -132,12 +133,23 @@ def test_json_has_the_documented_form(call, tmp_path) -> None:
         write_vectors(tmp_path / name, [(words, rng.normal(size=(100, 6)) + 1)])
     pairs = "".join(f"{words[i]}\t{words[i + 1]}\t{i % 7}\n" for i in range(99))
     (tmp_path / "own.tsv").write_text(pairs)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(120, 6)) + 1)
+    numbers = "".join(f"{i}\t{i + 1}\t{i % 7}\n" for i in range(1, 120))
+    (tmp_path / "numbers.tsv").write_text(numbers)
+    labels = ("--pairs", "numbers.tsv", "--queries", "rows.npy", "--relevant", "numbers.tsv")
     own = ("--pairs", "own.tsv", "--resamples", 20, "--json")
     calls = {
         "evaluate": [("evaluate", "a.txt", *own), ("evaluate", "a.txt", "b.txt", *own)],
         "compare": [("compare", "a.txt", *own)],
         "inspect": [("inspect", "a.txt", "--json")],
-        "neighbors": [("neighbors", "a.txt", "w1", "w2", "--json")],
+        "compare-texts": [
+            ("compare", "rows.npy", "--resamples", 20, "--json"),
+            ("compare", "rows.npy", *labels, "--resamples", 20, "--json"),
+        ],
+        "neighbors": [
+            ("neighbors", "a.txt", "w1", "w2", "--json"),
+            ("neighbors", "rows.npy", "7", "--json"),
+        ],
         "postprocess": [
             ("postprocess", "a.txt", "c.bin", "--json"),
             ("fit", "a.txt", "map.safetensors", "--json"),

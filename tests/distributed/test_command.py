@@ -98,5 +98,5 @@ main()
     assert run.returncode == status
     assert run.stderr == (
         f"conceptor: {said} a cluster needs an optional dependency; install it with: "
-        "pip install 'conceptor[dask]' (in a clone: pip install '.[dask]')\n"
+        "pip install 'conceptor[dask]'\n"
     )

@@ -381,3 +381,11 @@ def test_a_straggler_of_another_run_cannot_slip_in(folder, cn):
     (result,) = _rewrite([shard], cn.map_, Place.from_path(f"{folder}/out"), "0" * 64, reporter)
     assert "started over with a different map" in result.message
     assert not (folder / "out/part-0.parquet").exists()
+
+
+def test_rows_that_are_something_else_are_another_request(tmp_path):
+    X = vectors(60)
+    write_parquet(tmp_path / "in", X, 2)
+    postprocess(tmp_path / "in", tmp_path / "out", "gentle", rows="texts")
+    with pytest.raises(InvalidInputError, match="rows"):
+        postprocess(tmp_path / "in", tmp_path / "out", "gentle", rows="words")

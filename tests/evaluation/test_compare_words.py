@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import os
@@ -21,10 +22,11 @@ from conceptor.fitting import FitOptions, gather
 from conceptor.methods import spectral_methods
 from conceptor.paper.dialogue import TrackerOptions
 from conceptor.paper.report import gates_text, reproduction_tables
-from conceptor.paper.reproduction import PaperVectors, estimate_time, reproduce
+from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import paper_tables
+from conceptor.report.forms import markdown
 from conceptor.report.page import page
-from conceptor.report.tables import comparison_tables, csv_text, markdown
+from conceptor.report.tables import comparison_csv, comparison_tables
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
 from conceptor.weights import Weights, rank_weights
@@ -204,11 +206,27 @@ def test_vectors_of_different_coverage_show_it_in_each_cell(words, vectors, batt
 
 
 def test_csv_has_a_line_for_each_score_at_full_precision(comparison):
-    lines = csv_text(comparison.evaluations).splitlines()
-    assert len(lines) == 1 + 3 * len(ALL)
-    first = lines[1].split(",")
-    assert first[:4] == ["original", "similarity", "one", "spearman"]
-    assert float(first[4]) == comparison.evaluations["original"].outcomes[0].score
+    rows = list(csv.DictReader(comparison_csv([comparison]).splitlines()))
+    means = [row for row in rows if row["dataset"] == "mean"]
+    assert len(rows) - len(means) == 3 * len(ALL)
+    assert len(means) == len(comparison.families) * len(ALL)
+    first = rows[0]
+    assert list(first.values())[:4] == ["original", "similarity", "one", "spearman"]
+    assert float(first["score"]) == comparison.evaluations["original"].outcomes[0].score
+
+
+def test_csv_has_the_gains_and_intervals_of_the_tables(comparison):
+    rows = list(csv.DictReader(comparison_csv([comparison]).splitlines()))
+    assert {row["gain"] for row in rows if row["method"] == comparison.baseline} == {""}
+    for row in rows:
+        if row["method"] == comparison.baseline:
+            continue
+        if row["dataset"] == "mean":
+            expected = comparison.gains(row["task"])[row["method"]]
+        else:
+            expected = comparison.interval(row["method"], [row["dataset"]])
+        shown = [float(row[name]) for name in ("gain", "low", "high")]
+        assert shown == [expected.difference, expected.low, expected.high]
 
 
 def test_the_page_is_complete_in_itself(comparison):
@@ -337,13 +355,6 @@ def test_a_reproduction_goes_on_from_what_is_finished(glove, tmp_path, monkeypat
     (tmp_path / "parts" / "glove.json").write_text("{}")
     with pytest.raises(InvalidInputError, match="not a finished part"):
         reproduce({"glove": source}, battery, resume=tmp_path / "parts")
-
-
-def test_how_long_it_will_take_is_said_first():
-    small = PaperVectors((["a", "b"], np.ones((2, 300))), "small")
-    assert estimate_time({"glove": small}, 0) == "this takes about 1 min on two processors"
-    line = estimate_time({"glove": small}, 5)
-    assert "5 runs" in line
 
 
 @pytest.mark.slow

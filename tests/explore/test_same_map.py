@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, open_vectors
-from conceptor.data import demo, registry
+from conceptor.data import registry
 from conceptor.explore.answers import Settings
 from conceptor.explore.session import Session
 from conceptor.explore.table import PageTable
@@ -103,7 +103,7 @@ def test_the_command_skips_what_the_page_skips(tmp_path) -> None:
 def test_the_command_for_the_demo_works_as_it_is_shown(tmp_path, monkeypatch) -> None:
     registry.demo_files()  # raises without the demo extra
     monkeypatch.chdir(tmp_path)
-    table = PageTable.open(WordVectors(*registry.demo_vectors()), "GloVe 6B 50d", demo.NAME)
+    table = PageTable.open(WordVectors(*registry.demo_vectors()), "GloVe 6B 50d", "demo")
     session = Session(table, methods=["cn"])
     _, *arguments = shlex.split(session.solve(session.default).command)
     run(*arguments, "--save-map", "map.safetensors")

@@ -117,7 +117,7 @@ def test_bad_questions_get_one_clear_line(address, path, status, part):
     assert part in problem["error"]
     assert "\n" not in problem["error"]
     if status == 404:
-        expected = {"word": "docter", "where": "toys", "suggestions": ["doctor"]}
+        expected = {"word": "docter", "where": "toys", "suggestions": ["doctor"], "what": "word"}
         assert problem["unknown"] == [expected]
 
 

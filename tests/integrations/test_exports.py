@@ -172,7 +172,7 @@ console.log(JSON.stringify(rows.map(improve)));
 def test_json_in_javascript(map_, rows, tmp_path):
     if shutil.which("node") is None:
         pytest.skip("node runs the JavaScript")
-    (script,) = blocks(ROOT / "docs" / "exporting.md", "js")
+    (script,) = blocks(ROOT / "docs" / "guides" / "exporting.md", "js")
     assert json.loads(map_.to_json(tmp_path / "map.json"))["unit"] is map_.unit
     (tmp_path / "rows.json").write_text(json.dumps(rows.astype(float).tolist()))
     run = subprocess.run(
@@ -218,11 +218,13 @@ def test_a_missing_library_is_named(library, call, extra, monkeypatch, tmp_path)
 
 
 def test_the_ten_lines_that_apply_a_saved_map(map_, rows, tmp_path, monkeypatch):
-    """docs/formats.md has them, for whoever cannot or will not install this library."""
+    """docs/reference/formats.md has them, for whoever cannot or will not install this library."""
     monkeypatch.chdir(tmp_path)
     map_.save("cn.safetensors")
     (code,) = (
-        block for block in blocks(ROOT / "docs" / "formats.md", "python") if "safe_open" in block
+        block
+        for block in blocks(ROOT / "docs" / "reference" / "formats.md", "python")
+        if "safe_open" in block
     )
     assert "conceptor import" not in code
     assert len(code.strip().splitlines()) <= 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import conceptor
 from conceptor import InvalidInputError, improve
-from tests.processes import call
+from tests.processes import call, execute
 
 spacy = pytest.importorskip("spacy")
 
@@ -175,6 +176,26 @@ def test_a_folder_by_the_command(words, X, tmp_path) -> None:
     refused = call("postprocess", tmp_path / "model", tmp_path / "x", "--save-map", "m.safetensors")
     assert "--save-map does not apply to spaCy pipelines" in refused.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["better", "model"]
+
+
+@pytest.mark.parametrize("outside", ["unpacked", "unpacked/fr_core"])
+def test_a_package_is_found_from_the_outside(outside, words, X, tmp_path) -> None:
+    """As `pip download` and unzip leave it: the pipeline lies in a folder of the package."""
+    inner = tmp_path / "unpacked" / "fr_core" / "fr_core-3.8.0"
+    inner.mkdir(parents=True)
+    pipeline(words, X).to_disk(inner)
+    (inner.parent / "__init__.py").touch()
+    (tmp_path / "unpacked" / "fr_core-3.8.0.dist-info").mkdir()
+    arguments = [sys.executable, "-X", "importtime", "-m", "conceptor", "postprocess"]
+    done = execute([*arguments, tmp_path / outside, tmp_path / "out"])
+    assert done.returncode == 0, done.stderr
+    assert "| dask" not in done.stderr
+    postprocess_folder(inner, tmp_path / "expected")
+    found, expected = (spacy.load(tmp_path / name).vocab.vectors for name in ("out", "expected"))
+    assert np.array_equal(found.data, expected.data)
+    pipeline(words, X).to_disk(inner.parent / "another")
+    with pytest.raises(InvalidInputError, match=r"several spaCy pipelines, .*another.*; name one"):
+        postprocess_folder(tmp_path / outside, tmp_path / "third")
 
 
 def test_a_damaged_folder(words, X, tmp_path) -> None:

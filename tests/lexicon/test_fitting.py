@@ -248,7 +248,7 @@ def test_simlex_rises_by_ten_points_on_glove():
     from conceptor.evaluation import evaluate
 
     lexicon = Path(DATA) / "lexicon"
-    # Part of the file, for speed; docs/lexicon.md has the whole.
+    # Part of the file, for speed; docs/studies/lexicon.md has the whole.
     words, X = demo_vectors()
     words, X = words[:100_000], X[:100_000]
     method = CounterFitting(

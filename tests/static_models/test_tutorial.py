@@ -1,4 +1,4 @@
-"""The lines of docs/static-models.md, on a transformer small enough for a test."""
+"""The lines of docs/guides/static-models.md, on a transformer small enough for a test."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[2]
 def test_from_a_model_folder_to_a_search(transformer, tmp_path, monkeypatch, capsys):
     for package in ("faiss", "model2vec", "wordfreq"):
         pytest.importorskip(package, reason="the tutorial uses it")
-    page = (ROOT / "docs" / "static-models.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python no-run\n(from pathlib.*?)```", page, flags=re.DOTALL)
+    page = (ROOT / "docs" / "guides" / "static-models.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(from pathlib.*?)```", page, flags=re.DOTALL)
     assert len([line for line in block.splitlines() if line]) <= 20
     monkeypatch.chdir(tmp_path)
     (tmp_path / "documents.txt").write_text("\n".join(TEXTS))
     (tmp_path / "all-MiniLM-L6-v2").symlink_to(transformer)
     changed = block.replace("dimensions=256", 'dimensions=12, vocabulary="wordfreq:en:200"')
     changed = changed.replace("how do I renew my passport?", TEXTS[7])
-    exec(compile(changed, "docs/static-models.md", "exec"), {})
+    exec(compile(changed, "docs/guides/static-models.md", "exec"), {})
     first, *_ = capsys.readouterr().out.splitlines()
     assert first.split("  ") == ["1.00", TEXTS[7]]

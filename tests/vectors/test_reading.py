@@ -46,9 +46,8 @@ def binary(
         (b"a  1  2\nb 3   4\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b". . . 1 2\nb 3 4\n", "glove-text", [". . .", "b"], [[1, 2], [3, 4]]),
         (b"b 3 4\n1 2 1 2\nc 5 6\n", "glove-text", ["b", "1 2", "c"], [[3, 4], [1, 2], [5, 6]]),
-        (b"1 300\n2 4\n", "glove-text", ["1", "2"], [[300], [4]]),
         (b"1 300 5\n2 4 6\n", "glove-text", ["1", "2"], [[300, 5], [4, 6]]),
-        ("x\u00a0y 1\n\u0085 3\n".encode(), "glove-text", ["x\u00a0y", "\u0085"], [[1], [3]]),
+        ("x\u00a0y 1 2\n\u0085 3 4".encode(), "glove-text", ["x\u00a0y", "\u0085"], [[1, 2], [3, 4]]),  # noqa: E501
         ("\u2028 1 2\n\x1c 3 4\n".encode(), "glove-text", ["\u2028", "\x1c"], [[1, 2], [3, 4]]),
         (b"a 1e0 +2.\nb .3e1 4E0\n", "glove-text", ["a", "b"], [[1, 2], [3, 4]]),
         (b" 1 2\nb 3 4\n", "glove-text", ["", "b"], [[1, 2], [3, 4]]),
@@ -109,7 +108,7 @@ def test_binary_rows_cut_by_the_end_of_a_block(tmp_path):
 
 
 def test_duplicates_keep_the_first_and_are_counted(tmp_path):
-    source, words, vectors = read(tmp_path / "x", b"a 1\nb 2\na 3\nc 4\nb 5\na 6\n")
+    source, words, vectors = read(tmp_path / "x", b"6 1\na 1\nb 2\na 3\nc 4\nb 5\na 6\n")
     assert (words, vectors) == (["a", "b", "c"], [[1], [2], [4]])
     assert source.findings.lines() == ["3 duplicate words dropped, the first of each kept"]
 
@@ -370,10 +369,12 @@ def test_tables_as_pandas_writes_them(tmp_path):
         ({"word": ["a", None], "v": [[1.0], [3.0]]}, "missing words"),
         ({"word": ["a", "b"], "v": [[1.0], None]}, "missing vectors"),
         ({"word": ["a", "b"], "v": [[1.0], [None]]}, "missing numbers"),
-        ({"word": ["a", "b"]}, "needs one column of words"),
-        ({"v": [[1.0], [3.0]]}, "needs one column of words"),
-        ({"p": ["a", "b"], "q": ["a", "b"], "v": [[1.0], [3.0]]}, "needs one column of words"),
-        ({"word": ["a", "b"], "v": [["x"], ["y"]]}, "needs one column of words"),
+        ({"word": ["a", "b"]}, r"has no vectors.* its columns are word \(text\)"),
+        ({"v": [[1.0], [3.0]]}, "which column holds the words or texts.* no column of text"),
+        ({"p": ["a", "b"], "q": ["a", "b"], "v": [[1.0], [3.0]]}, "columns of text are p, q"),
+        ({"word": ["a", "b"], "v": [["x"], ["y"]]}, r"has no vectors.*v \(other values\)"),
+        ({"word": ["a", "b"], "v": [[1.0], [3.0]], "w": [[1.0], [3.0]]}, "several.*: v, w; choose"),
+        ({"word": ["a", "b"], "age": [1.0, 2.0]}, 'columns of floats are age; .*column="age"'),
     ],
 )
 def test_tables_that_cannot_be_read(columns, said, tmp_path):
@@ -578,3 +579,62 @@ def test_loops_of_links_are_refused(tmp_path):
         open_vectors(tmp_path / "x.txt")
     with pytest.raises(InvalidInputError, match="a loop of symbolic links"):
         write_vectors(tmp_path / "x.txt", [(["a"], np.ones((1, 2)))], force=True)
+
+
+# Evidence: text is taken for vectors only if its lines look like them
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a 1 2 3\nb 1 2\nc 1\n", r"first 3 lines end in different counts of numbers \(1, 2, 3\)"),
+        ("tiger cat 7.35\nbook paper 7.46\n", "end in a single number, as counts and scored pairs"),
+        ("tiger\tcat\t7.35\nbook\tpaper\t7.46\n", "end in a single number"),
+        ("the 1061396\nof 593677\nand 416629\n", "end in a single number"),
+        ("1 2\n3 4\n5 6\n", "end in a single number"),
+        ("1 300\n2 4\n", "end in a single number"),  # which begins like a header
+        ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, and 2 lines follow"),
+        ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "numbers only, without words; save .* as .npy"),
+        ("old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n", "several columns.* by tabs"),
+        ("It rains.\nIt is late.\n", "not a known vector format"),
+    ],
+)
+def test_text_that_is_no_vectors_is_refused_with_what_was_seen(text, said, tmp_path):
+    (tmp_path / "x.txt").write_text(text)
+    with pytest.raises(InvalidInputError, match=said) as refused:
+        open_vectors(tmp_path / "x.txt", wordless=True)
+    assert "\n" not in str(refused.value)
+
+
+def test_many_ragged_lines_are_no_vectors(tmp_path):
+    lines = [f"w{i} " + " ".join("1" * (2 + i % 2)) for i in range(40)]
+    (tmp_path / "x.txt").write_text("\n".join(lines))
+    with pytest.raises(InvalidInputError, match=r"first 40 lines end in different counts"):
+        open_vectors(tmp_path / "x.txt")
+    # The control: a few damaged lines are reported one by one.
+    (tmp_path / "y.txt").write_text("\n".join([*lines[1::2], *lines[:2]]))
+    with pytest.raises(InvalidInputError, match="line 21: expected a word and 3 numbers"):
+        open_vectors(tmp_path / "y.txt").read()
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("3 2\na 1 2\nb 3 4\nc 5 6\n", (3, 2)),
+        ("3 1\na 1\nb 3\nc 5\n", (3, 1)),  # a header is evidence
+        ("a 1 2\nb 3 4\nc 5 6\n", (3, 2)),
+        ("12 0.1 0.2\n7 0.3 0.4\n9 0.5 0.6\n", (3, 2)),  # nodes of a graph
+        ("New York 1 2\nb 3 4\nLos Angeles 5 6\n", (3, 2)),
+    ],
+)
+def test_tiny_files_of_vectors_are_read(text, shape, tmp_path):
+    (tmp_path / "x.txt").write_text(text)
+    assert open_vectors(tmp_path / "x.txt").to_array().shape == shape
+
+
+def test_vectors_of_one_number_are_not_written_as_what_cannot_be_read(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"cannot be told from counts .*write \.vec"):
+        write_vectors(tmp_path / "x.txt", [(["a", "b"], np.ones((2, 1)))])
+    assert not list(tmp_path.iterdir())
+    write_vectors(tmp_path / "x.vec", [(["a", "b"], np.ones((2, 1)))])
+    assert open_vectors(tmp_path / "x.vec").to_array().tolist() == [[1], [1]]

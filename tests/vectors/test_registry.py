@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.registry import Registry
 from conceptor.vectors import open_vectors, write_vectors
 from conceptor.vectors.formats import Format, register, registry
 from tests.processes import conceptor, execute
@@ -126,13 +127,14 @@ def test_the_docs_list_it(installed) -> None:
     spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
     hooks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hooks)
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     assert hooks.on_page_markdown(page) == page
     assert "| `toy` |" not in page
 
 
 def test_a_program_can_register_one(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(registry, "_FORMATS", dict(registry._FORMATS))
+    own = Registry("conceptor.formats", registry._FORMATS.values())
+    monkeypatch.setattr(registry, "_FORMATS", own)
     namespace: dict[str, object] = {}
     exec(TOY, namespace)
     register(namespace["FORMAT"])

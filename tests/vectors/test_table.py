@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import WordVectors
-from conceptor.evaluation.cosines import cosines
 from conceptor.vectors.table import MISSING, as_word_vectors
 
 

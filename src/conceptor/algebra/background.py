@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Array, Float64
 
 _FORMAT = "conceptor.Background/1"
-_FEWEST_ROWS = 100
+FEWEST_ROWS = 100
 _MOST_ROWS = 1 << 16
 _BLOCK = 128
 # Ranks of the kept cosines: all of the tail, then by steps of this factor.
@@ -74,7 +74,7 @@ class Background:
     all embeddings whose scores are compared, and of the same kind of rows as are compared:
     headlines are no background for sentences (`check` warns). z-scores in its place do not carry
     over, because tails differ in shape. What all this costs is measured in
-    docs/what-cosine-means.md.
+    docs/guides/thresholds.md.
     """
 
     cosines: Float64
@@ -186,11 +186,9 @@ class Background:
 
     def describe(self, cosine: float) -> str:
         """Return a cosine in words: `above 99.9% of random pairs`."""
-        p = float(self.p(cosine))
-        if p <= self.floor:
+        if float(self.p(cosine)) <= self.floor:
             return f"above all of {self.pairs:,} random pairs"
-        scale = 10.0 ** max(0, int(-np.log10(p)) - 1)
-        return f"above {np.floor(100 * (1 - p) * scale) / scale:.10g}% of random pairs"
+        return f"above {percent_below(float(self.p(cosine)))} of random pairs"
 
     @property
     def tensors(self) -> dict[str, Array]:
@@ -235,6 +233,12 @@ class Background:
         return html_table("Background", found | {f"p = {p:g}": self.cosine(p) for p in levels})
 
 
+def percent_below(p: float) -> str:
+    """Return the share of random pairs with a lower cosine, rounded down: `99.9%` for 0.001."""
+    scale = 10.0 ** max(0, int(-np.log10(p)) - 1)
+    return f"{np.floor(100 * (1 - p) * scale) / scale:.10g}%"
+
+
 def _shuffled_directions(rows: Array, seed: int) -> Array:
     """Return rows at length 1 in random order, without those of zeros."""
     order = np.random.default_rng(seed).permutation(len(rows))[:_MOST_ROWS]
@@ -251,9 +255,9 @@ def _random_pairs(unit: Array, pairs: int) -> Array:
     So all rows take part equally often, and no pair twice.
     """
     count = len(unit)
-    if count < _FEWEST_ROWS:
+    if count < FEWEST_ROWS:
         raise InvalidInputError(
-            f"random pairs need {_FEWEST_ROWS} rows or more that are not zero; there are {count}"
+            f"random pairs need {FEWEST_ROWS} rows or more that are not zero; there are {count}"
         )
     following = max(1, min(-(-pairs // count), (count - 1) // 2))
     ring = np.concatenate([unit, unit[:following]])

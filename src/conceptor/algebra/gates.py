@@ -96,6 +96,16 @@ class Gate(ABC):
         """Return how many directions are kept as coordinates if nobody says; None for no change."""
         return None
 
+    @property
+    def _is_gradual(self) -> bool:
+        """Whether g is ``(1 + α² λ)^−p`` with p ≤ 1, and an α that follows from the moment.
+
+        A small change of the moment then changes little: such a g is operator monotone, so above
+        the least eigenvalue the map changes by no more than its slope there times the change of the
+        moment (Bhatia, Matrix Analysis, X.3).
+        """
+        return False
+
 
 @dataclass(frozen=True)
 class Negation(Gate):
@@ -121,6 +131,10 @@ class Negation(Gate):
     def _coefficients(self, values: Float64, size: int) -> Float64:
         return negated_conceptor(values, float(self.aperture), self.power)
 
+    @property
+    def _is_gradual(self) -> bool:
+        return self.power <= 1 and isinstance(self.aperture, str)
+
 
 @dataclass(frozen=True)
 class LeadingNegation(Gate):
@@ -136,6 +150,10 @@ class LeadingNegation(Gate):
     def _coefficients(self, values: Float64, size: int) -> Float64:
         return negated_conceptor(values, leading_aperture(values, self.kept))
 
+    @property
+    def _is_gradual(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class RidgeNegation(Gate):
@@ -148,6 +166,10 @@ class RidgeNegation(Gate):
 
     def _coefficients(self, values: Float64, size: int) -> Float64:
         return negated_conceptor(values, self.ridge**-0.5)
+
+    @property
+    def _is_gradual(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,12 @@ __all__ = [
 ]
 
 
+# A map that moves by less than this, relative to its norm, is the same.
+_SMALL_CHANGE = 1e-6
+# An eigenvalue this many times the bound on its rounding is not zero.
+_TOLD_APART = 4
+
+
 class Words(StrEnum):
     """Which words a recipe's moment is taken over, and how much each of them counts."""
 
@@ -139,6 +145,15 @@ class Recipe:
     def needs_words(self) -> bool:
         """Whether it must know which word each row is."""
         return self.words is Words.FUNCTION_WORDS
+
+    @property
+    def bears_rounding(self) -> bool:
+        """Whether moments multiplied in float32 are good enough, unless the spectrum objects.
+
+        See `Solution.is_settled`. Others drop directions, or divide by small eigenvalues.
+        """
+        is_bounded = self.n_components is None and self.moment == "second_moment"
+        return self.gate._is_gradual and is_bounded
 
     def output_dimension(self, dimension: int) -> int:
         """Return the dimension of the result for vectors of this dimension."""
@@ -283,6 +298,26 @@ class Solution:
         if not total > 0 or (self.gate > 1).any():
             return None
         return float(1 - np.einsum("ij,ik,kj->", self.map.matrix, about, self.map.matrix) / total)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether products in float32 have moved the map by less than 1e-6 of its norm.
+
+        By the gate's slope at the least eigenvalue, found from the values on either side of it.
+        Where rounding could hide that directions are missing, they have not been told from others.
+        """
+        if not self.moments.squared_rounding:
+            return True
+        values, gate = self.spectrum.values, self.gate
+        moved = self.moments.rounding * values[0]
+        if not (self.recipe.bears_rounding and values[-1] > _TOLD_APART * moved):
+            return False
+        settled, least = self.recipe.gate._settle(values), np.zeros_like(values)
+        least[-1] = moved
+        below, above = (
+            settled._coefficients(v, len(v))[-1] for v in (values - least, values + least)
+        )
+        return bool(below - above < 2 * _SMALL_CHANGE * gate.max())
 
     def __repr__(self) -> str:
         aperture = "" if self.aperture is None else f", aperture={self.aperture:.4g}"

@@ -64,7 +64,8 @@ def load_tensors(
     except (
         SafetensorError,
         AttributeError,  # from NumPy, for a type of numbers that it does not have
-        KeyError,
+        ArithmeticError,
+        LookupError,
         TypeError,
         ValueError,
         RecursionError,

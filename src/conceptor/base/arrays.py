@@ -26,6 +26,8 @@ _SQUARES = 4
 _BLOCK_ROWS = 1024
 # By the bytes of a number: squares of lengths between this and its inverse have lost nothing.
 _SMALL_SQUARES = {4: 1e-25, 8: 1e-280}
+# Of a sum of products of up to 2²⁰ numbers, generously; float32 tells directions 1e-8 apart.
+_ROUNDING = 1e-12
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X", *, empty: bool = False) -> Array:
@@ -107,6 +109,17 @@ def unit_rows32(X: npt.ArrayLike) -> np.ndarray[Any, np.dtype[np.float32]]:
     rows = as_matrix(X, empty=True)
     rows = rows.astype(result_dtype(rows.dtype), copy=False)
     return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float32)
+
+
+def cosines(left: Array, right: Array) -> Float64:
+    """Return the cosine of each row of `left` with the same row of `right`, 0 for a zero row.
+
+    1 or -1 exactly for parallel rows: ranks would tell apart the rounding of words that have one
+    direction.
+    """
+    units = [unit_rows(np.asarray(each, dtype=np.float64)) for each in (left, right)]
+    found = np.asarray(np.einsum("ij,ij->i", *units), dtype=np.float64)
+    return np.where(np.abs(found) > 1 - _ROUNDING, np.sign(found), found)
 
 
 def block_slices(rows: int, columns: int) -> Iterator[slice]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 # What moves a cursor, changes colours or reverses text, but for tabs and line ends.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -15,6 +15,14 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u206
 def printable(text: str) -> str:
     """Escape control characters: names and words from files must not command a terminal."""
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return what is spelled most like a wrong name, in brackets; nothing if nothing is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.lower(), known, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 class Setting(NamedTuple):
@@ -32,11 +40,15 @@ class Setting(NamedTuple):
 
 
 def _quoted(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return f'"{_one_line(value)}"' if isinstance(value, str) else repr(value)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\\n")
 
 
 class Message(str):
-    """Text for users that may speak of settings; as a string it is in the words of Python."""
+    """One line for users that may speak of settings; as a string it is in the words of Python."""
 
     parts: tuple[str | Setting, ...]
 
@@ -47,7 +59,7 @@ class Message(str):
             if isinstance(part, Message):
                 flat.extend(part.parts)
             else:
-                flat.append(part if isinstance(part, Setting) else str(part))
+                flat.append(part if isinstance(part, Setting) else _one_line(str(part)))
         text = super().__new__(cls, "".join(map(str, flat)))
         text.parts = tuple(flat)
         return text
@@ -82,5 +94,5 @@ class MissingExtraError(ConceptorError, ImportError):
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(
             f"{purpose} needs an optional dependency; install it with: "
-            f"pip install 'conceptor[{extra}]' (in a clone: pip install '.[{extra}]')"
+            f"pip install 'conceptor[{extra}]'"
         )

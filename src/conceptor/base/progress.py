@@ -1,13 +1,17 @@
-"""Progress on a terminal, and nothing anywhere else."""
+"""Progress on a terminal; for long work also in a log, a line per minute."""
 
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+# Seconds between two lines of a log.
+_PAUSE = 60.0
 
 
 class Progress(Protocol):
@@ -50,3 +54,27 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
 
     with bars:
         yield report
+
+
+@contextmanager
+def on_terminal_or_log() -> Iterator[Progress]:
+    """Show bars on a terminal, and a line per minute where standard error goes to a log."""
+    if not sys.stderr.isatty():
+        yield log_progress(time.monotonic)
+        return
+    with on_terminal() as progress:
+        yield progress
+
+
+def log_progress(clock: Callable[[], float]) -> Progress:
+    """Return a progress that writes a line to standard error each minute."""
+    last = clock()
+
+    def report(label: str, fraction: float | None, words: int) -> None:
+        nonlocal last
+        if clock() - last >= _PAUSE:
+            last = clock()
+            share = "" if fraction is None else f" {fraction:.0%},"
+            print(f"conceptor: {label}:{share} {words:,} so far", file=sys.stderr, flush=True)
+
+    return report

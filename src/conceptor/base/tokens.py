@@ -32,7 +32,7 @@ def tokenize(sentence: str) -> list[str]:
     """Return the lower-cased tokens that contain a letter; punctuation and numbers are dropped.
 
     The paper's notebook takes NLTK's `word_tokenize` and keeps tokens where `str.islower()`
-    holds; this expression does the same without NLTK (docs/evaluation.md says how closely).
+    holds; this expression does the same without NLTK (docs/explanation/evaluation.md).
     """
     return list(chain.from_iterable(map(_split_again, sentence.lower().split())))
 

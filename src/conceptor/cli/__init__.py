@@ -18,6 +18,7 @@ COMMANDS = {
     "apply": "files",
     "convert": "files",
     "distill": "static_models",
+    "attach": "attaching",
     "evaluate": "evaluation",
     "reproduce": "evaluation",
     "train-ppmi": "training",

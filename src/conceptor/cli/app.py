@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import signal
 import sys
 import threading
 from contextlib import suppress
-from typing import Annotated, Any
+from dataclasses import is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -16,6 +19,9 @@ from typer.core import TyperGroup
 from conceptor.base.errors import ConceptorError, InvalidInputError, printable
 from conceptor.cli import COMMANDS
 from conceptor.cli.signals import end_in_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class _OrderedGroup(TyperGroup):
@@ -35,6 +41,46 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def command(
+    name: str | None = None, to: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command.
+
+    A parameter whose type is a group of options (a data class of `conceptor.cli.groups`) stands
+    for the options of that group; the function gets them as one object.
+    """
+    return lambda function: to.command(name)(_flatten(function))
+
+
+def _flatten(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function whose signature, which Typer reads, has options instead of groups."""
+    kinds: dict[str, Any] = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    members = {name: list(_parameters(kind)) for name, kind in groups.items()}
+    flat: list[inspect.Parameter] = []
+    for parameter in _parameters(function):
+        flat += members.get(parameter.name, [parameter])
+
+    @wraps(function)
+    def run(**given: Any) -> None:  # noqa: ANN401 - each option has its own type
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in members[name]})
+        function(**given)
+
+    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in flat}
+    return run
+
+
+def _parameters(of: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a function or a class
+    """Return parameters by name only, since groups mix those with and without a default."""
+    kinds = get_type_hints(of, include_extras=True)
+    return [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name])
+        for each in inspect.signature(of).parameters.values()
+    ]
 
 
 def _print_version(wanted: bool) -> None:

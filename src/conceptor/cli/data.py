@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import app, command
+from conceptor.cli.bars import download_progress
 from conceptor.cli.output import write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from conceptor.data.registry import DataFile, Origin
+
+    Places = Mapping[DataFile, tuple[Path, Origin] | None]
 
 data_app = typer.Typer(help="List, download and verify the benchmark files.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
@@ -20,11 +29,21 @@ NamesArgument = Annotated[
 ]
 
 
-@data_app.command("list")
-def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
-    """List every file with its location, size, hash, source, terms and citation.
+@command("list", data_app)
+def list_files(
+    data: opt.Data = None,
+    long: Annotated[
+        bool, Option("--long", help="Show every file, with hash, source, terms and citation.")
+    ] = False,
+    as_json: opt.Json = False,
+) -> None:
+    """List the benchmark files: how many of each kind are here, and which are not.
 
-    Example: [b]conceptor data list[/b]
+    [bold]Examples[/bold]
+
+      conceptor data list
+
+      conceptor data list --long
     """
     from dataclasses import asdict
 
@@ -38,24 +57,42 @@ def list_files(data: opt.Data = None, as_json: opt.Json = False) -> None:
             rows.append(asdict(file) | {"found": path and str(path), "place": origin})
         write_json(rows)
         return
+    _show_files(places) if long else _show_kinds(places)
+    absent = sum(place is None for place in places.values())
+    if absent:
+        typer.echo(f"{absent} files were not found; `conceptor data fetch` downloads what it can")
+
+
+def _show_kinds(places: Places) -> None:
+    kinds: dict[str, list[DataFile]] = {}
+    for file in places:
+        kinds.setdefault(file.name.partition("/")[0], []).append(file)
+    for kind, files in kinds.items():
+        absent = [file.name.rpartition("/")[2] for file in files if places[file] is None]
+        megabytes = sum(file.bytes for file in files) / 1e6
+        here = f"{len(files) - len(absent)} of {len(files)}"
+        line = f"{kind:<16} {here:>8} {'file' if len(files) == 1 else 'files'} {megabytes:7.1f} MB"
+        missing = typer.style(f"  absent: {', '.join(absent)}", "red") if absent else ""
+        typer.echo(line + missing)
+
+
+def _show_files(places: Places) -> None:
     for file, place in places.items():
         where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")
         typer.echo(f"{typer.style(file.name, bold=True)}  {file.bytes:,} bytes  {where}")
         typer.echo(f"  sha256 {file.sha256}")
         typer.echo(f"  from {file.source}; terms: {file.licence}")
         typer.echo(f"  cite {file.citation}")
-    absent = sum(place is None for place in places.values())
-    if absent:
-        typer.echo(f"{absent} files were not found; `conceptor data fetch` downloads what it can")
 
 
-@data_app.command("fetch")
+@command("fetch", data_app)
 def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Download files that were not found locally to the cache, verified by SHA-256.
 
-    Example: [b]conceptor data fetch EN-RG-65.txt enwiki_vocab_min200.txt[/b]
+    [bold]Example[/bold]
+
+      conceptor data fetch word-similarity/EN-RG-65.txt
     """
-    from conceptor.cli.output import download_progress
     from conceptor.data.registry import data_file, fetch_all, registry
 
     files = [data_file(name) for name in names] if names else list(registry().values())
@@ -76,11 +113,13 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
         )
 
 
-@data_app.command("verify")
+@command("verify", data_app)
 def verify_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 
-    Example: [b]conceptor data verify[/b]
+    [bold]Example[/bold]
+
+      conceptor data verify
     """
     from conceptor.data.registry import data_file, registry, verify
 

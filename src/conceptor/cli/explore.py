@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,72 +10,80 @@ import typer
 from typer import Argument, Option
 
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
-from conceptor.cli.inputs import DEMO, open_or_demo, split_list
+from conceptor.cli.app import command
+from conceptor.cli.groups import WeightOptions
+from conceptor.cli.inputs import split_list
 from conceptor.cli.output import warn
+from conceptor.cli.texts import RowOptions
 
 
-@app.command()
-def explore(
-    vectors: opt.Vectors = None,
-    better: Annotated[
-        Path | None,
-        Argument(help="A second file, shown as what the first has become.", metavar="[BETTER]"),
-    ] = None,
+@dataclass(frozen=True)
+class PageOptions:
+    """What the page offers, and where it is served."""
+
     methods: Annotated[
         str | None,
         Option(
             help="Comma-separated list of the methods to choose from.  \\[default: cn,cn-paper,"
-            "abtt,pvn,whitening,zipf-whitening]"
+            "abtt,pvn,whitening,zipf-whitening; of texts gentle,renormalization,abtt,cn,whitening]"
         ),
-    ] = None,
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0,
+    ] = None
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0
     host: Annotated[
         str,
         Option(
             help="Address to listen on. Others can reach the page only if this is not a loopback "
             "address; it then asks for a token, which is part of the address shown."
         ),
-    ] = "127.0.0.1",
+    ] = "127.0.0.1"
     no_browser: Annotated[
         bool, Option("--no-browser", help="Only print the address; open no browser.")
-    ] = False,
-    weights: opt.Weights = None,
-    vocabulary: opt.Vocabulary = None,
+    ] = False
+
+
+@command()
+def explore(
+    vectors: opt.Vectors = None,
+    better: Annotated[
+        Path | None,
+        Argument(help="A second file, shown as what the first has become.", metavar="[BETTER]"),
+    ] = None,
+    *,
+    page: PageOptions,
+    weights: WeightOptions,
     data: opt.Data = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    rows: RowOptions,
 ) -> None:
-    """Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
+    r"""Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
     [bold]Examples[/bold]
 
-      conceptor explore
+      pip install 'conceptor\[explore]'
 
-      conceptor explore my.bin --methods cn,abtt --port 8000
-
-      conceptor explore my.bin better.bin
+      conceptor explore demo
     """
     from conceptor.base.progress import on_terminal
-    from conceptor.data import demo
     from conceptor.explore import server
 
     server.require_extra()
     from conceptor.explore.session import Session
     from conceptor.explore.table import PageTable
-    from conceptor.fitting import FitOptions
     from conceptor.vectors import VectorSource
+    from conceptor.vectors.files import DEMO
 
     # What can be wrong with the call shows before the vectors are read.
-    listening = server.open_socket(host, port)
+    host = page.host
+    listening = server.open_socket(host, page.port)
     with listening:
-        chosen = None if methods is None else split_list(methods)
-        options = FitOptions(weights, vocabulary, data=data)
+        chosen = None if page.methods is None else split_list(page.methods)
+        options = weights.fit_options(data=data)
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source = open_or_demo(path, on_error)
-                name = path.name if path else DEMO
-                tables.append(PageTable.open(source, name, str(path or demo.NAME), progress))
+                source, shown = rows.open(path, on_error)
+                name = Path(shown).name
+                tables.append(PageTable.open(source, name, str(path or DEMO), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
             other = tables[1] if better else None
             session = Session(tables[0], other, chosen, options, progress)
@@ -84,7 +93,7 @@ def explore(
 
         def ready() -> None:
             typer.echo(f"{tables[0].name}: {address}  (Ctrl-C to stop)")
-            if not no_browser:
+            if not page.no_browser:
                 typer.launch(address)
 
         server.serve(application, listening, ready)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from itertools import zip_longest
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper
@@ -12,16 +11,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from conceptor.base.numbers import format_number, format_signed
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
-from conceptor.cli.inputs import DEMO, open_or_demo, split_list
-from conceptor.cli.output import check_outputs, safe_console, warn, write_json
+from conceptor.cli.app import command
+from conceptor.cli.groups import WeightOptions
+from conceptor.cli.inputs import open_or_demo, read_methods, split_list
+from conceptor.cli.output import (
+    check_outputs,
+    print_warnings,
+    show_tables,
+    warn,
+    with_flags,
+    write_json,
+)
+from conceptor.cli.texts import RowOptions, refuse_for_texts, refuse_for_words
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.concepts.spelling import Unknown
     from conceptor.inspection import Inspection
 
@@ -29,35 +37,33 @@ if TYPE_CHECKING:
 _FAR = 100_000
 
 
-@app.command()
+@command()
 def inspect(
     vectors: opt.Vectors = None,
-    weights: Annotated[
-        str | None,
-        Option(
-            metavar="uniform|zipf|wordfreq:LANG|FILE",
-            help="Word frequencies; values and default as in postprocess.",
-        ),
-    ] = None,
+    weights: opt.Weights = None,
     plot: Annotated[
         Path | None,
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
 
-    Example: [b]conceptor inspect glove.840B.300d.txt --plot spectrum.svg[/b]
+    [bold]Example[/bold]
+
+      conceptor inspect demo
     """
     from conceptor.base.progress import on_terminal
     from conceptor.inspection import inspect as run
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source = open_or_demo(vectors, on_error, wordless=True)
+    source, name = open_or_demo(vectors, on_error, wordless=True, column=column, rows=rows)
     with on_terminal() as progress:
-        found = run(source, weights, name=str(vectors or DEMO), progress=progress)
+        found = run(source, weights, name=name, progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
     if plot is not None:
         found.draw(plot)
@@ -68,53 +74,22 @@ def inspect(
 
 
 def _show_inspection(found: Inspection) -> None:
-    from rich import box
-    from rich.table import Table
+    from conceptor.report.small_tables import inspection_table, prediction_tables
 
-    console = safe_console()
-    console.print(
-        f"{found.vectors}: {found.count:,} vectors, dimension {found.dimension}; {found.fitted_on}",
-        markup=False,
+    title = (
+        f"{found.vectors}: {found.count:,} {found.rows}, dimension {found.dimension}; "
+        f"{found.fitted_on}"
     )
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for title in ("", "before", "after"):
-        table.add_column(title, justify="left" if not title else "right")
-    before, after = (
-        {
-            "length: mean": f"{side.norms[0]:.4g}",
-            "length: smallest to largest": f"{side.norms[1]:.4g} – {side.norms[2]:.4g}",
-            "leading eigenvalues, % of total": " ".join(
-                f"{100 * value:.1f}" for value in side.eigenvalues
-            ),
-            "their correlation with log frequency": " ".join(
-                format_signed(value) for value in side.frequency
-            )
-            or "unknown",
-            "partition ratio (Mu & Viswanath)": f"{side.partition_ratio:.3g}",
-            "IsoScore": f"{side.isoscore:.3f}",
-            "participation in running text": f"{side.participation:.3f}",
-        }
-        for side in (found.before, found.after)
-    )
-    for label, cell in before.items():
-        table.add_row(label, cell, after[label])
-    console.print(table)
     suggested = f"suggested aperture {found.aperture:.4g}, " if found.aperture else ""
-    console.print(f"{suggested}quota {found.quota:.3f}")
-    console.print(found.advice, markup=False)
-    if found.predictions:
-        predicted = Table("family", "prediction", "on sets it was made without", box=box.SIMPLE)
-        for family, each in found.predictions.items():
-            predicted.add_row(family, each.said, each.record)
-        console.print(predicted)
+    closing = [f"{suggested}quota {found.quota:.3f}", with_flags(found.advice)]
+    tables = [inspection_table(found), *prediction_tables(found)]
+    show_tables(tables, [title], closing)
 
 
-@app.command()
-def neighbors(
-    vectors: Annotated[
-        str, Argument(metavar="VECTORS", help="A vectors file, or demo for GloVe 6B 50d.")
-    ],
-    words: Annotated[list[str], Argument(metavar="WORD...", help="Words to look up.")],
+@dataclass(frozen=True)
+class QueryOptions:
+    """What else is asked of the words."""
+
     without: Annotated[
         list[str] | None,
         Option(
@@ -122,30 +97,29 @@ def neighbors(
             help="Exclude what is like these words; the words to look up are then one query. "
             "Repeat it for another list, joined by OR.",
         ),
-    ] = None,
+    ] = None
     within: Annotated[
         list[str] | None,
         Option(
             metavar="WORD,...", help="Keep to what is like these words; otherwise as --without."
         ),
-    ] = None,
+    ] = None
     together: Annotated[
         bool, Option("--together", help="One query of all words, without --without or --within.")
-    ] = False,
-    methods: Annotated[
-        str,
-        Option(
-            autocompletion=opt.complete_method,
-            help="As in [b]compare[/b], comma-separated; a column for each.",
-        ),
-    ] = "original,cn",
+    ] = False
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How neighbours are looked for."""
+
     number: Annotated[
         int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
-    ] = 10,
+    ] = 10
     among: Annotated[
         int | None,
         Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
-    ] = None,
+    ] = None
     prior: Annotated[
         float | None,
         Option(
@@ -154,66 +128,87 @@ def neighbors(
             help="Prefer common words of a file sorted by frequency: cosine − BETA · "
             "log(1 + rank/1000).  \\[default: 0.02 if it is sorted, else 0]",
         ),
-    ] = None,
-    weights: opt.Weights = None,
-    vocabulary: opt.Vocabulary = None,
-    function_words: opt.FunctionWords = None,
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a search."""
+        return {"n": self.number, "among": self.among, "prior": self.prior}
+
+
+@command()
+def neighbors(
+    vectors: Annotated[
+        str, Argument(metavar="VECTORS", help="A vectors file; demo for GloVe 6B 50d.")
+    ],
+    words: Annotated[
+        list[str],
+        Argument(
+            metavar="WORD...", help="Words to look up; of texts, a text or a row number from 1."
+        ),
+    ],
+    *,
+    query: QueryOptions,
+    methods: opt.Methods = None,
+    how: SearchOptions,
+    weights: WeightOptions,
+    rows: RowOptions,
+    background: opt.Background = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show the nearest words among all words, with score and rank, for several methods.
 
+    Of rows of texts it shows the nearest texts, and how rare such a cosine is among random pairs.
+
     [bold]Examples[/bold]
 
-      conceptor neighbors glove.840B.300d.txt bank river
+      conceptor neighbors demo bank river
 
       conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
 
       conceptor neighbors demo bank finance --without river,shore,water
     """
+    from conceptor.algebra.background import BackgroundWarning
     from conceptor.base.progress import on_terminal
-    from conceptor.fitting import FitOptions
+    from conceptor.report.small_tables import neighbour_tables
+    from conceptor.report.texts import text_neighbour_tables
 
-    source = open_or_demo(
-        None if vectors == "demo" and not Path(vectors).exists() else Path(vectors)
-    )
-    options = FitOptions(weights, vocabulary, function_words=function_words)
+    source, name = rows.open(vectors)
+    of_texts = source.kind is RowKind.TEXTS
+    if of_texts:
+        refuse_for_texts(name, **vars(query))
+    else:
+        refuse_for_words(background=background)
     unknown: list[Unknown] = []
-    search = _search(words, without or [], within or [], together, unknown)
-    with on_terminal() as progress:
-        found = search(
-            source,
-            split_list(methods),
-            options,
-            n=number,
-            among=among,
-            prior=prior,
-            progress=progress,
-        )
+    search = _search(words, query, unknown)
+    options = weights.fit_options()
+    chosen = read_methods(methods or f"original,{'gentle' if of_texts else 'cn'}")
+    given = how.arguments | ({"background": background} if background else {})
+    with print_warnings(BackgroundWarning), on_terminal() as progress:
+        found = search(source, chosen, options, **given, progress=progress)
     warn(map(str, unknown))
     if as_json:
-        write_json(
-            {
-                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-                for method, by_word in found.items()
-            }
-        )
+        write_json(_as_data(found))
         return
-    _show_neighbours(found)
-    warn(_far_away(found))
+    show_tables(text_neighbour_tables(found) if of_texts else neighbour_tables(found))
+    warn(() if of_texts else _far_away(found))
+
+
+def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
+    return {
+        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+        for method, by_word in found.items()
+    }
 
 
 def _search(
-    words: list[str],
-    without: list[str],
-    within: list[str],
-    together: bool,
-    unknown: list[Unknown],
+    words: list[str], asked: QueryOptions, unknown: list[Unknown]
 ) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
     """Return a search for each of the words, or for all of them as one query.
 
     The first kind adds to `unknown` the words that have no vector.
     """
-    if not (without or within or together):
+    if not (asked.without or asked.within or asked.together):
         from conceptor.concepts.neighbours import most_similar
 
         return lambda vectors, *given, **named: most_similar(
@@ -221,7 +216,8 @@ def _search(
         )
     from conceptor.concepts.query import Query, rank_words
 
-    query = Query(words, *([split_list(each) for each in lists] for lists in (without, within)))
+    lists = (asked.without or (), asked.within or ())
+    query = Query(words, *([split_list(each) for each in texts] for texts in lists))
     title = " ".join(
         [*query.like]
         + [f"without {', '.join(each)}" for each in query.without]
@@ -233,33 +229,6 @@ def _search(
         return {method: {title: near} for method, near in found.items()}
 
     return search
-
-
-def _show_neighbours(found: dict[str, dict[str, list[Neighbour]]]) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    console = safe_console()
-    for word in next(iter(found.values())):
-        table = Table(title=Text(word), title_justify="left", title_style="bold", box=box.SIMPLE)
-        for method in found:
-            table.add_column(Text(method))
-            table.add_column("score", justify="right", style="dim")
-            table.add_column("rank", justify="right", style="dim")
-        columns = [found[method][word] for method in found]
-        first = {neighbour.word for neighbour in columns[0]}
-        for row in zip_longest(*columns):
-            cells: list[Text | str] = []
-            for one in row:
-                if one is None:
-                    cells += ["", "", ""]
-                    continue
-                # What the first method does not have stands out.
-                name = Text(one.word, style="" if one.word in first else "bold")
-                cells += [name, format_number(one.score, 3), f"{one.rank + 1:,}"]
-            table.add_row(*cells)
-        console.print(table)
 
 
 def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:
@@ -277,11 +246,13 @@ def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:
     ]
 
 
-@app.command()
+@command()
 def methods() -> None:
     """List all methods with their descriptions and parameters.
 
-    Example: [b]conceptor methods[/b]
+    [bold]Example[/bold]
+
+      conceptor methods
     """
     from conceptor.algebra.recipes import METHODS, Recipe
 

@@ -61,19 +61,12 @@ def _describe(name: str, command: Any) -> Iterator[CommandHelp]:  # noqa: ANN401
             yield from _describe(f"{name} {other}", inner)
         return
     text = _plain(command.help or "")
-    paragraphs, examples = [], []
-    for paragraph in re.split(r"\n\s*\n", text):
-        line = " ".join(paragraph.split())
-        before, example, after = line.partition("Example: ")
-        if line == "Examples" or line == "Example":
-            continue
-        if line.startswith("conceptor "):
-            examples.append(line)
-            continue
-        if before.strip():
-            paragraphs.append(before.strip())
-        if example:
-            examples.append(after)
+    paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", text)]
+    examples: list[str] = []
+    for heading in ("Example", "Examples"):  # the last part of a help text
+        if heading in paragraphs:
+            place = paragraphs.index(heading)
+            paragraphs, examples = paragraphs[:place], paragraphs[place + 1 :]
     options = [_option(each) for each in command.params if each.name != "help"]
     yield CommandHelp(name, paragraphs, examples, options)
 

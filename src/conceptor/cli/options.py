@@ -24,6 +24,13 @@ class OnErrorChoice(StrEnum):
         return "skip" if self is OnErrorChoice.skip else "raise"
 
 
+class RowsChoice(StrEnum):
+    """What rows stand for."""
+
+    words = "words"
+    texts = "texts"
+
+
 class PurposeChoice(StrEnum):
     """What vectors are for."""
 
@@ -71,14 +78,17 @@ def _complete(incomplete: str, names: Sequence[str], separators: str) -> list[st
 
 In = Annotated[
     str,
-    Argument(metavar="IN", help="Vectors file or static model's folder; - for text on stdin."),
+    Argument(
+        metavar="IN",
+        help="Vectors file or static model's folder; - for text on stdin, demo for GloVe 6B 50d.",
+    ),
 ]
 Out = Annotated[str, Argument(metavar="OUT", help="File or folder to write; - for text on stdout.")]
 Vectors = Annotated[
     Path | None,
     Argument(
-        help="Vectors file, or folder of a static model.  "
-        "\\[default: GloVe 6B 50d from the demo extra]"
+        help="Vectors file, or folder of a static model; demo for GloVe 6B 50d, from the demo "
+        "extra.  \\[default: demo]"
     ),
 ]
 
@@ -92,6 +102,16 @@ Method = Annotated[
         help="A method of `conceptor methods`, such as cn, cn-paper or abtt. cn+counterfit applies "
         "one after the other, abtt:n_directions=3 sets a parameter.  "
         "\\[default: cn; cn:lengths=kept for a static model, gentle for rows without words]",
+    ),
+]
+Methods = Annotated[
+    str | None,
+    Option(
+        autocompletion=complete_method,
+        help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
+        "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
+        "[b]abtt:n_directions=3[/b] sets a parameter.  \\[default: original and those that are "
+        "usual for words, or for texts]",
     ),
 ]
 Aperture = Annotated[
@@ -157,11 +177,19 @@ FunctionWords = Annotated[
 ]
 Synonyms = Annotated[
     list[Path] | None,
-    Option(help="File with one pair of synonyms per line; repeatable. Default: the paper's."),
+    Option(
+        metavar="FILE",
+        help="File with one pair of synonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+    ),
 ]
 Antonyms = Annotated[
     list[Path] | None,
-    Option(help="File with one pair of antonyms per line; repeatable. Default: the paper's."),
+    Option(
+        metavar="FILE",
+        help="File with one pair of antonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+    ),
 ]
 
 # Reading and writing vectors.
@@ -216,8 +244,19 @@ Column = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="Column of Parquet shards that holds the vectors, or a pattern for one column per "
-        "dimension. --weights column:NAME takes row weights from another column.",
+        help="Column of a table that holds the vectors, or names or a pattern for one column per "
+        "dimension, as in 'd*'. With shards, --weights column:NAME takes row weights from another "
+        "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
+    ),
+]
+
+Rows = Annotated[
+    RowsChoice | None,
+    Option(
+        "--rows",
+        help="What rows stand for. [b]Words[/b] count by frequency; [b]texts[/b] count equally, "
+        "and their default method is gentle.  \\[default: words if the labels look like a "
+        "vocabulary, mostly single words, each once]",
     ),
 ]
 
@@ -235,9 +274,54 @@ Tasks = Annotated[
 Pairs = Annotated[
     list[Path] | None,
     Option(
-        help="Your own word pairs, in any language: a file of 'word, word, score' lines, separated "
-        "by tabs (or by commas in .csv files); repeatable. Only these are run unless --tasks names "
-        "others."
+        help="Your own pairs of words, in any language, or of texts: a file of 'word, word, score' "
+        "lines, separated by tabs (or by commas in .csv files); repeatable. Only these are run "
+        "unless --tasks names others."
+    ),
+]
+Texts = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="The texts that the rows of an array were made of, one per line.",
+    ),
+]
+Background = Annotated[
+    Path | None,
+    Option(
+        metavar="MAP",
+        help="Compare the cosines of texts with the random pairs that were saved with this map, "
+        "for a single method.  \\[default: random pairs of the rows]",
+    ),
+]
+Queries = Annotated[
+    Path | None,
+    Option(
+        metavar="VECTORS",
+        help="For rows of texts: vectors of your queries, by the same model; with --relevant.",
+    ),
+]
+Relevant = Annotated[
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="Which rows are relevant to which query: lines of 'query row', or 'query row grade'; "
+        "numbers from 1, or texts separated by tabs.",
+    ),
+]
+Sizes = Annotated[
+    str | None,
+    Option(
+        metavar="N,...",
+        help="For rows of texts: how many dimensions to keep.  \\[default: all, half, a quarter]",
+    ),
+]
+Dtypes = Annotated[
+    str | None,
+    Option(
+        metavar="NAME,...",
+        help="For rows of texts: float32, float16, int8, binary.  \\[default: int8 at each size, "
+        "binary at full size]",
     ),
 ]
 SentencePairs = Annotated[
@@ -278,9 +362,10 @@ ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead o
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
-Html = Annotated[
-    bool, Option("--html", help="Print a self-contained web page with charts and neighbours.")
+Latex = Annotated[
+    bool, Option("--latex", help="Print LaTeX tables, for the package booktabs; the best in bold.")
 ]
+Html = Annotated[bool, Option("--html", help="Print a self-contained web page.")]
 Output = Annotated[
     Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
 ]

@@ -1,4 +1,4 @@
-"""Where results, warnings and progress go: a terminal, standard output, a whole file."""
+"""Where results and warnings go: a terminal, standard output, a whole file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from conceptor.base.errors import CONTROL, InvalidInputError, Message, Setting, 
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
     from rich.segment import Segment
 
-    from conceptor.data.registry import DataFile
-    from conceptor.paper.dialogue.training import Epoch
-    from conceptor.paper.dialogue.trials import Job, Watch
-    from conceptor.report.tables import Table
+    from conceptor.report.forms import Table
+    from conceptor.vectors.vectors import Vectors
 
 # Settings whose flag has another name, and those that are part of a method's name.
-_FLAGS = {"n_components": "--dimensions", "n_directions": "--directions"}
+_FLAGS = {
+    "n_components": "--dimensions",
+    "n_directions": "--directions",
+    "text_file": "--texts",
+}
 _IN_NAMES = ("unit", "lengths", "kept", "power", "ridge")
 
 
@@ -67,18 +67,17 @@ def check_outputs(
         figure_format(figure)
 
 
+def file_target(target: str) -> str | None:
+    """Return a target unless it is a folder; whether a folder may be written, its source tells."""
+    return None if os.path.isdir(target) else target
+
+
 def check_json_output(target: str, *, as_json: bool) -> None:
     """Raise if JSON and vectors would be mixed on standard output."""
     if as_json and target == "-":
         raise InvalidInputError(
             "--json and the vectors would both go to standard output; write the vectors to a file"
         )
-
-
-def check_one_format(*chosen: bool) -> None:
-    """Raise if several output formats were requested."""
-    if sum(chosen) > 1:
-        raise InvalidInputError("more than one output format was requested; choose one")
 
 
 def write_json(found: object, output: Path | None = None) -> None:
@@ -100,22 +99,17 @@ def write_output(text: str, output: Path | None) -> None:
 
 def show_tables(
     tables: Sequence[Table],
-    notes: Sequence[str],
-    as_markdown: bool,
-    output: Path | None,
-    after: str = "",
+    notes: Sequence[str] = (),
+    closing: Sequence[str] = (),
+    output: Path | None = None,
 ) -> None:
-    """Show tables in the terminal, or write them as Markdown or as plain text."""
-    from conceptor.report.tables import fit_width, markdown, rich_table
+    """Show tables in the terminal, or write them as plain text."""
+    from conceptor.report.forms import fit_width, rich_table
 
-    if as_markdown:
-        parts = [f"{note}  " for note in notes] + [markdown(table) for table in tables]
-        write_output("\n".join([*parts, after]).rstrip() + "\n", output)
-        return
     stream = None if output is None else io.StringIO()
     # Wrap lines only in a terminal, not in a file or a pipe; tables fit 80 columns there.
     on_screen = output is None and sys.stdout.isatty()
-    console = safe_console(
+    console = _safe_console(
         file=stream, soft_wrap=not on_screen, width=None if on_screen else _columns()
     )
     width = console.width
@@ -124,8 +118,8 @@ def show_tables(
     for table in tables:
         for part in fit_width(table, width):
             console.print(rich_table(part), width=width)
-    if after:
-        console.print(after, markup=False)
+    for line in closing:
+        console.print(line, markup=False)
     if stream is not None:
         write_output(stream.getvalue(), output)
 
@@ -143,7 +137,7 @@ def _as_flag(setting: Setting) -> str:
     return flag if value is None or value is True else f"{flag} {value}"
 
 
-def safe_console(**options: Any) -> Console:  # noqa: ANN401
+def _safe_console(**options: Any) -> Console:  # noqa: ANN401
     """Return a console on which text, unlike its style, cannot command the terminal."""
     from rich.console import Console
     from rich.segment import Segment
@@ -162,6 +156,15 @@ def warn(messages: Iterable[str]) -> None:
         typer.echo(f"conceptor: warning: {printable(with_flags(message))}", err=True)
 
 
+def say_rows(vectors: Vectors) -> None:
+    """Print on standard error what rows are taken for, where that is a question."""
+    from conceptor.vectors.rows import describe_rows
+
+    line = describe_rows(vectors)
+    if line is not None:
+        typer.echo(f"conceptor: {printable(with_flags(line))}", err=True)
+
+
 @contextmanager
 def print_warnings(category: type[Warning]) -> Iterator[None]:
     """Print warnings of this category, one per line, once the block is done."""
@@ -169,64 +172,3 @@ def print_warnings(category: type[Warning]) -> Iterator[None]:
         warnings.simplefilter("always", category)
         yield
     warn(str(each.message) for each in raised if issubclass(each.category, category))
-
-
-class _DownloadBar:
-    """The bar of one file, with the methods that pooch calls."""
-
-    def __init__(self, progress: RichProgress, file: DataFile) -> None:
-        self._progress, self.total = progress, file.bytes
-        self._task = progress.add_task(file.name, total=file.bytes)
-
-    def update(self, amount: int) -> None:
-        """Add this many bytes."""
-        self._progress.update(self._task, advance=amount)
-
-    def reset(self) -> None:
-        """Start again at zero: pooch does this before it sets the bar to the total."""
-        self._progress.reset(self._task, total=self.total)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._progress.remove_task(self._task)
-
-
-@contextmanager
-def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
-    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich import progress as rich
-    from rich.console import Console
-
-    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.DownloadColumn())
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        yield lambda file: _DownloadBar(progress, file)
-
-
-@contextmanager
-def training_progress(epochs: int) -> Iterator[Watch | None]:
-    """Yield a callback that shows a bar for each tracker, or None if this is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.3f}, accuracy {task.fields[accuracy]:.1%}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tasks: dict[Job, TaskID] = {}
-
-        def watch(job: Job, number: int, epoch: Epoch) -> None:
-            if job not in tasks:
-                tasks[job] = progress.add_task(str(job), total=epochs, loss=0.0, accuracy=0.0)
-            progress.update(tasks[job], completed=number, loss=epoch.loss, accuracy=epoch.accuracy)
-
-        yield watch

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import printable
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
 from conceptor.cli.output import write_json
 
 
@@ -24,12 +25,10 @@ class ModelDtype(StrEnum):
     int8 = "int8"
 
 
-@app.command()
-def distill(
-    model: Annotated[
-        str, Argument(metavar="MODEL", help="A transformer: its folder, or its name on the hub.")
-    ],
-    target: Annotated[Path, Argument(metavar="OUT", help="Folder to write.")],
+@dataclass(frozen=True)
+class DistillOptions:
+    """How a model is distilled."""
+
     vocabulary: Annotated[
         str,
         Option(
@@ -37,7 +36,7 @@ def distill(
             help="Whole words on top of the model's tokens: the N most frequent ones of a "
             "language, a file with one word per line, or none.",
         ),
-    ] = "wordfreq:en:60000",
+    ] = "wordfreq:en:60000"
     weights: Annotated[
         str | None,
         Option(
@@ -45,69 +44,79 @@ def distill(
             help="Word frequencies: those of a language, a file of 'word count' lines, or counted "
             "on the sentences.  \\[default: the language of the vocabulary, else English]",
         ),
-    ] = None,
+    ] = None
     sentences: Annotated[
         str | None,
         Option(
-            metavar="FILE|drawn:N",
-            help="Any text, one sentence or short paragraph per line. The table is fitted to the "
+            metavar="FILE|FOLDER|drawn:N",
+            help="Any text, one sentence or short paragraph per line; of a folder, all .txt "
+            "files. The table is fitted to the "
             "model's vectors of them; no labels are needed. Without any text, drawn:8192 makes "
             "up sentences of words drawn by their frequency.",
         ),
-    ] = None,
+    ] = None
     most_sentences: Annotated[
         int, Option(min=1, help="Take at most this many sentences, spread over the file.")
-    ] = 50_000,
+    ] = 50_000
     dimensions: Annotated[
         int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
-    ] = None,
+    ] = None
     sif: Annotated[
         float | None,
         Option(
             help="Weigh tokens of share p by a / (a + p), with this a: the larger, the more "
             "frequent tokens count.  \\[default: 0.01, with sentences 0.001]"
         ),
-    ] = None,
+    ] = None
+
+    @property
+    def inputs(self) -> list[str]:
+        """What may be names of files."""
+        return [self.vocabulary, *(each for each in (self.weights, self.sentences) if each)]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `conceptor.static_models.distill`."""
+        words = None if self.vocabulary == "tokens" else self.vocabulary
+        return {**vars(self), "vocabulary": words}
+
+
+@command()
+def distill(
+    model: Annotated[
+        str, Argument(metavar="MODEL", help="A transformer: its folder, or its name on the hub.")
+    ],
+    target: Annotated[Path, Argument(metavar="OUT", help="Folder to write.")],
+    *,
+    how: DistillOptions,
     dtype: Annotated[ModelDtype, Option(help="Number type of OUT.")] = ModelDtype.float32,
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Distil a static model: a table of token vectors that stands in for a transformer.
+    r"""Distil a static model: a table of token vectors that stands in for a transformer.
 
     OUT is a folder that model2vec and sentence-transformers load; a text is the average of its
     tokens' vectors. Repeat an interrupted run to continue it.
 
     [bold]Examples[/bold]
 
-      conceptor distill all-MiniLM-L6-v2/ my-static-model/
+      pip install 'conceptor\[static]'
 
-      conceptor distill all-MiniLM-L6-v2/ small/ --sentences corpus.txt --dimensions 256 \
---dtype float16
+      conceptor distill BAAI/bge-small-en-v1.5 static --vocabulary tokens
     """
     from time import perf_counter
 
     from conceptor.base.files import hidden_name
-    from conceptor.base.progress import on_terminal
+    from conceptor.base.progress import on_terminal_or_log
     from conceptor.static_models import distill as run
     from conceptor.vectors.target import check_new_folder
 
     started = perf_counter()
-    read = [model, vocabulary, *(each for each in (weights, sentences) if each)]
-    check_new_folder(target, force=force, inputs=read)
+    check_new_folder(target, force=force, inputs=[model, *how.inputs])
     whole = target.resolve()
     keep = whole.with_name(f"{hidden_name(whole.name)}distilling")
-    with on_terminal() as progress:
-        made = run(
-            model,
-            vocabulary=None if vocabulary == "tokens" else vocabulary,
-            weights=weights,
-            sentences=sentences,
-            most_sentences=most_sentences,
-            dimensions=dimensions,
-            sif=sif,
-            keep=keep,
-            progress=progress,
-        )
+    with on_terminal_or_log() as progress:
+        made = run(model, **how.arguments, keep=keep, progress=progress)
     made.save(target, dtype=dtype.value, force=force)
     shutil.rmtree(keep, ignore_errors=True)
     tokens, dimension = made.vectors.shape

@@ -8,17 +8,21 @@ import typer
 
 from conceptor.base.errors import ConceptorError, printable
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
 from conceptor.cli.output import write_json, write_output
 
 
-@app.command()
+@command()
 def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     """Check the installation: versions, BLAS, extras, caches, and the data found.
 
-    Exit code 1 if something should be mended. Example: [b]conceptor doctor[/b]
+    Exit code 1 if there is a problem.
+
+    [bold]Example[/bold]
+
+      conceptor doctor
     """
-    from conceptor.cli.installation import examine
+    from conceptor.data.installation import examine
 
     found = examine(data)
     if as_json:
@@ -36,18 +40,18 @@ def doctor(data: opt.Data = None, as_json: opt.Json = False) -> None:
     if found.problems:
         raise ConceptorError("; ".join(found.problems))
     if not as_json:
-        typer.echo("Nothing needs to be mended.")
+        typer.echo("No problems found.")
 
 
-@app.command()
+@command()
 def man() -> None:
     """Print the manual page of all commands, for man(1).
 
     [bold]Examples[/bold]
 
-      conceptor man | man -l -
+      conceptor man > conceptor.1
 
-      conceptor man > ~/.local/share/man/man1/conceptor.1
+      man ./conceptor.1
     """
     from conceptor.cli.manual import describe_commands, man_page
 

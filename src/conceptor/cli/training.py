@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.cli import options as opt
-from conceptor.cli.app import app
+from conceptor.cli.app import command
+from conceptor.cli.groups import LexiconOptions, WriteOptions
 from conceptor.cli.inputs import open_source
 from conceptor.cli.output import check_json_output, check_outputs, warn, write_output
+
+if TYPE_CHECKING:
+    from conceptor.paper.ppmi import PPMIVectors
 
 
 class Tokens(StrEnum):
@@ -33,106 +38,101 @@ class Unit(StrEnum):
     document = "document"
 
 
-@app.command("train-ppmi")
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How vectors are trained."""
+
+    dimension: Annotated[int, Option(min=1, help="Dimension of the vectors.")] = 300
+    window: Annotated[int, Option(min=1, help="Number of context tokens on each side.")] = 5
+    power: Annotated[
+        float, Option(help="Exponent p of the singular values: vectors are Θ D^p.")
+    ] = 0.5
+    min_count: Annotated[int, Option(min=1, help="Ignore words with fewer occurrences.")] = 10
+    max_words: Annotated[int | None, Option(min=1, help="Keep only the most frequent words.")] = (
+        None
+    )
+    flat_window: Annotated[
+        bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
+    ] = False
+    subsample: Annotated[
+        float | None, Option(help="Subsample words with a larger share of the text, e.g. 1e-5.")
+    ] = None
+    smoothing: Annotated[
+        float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
+    ] = 0.75
+    shift: Annotated[float, Option(min=1.0, help="k; log k is subtracted from the PMI.")] = 1.0
+    tokens: Annotated[
+        Tokens, Option(help="Runs of letters and digits, or anything between spaces.")
+    ] = Tokens.words
+    keep_case: Annotated[bool, Option("--keep-case", help="Do not convert to lower case.")] = False
+    unit: Annotated[
+        Unit, Option(help="Windows do not cross these; use paragraph for text with wrapped lines.")
+    ] = Unit.line
+
+    def estimator(self) -> PPMIVectors:
+        """Return what is to be trained."""
+        from conceptor.paper.ppmi import PPMIVectors
+
+        given = {**vars(self), "tokens": self.tokens.value, "unit": self.unit.value}
+        flat, keeps = given.pop("flat_window"), given.pop("keep_case")
+        return PPMIVectors(**given, dynamic_window=not flat, lowercase=not keeps)
+
+
+@command("train-ppmi")
 def train_ppmi(
     corpus: Annotated[
         list[Path], Argument(metavar="CORPUS...", help="Plain text in UTF-8, may be compressed.")
     ],
     target: Annotated[Path, Argument(metavar="OUT", help="Vectors file to write.")],
-    dimension: Annotated[int, Option(min=1, help="Dimension of the vectors.")] = 300,
-    window: Annotated[int, Option(min=1, help="Number of context tokens on each side.")] = 5,
-    power: Annotated[
-        float, Option(help="Exponent p of the singular values: vectors are Θ D^p.")
-    ] = 0.5,
-    min_count: Annotated[int, Option(min=1, help="Ignore words with fewer occurrences.")] = 10,
-    max_words: Annotated[
-        int | None, Option(min=1, help="Keep only the most frequent words.")
-    ] = None,
-    flat_window: Annotated[
-        bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
-    ] = False,
-    subsample: Annotated[
-        float | None, Option(help="Subsample words with a larger share of the text, e.g. 1e-5.")
-    ] = None,
-    smoothing: Annotated[
-        float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
-    ] = 0.75,
-    shift: Annotated[float, Option(min=1.0, help="k; log k is subtracted from the PMI.")] = 1.0,
-    tokens: Annotated[
-        Tokens, Option(help="Runs of letters and digits, or anything between spaces.")
-    ] = Tokens.words,
-    keep_case: Annotated[bool, Option("--keep-case", help="Do not convert to lower case.")] = False,
-    unit: Annotated[
-        Unit, Option(help="Windows do not cross these; use paragraph for text with wrapped lines.")
-    ] = Unit.line,
+    *,
+    training: TrainingOptions,
     counts: Annotated[
         Path | None, Option(metavar="FILE", help="Also write 'word count' lines, for --weights.")
     ] = None,
-    format: opt.Format = None,
-    dtype: opt.Dtype = None,
-    force: opt.Force = False,
+    writing: WriteOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
 
     [bold]Example[/bold]
 
-      conceptor train-ppmi corpus.txt vectors.bin --dimension 300 --window 5 --min-count 10
+      conceptor train-ppmi README.md vectors.bin --dimension 20 --min-count 2
     """
     from conceptor.base.progress import on_terminal
-    from conceptor.paper.ppmi import PPMIVectors
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
-    plan_target(target, format=format, dtype=dtype.value if dtype else None, force=force)
+    plan_target(target, **writing.arguments)
     check_outputs([target, counts], corpus)
     if counts is not None:
-        check_new_file(counts, force=force)
+        check_new_file(counts, force=writing.force)
     started = time.perf_counter()
-    trained = PPMIVectors(
-        dimension,
-        power=power,
-        window=window,
-        dynamic_window=not flat_window,
-        min_count=min_count,
-        max_words=max_words,
-        tokens=tokens.value,
-        lowercase=not keep_case,
-        unit=unit.value,
-        smoothing=smoothing,
-        shift=shift,
-        subsample=subsample,
-    )
+    trained = training.estimator()
     with on_terminal() as progress:
         trained.fit(corpus, progress=progress)
-    write_vectors(
-        target,
-        [(trained.words, trained.vectors())],
-        format=format,
-        dtype=dtype.value if dtype else None,
-        count=len(trained.words),
-        force=force,
-    )
+    words = len(trained.words)
+    rows = [(trained.words, trained.vectors())]
+    write_vectors(target, rows, count=words, **writing.arguments)
     if counts is not None:
         write_output("".join(f"{word} {n}\n" for word, n in trained.counts.items()), counts)
-    words, read, seconds = len(trained.words), trained.tokens_, time.perf_counter() - started
-    report = json.dumps({"words": words, "tokens": read, "seconds": seconds})
-    line = f"{words:,} words × {dimension} from {read:,} tokens in {seconds:.1f} s"
-    typer.echo(report if as_json else line, err=not as_json)
+    found = {
+        "words": words,
+        "tokens": trained.tokens_,
+        "seconds": time.perf_counter() - started,
+    }
+    line = "{words:,} words × {dimension} from {tokens:,} tokens in {seconds:.1f} s"
+    typer.echo(
+        json.dumps(found) if as_json else line.format(dimension=training.dimension, **found),
+        err=not as_json,
+    )
 
 
-@app.command()
+@command()
 def counterfit(
     source: opt.In,
     target: opt.Out,
-    synonyms: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="File with one pair of synonyms per line; repeatable."),
-    ] = None,
-    antonyms: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="File with one pair of antonyms per line; repeatable."),
-    ] = None,
+    *,
+    lists: LexiconOptions,
     retrofit: Annotated[
         bool, Option("--retrofit", help="Use retrofitting instead, with synonyms only.")
     ] = False,
@@ -142,50 +142,47 @@ def counterfit(
     radius: Annotated[
         float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance near.")
     ] = 0.2,
-    format: opt.Format = None,
-    dtype: opt.Dtype = None,
-    force: opt.Force = False,
+    writing: WriteOptions,
     on_error: opt.OnError = opt.OnErrorChoice.error,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Pull synonyms together and push antonyms apart; other words keep their vectors.
+    r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-      conceptor counterfit glove.txt better.txt --synonyms ppdb_synonyms.txt
-      --antonyms ppdb_antonyms.txt --antonyms wordnet_antonyms.txt
+      printf '%s\n' 'cheap inexpensive' 'costly expensive' > synonyms.txt
+
+      conceptor counterfit demo better.bin --synonyms synonyms.txt
     """
     from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.vectors.chunks import read_chunks
     from conceptor.vectors.target import plan_target, write_chunks
 
-    if not synonyms and not antonyms:
+    if not lists.files:
         raise InvalidInputError(
             "no lexicon was given; use --synonyms FILE, --antonyms FILE or both"
         )
-    if retrofit and antonyms:
+    if retrofit and lists.antonyms:
         raise InvalidInputError("--antonyms does not apply to --retrofit; remove one of them")
     check_json_output(target, as_json=as_json)
-    method: CounterFitting | Retrofitting
-    if retrofit:
-        method = Retrofitting(synonyms, iterations=10 if epochs is None else epochs)
-    else:
-        steps = 20 if epochs is None else epochs
-        method = CounterFitting(synonyms, antonyms, radius=radius, epochs=steps)
-    check_outputs([target], [*(synonyms or ()), *(antonyms or ())])
+    steps = (10 if retrofit else 20) if epochs is None else epochs
+    method: CounterFitting | Retrofitting = (
+        Retrofitting(lists.synonyms, iterations=steps)
+        if retrofit
+        else CounterFitting(lists.synonyms, lists.antonyms, radius=radius, epochs=steps)
+    )
+    check_outputs([target], lists.files)
     started = time.perf_counter()
     opened = open_source(source, on_error)
-    goal = plan_target(
-        target, source=opened, format=format, dtype=dtype.value if dtype else None, force=force
-    )
+    goal = plan_target(target, source=opened, **writing.arguments)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
         rows = read_chunks(opened, progress, "writing")
         words = write_chunks(rows, goal, opened.count, method.transform)
     warn(opened.findings.lines())
     changed, seconds = len(method.words_), time.perf_counter() - started
-    pairs = getattr(method, "pairs_", None)
+    pairs = method.pairs_ if isinstance(method, CounterFitting) else None
     report = {"words": words, "changed": changed, "pairs": pairs, "seconds": seconds}
     line = f"{words:,} words, {changed:,} of them changed, in {seconds:.1f} s"
     typer.echo(json.dumps(report) if as_json else line, err=not as_json)

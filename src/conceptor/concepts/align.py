@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,13 @@ from conceptor.vectors.target import plan_target
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
-    from conceptor.vectors.conversion import Report
+    from conceptor.vectors.conversion import Written
     from conceptor.vectors.table import WordVectors
+    from conceptor.vectors.vectors import Vectors
 
     Pairs = Sequence[tuple[str, str]]
 
@@ -106,42 +109,58 @@ def align(
     )
     if not pairs:
         raise InvalidInputError("the dictionary contains no pairs of words")
-    opened = as_vectors(source), as_vectors(target)
+    words = zip(*pairs, strict=True)
     given = options or (FitOptions(), FitOptions())
-    maps: list[AffineMap] = []
-    tables: list[WordVectors] = []
-    remarks: list[str] = []
-    for vectors, words, choice in zip(opened, zip(*pairs, strict=True), given, strict=True):
-        found = fit_methods(vectors, [method], choice, wanted=frozenset(words), progress=progress)
-        rows = found.rows[method]
-        maps.append(
-            AffineMap(np.eye(rows.dimension), unit=True)
-            if method == ORIGINAL
-            else found.methods[method].map
-        )
-        tables.append(rows)
-        remarks += [Message(vectors.name, ": ", each) for each in found.cautions]
-    sides = zip(tables, zip(*pairs, strict=True), strict=True)
-    known = np.column_stack([table.rows(words) for table, words in sides])
-    known = known[(known != MISSING).all(axis=1)]
-    if len(known) < 2:
+    sides = [
+        _Side.fit(as_vectors(vectors), method, some, choice, progress)
+        for vectors, some, choice in zip((source, target), words, given, strict=True)
+    ]
+    known = (sides[0].rows != MISSING) & (sides[1].rows != MISSING)
+    count = int(known.sum())
+    if count < 2:
         raise InvalidInputError(
-            f"{len(known)} of the dictionary's {len(pairs)} pairs have vectors on both sides; "
+            f"{count} of the dictionary's {len(pairs)} pairs have vectors on both sides; "
             "are the files in the dictionary's order of languages?"
         )
-    left, right = (
-        unit_rows(table.vectors[column]) for table, column in zip(tables, known.T, strict=True)
-    )
-    if len(known) < left.shape[1]:
+    left, right = (unit_rows(side.table.vectors[side.rows[known]]) for side in sides)
+    remarks = [*sides[0].remarks, *sides[1].remarks]
+    if count < left.shape[1]:
         remarks.append(
-            f"{len(known)} pairs of words leave a rotation of {left.shape[1]} dimensions "
+            f"{count} pairs of words leave a rotation of {left.shape[1]} dimensions "
             "undetermined; a longer dictionary is better"
         )
-    provenance = {"method": f"{method}, aligned", "pairs": len(known)}
+    provenance = {"method": f"{method}, aligned", "pairs": count}
     provenance["library"] = f"conceptor {__version__}"
-    maps[0] = maps[0] @ AffineMap(rotation(left, right))
+    maps = sides[0].map @ AffineMap(rotation(left, right)), sides[1].map
     first, second = (AffineMap(m.matrix, m.offset, m.bias, provenance, unit=m.unit) for m in maps)
-    return Alignment(first, second, len(known), len(pairs), remarks)
+    return Alignment(first, second, count, len(pairs), remarks)
+
+
+class _Side(NamedTuple):
+    """One side of a dictionary: the method's map, and the rows of the words in a table."""
+
+    map: AffineMap
+    table: WordVectors
+    rows: NDArray[np.intp]
+    remarks: list[str]
+
+    @classmethod
+    def fit(
+        cls,
+        vectors: Vectors,
+        method: str,
+        words: Sequence[str],
+        options: FitOptions,
+        progress: Progress,
+    ) -> _Side:
+        found = fit_methods(vectors, [method], options, wanted=frozenset(words), progress=progress)
+        table = found.rows[method]
+        if method == ORIGINAL:
+            map_ = AffineMap(np.eye(table.dimension), unit=True)
+        else:
+            map_ = found.methods[method].map
+        remarks: list[str] = [Message(vectors.name, ": ", each) for each in found.cautions]
+        return cls(map_, table, table.rows(words), remarks)
 
 
 def rotation(left: Float64, right: Float64) -> Float64:
@@ -164,7 +183,7 @@ def align_files(
     options: tuple[FitOptions, FitOptions] | None = None,
     force: bool = False,
     progress: Progress = silent,
-) -> tuple[Alignment, list[Report]]:
+) -> tuple[Alignment, list[Written]]:
     """Align two files of vectors and write both, under their own names, to a directory.
 
     Parameters are those of `align`. The directory is made if it does not exist.

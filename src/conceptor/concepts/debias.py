@@ -14,8 +14,8 @@ from conceptor.base.progress import silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.concepts.expressions import Expression, check_name
 from conceptor.concepts.lists import USAGE, learn_concepts
-from conceptor.postprocessing import plan_passes, write_last
-from conceptor.vectors.conversion import finish_report
+from conceptor.postprocessing import Report, plan_passes, write_last
+from conceptor.vectors.conversion import sum_up
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.concepts.lists import Apertures
     from conceptor.fitting import FitOptions
-    from conceptor.vectors.conversion import Report
 
 __all__ = ["Solved", "debias", "solve_expression"]
 
@@ -139,8 +138,8 @@ def debias(
         progress=progress,
     )
     words = write_last(kept, goal, lambda _, rows: solved.map(rows), solved.map, save_map, progress)
-    report = finish_report(opened, started, words, goal)
-    report.method, report.quota = wanted.text, 1 - solved.conceptor.quota
+    report = Report.of(sum_up(opened, started, words, goal), name=wanted.text)
+    report.quota = 1 - solved.conceptor.quota
     report.aperture = float(aperture) if isinstance(aperture, int | float) else None
     report.remarks += [Message(opened.name, ": ", remark) for remark in solved.remarks]
     return solved, report

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
+from conceptor.concepts.found import FoundNeighbours, all_words, find_words
 from conceptor.concepts.spelling import (
     Unknown,
     UnknownWordsError,
@@ -14,54 +14,57 @@ from conceptor.concepts.spelling import (
     split_known,
     suggest,
 )
+from conceptor.concepts.text_neighbours import near_texts
 from conceptor.fitting import fit_methods
-from conceptor.vectors.chunks import as_vectors, keep_vectors, read_chunks
-from conceptor.vectors.nearest import Nearest, search
+from conceptor.integrations.reading import open_rows
+from conceptor.vectors.chunks import keep_vectors
+from conceptor.vectors.search import Nearest
+from conceptor.vectors.vectors import RowKind
 from conceptor.weights import why_not_ranked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from conceptor.algebra.background import Background
     from conceptor.base.progress import Progress
+    from conceptor.concepts.found import Neighbour
     from conceptor.fitting import FitOptions, FittedMethods
     from conceptor.methods import MethodsLike
+    from conceptor.vectors.columns import Asked
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["Neighbour", "most_similar", "nearest_words"]
+__all__ = ["most_similar", "nearest_words"]
 
 
 # Found by benchmarks/prior.py: more synonyms, at the rank that neighbours had before.
 PRIOR = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A word near another, the cosine (less the prior, if any), and its place in the file."""
-
-    word: str
-    score: float
-    rank: int
-
-
 def most_similar(
     vectors: object,
-    words: str | Iterable[str],
+    words: str | int | Iterable[str | int],
     methods: MethodsLike = ("original",),
     options: FitOptions | None = None,
     *,
     n: int = 10,
     among: int | None = None,
     prior: float | None = None,
+    texts: object = None,
+    column: Asked = None,
+    rows: str | None = None,
+    background: Background | str | os.PathLike[str] | None = None,
     unknown: Callable[[Unknown], object] | None = None,
     progress: Progress = silent,
-) -> dict[str, dict[str, list[Neighbour]]]:
-    """Find the nearest words to each of some words, among all words of the vectors.
+) -> FoundNeighbours:
+    """Find the nearest words to each of some words, or texts, among all rows of the vectors.
 
     Parameters
     ----------
-    vectors : path, open source, WordVectors, (words, array), ...
-    words : str or iterable of str
-        Each is looked up as it is, then in lower case.
+    vectors : path, array, data frame, open source, WordVectors, (words, array), ...
+    words : str, int, or several of them
+        A word is looked up as it is, then in lower case. In rows of texts, a string is a text or a
+        row's number from 1, and an int a row's index from 0.
     methods : names, or recipes by name
         How the vectors are post-processed first; `original` leaves them as they are.
     options : FitOptions, optional
@@ -71,8 +74,15 @@ def most_similar(
     among : int, optional
         Only the first words of the vectors are candidates.
     prior : float, optional
-        Preference for common words: see `conceptor.vectors.nearest.Nearest`. By default 0.02 if
+        Preference for common words: see `conceptor.vectors.search.Nearest`. By default 0.02 if
         the words are sorted by frequency, and else 0.
+    texts : path or iterable of str, optional
+        The text of each row, where rows are texts without labels.
+    column, rows : optional
+        The column of a table that holds the vectors; whether rows are `words` or `texts`.
+    background : Background or path, optional
+        What the cosines of texts are compared with, for a single method: one that was saved, so
+        that p means the same as before. By default random pairs of the rows themselves.
     unknown : callable, optional
         Told of words that have no vector, and of what may have been meant; the others are looked
         up. By default, and if none has a vector, `UnknownWordsError` is raised.
@@ -82,6 +92,12 @@ def most_similar(
     dict of method to dict of word to list of Neighbour
         Nearest first, without the word itself.
 
+    Warns
+    -----
+    BackgroundWarning
+        Where texts are too much alike for random pairs of them to mean anything, or unlike those of
+        `background`.
+
     Examples
     --------
     >>> import numpy as np
@@ -90,14 +106,34 @@ def most_similar(
     >>> [neighbour.word for neighbour in found["original"]["up"]]
     ['upper', 'down']
     """
-    asked = list(dict.fromkeys([words] if isinstance(words, str) else words))
-    if not asked or n < 1:
+    listed = list(dict.fromkeys([words] if isinstance(words, (str, int)) else words))
+    if not listed or n < 1:
         raise InvalidInputError("at least one word and one neighbour must be asked for")
-    opened = keep_vectors(as_vectors(vectors))
+    opened = keep_vectors(open_rows(vectors, texts, column=column, rows=rows))
+    if opened.kind is RowKind.TEXTS:
+        if prior is not None:
+            raise InvalidInputError(Setting("prior"), " is for words sorted by frequency")
+        found = near_texts(
+            opened,
+            listed,
+            methods,
+            options,
+            n=n,
+            among=among,
+            background=background,
+            unknown=unknown,
+            progress=progress,
+        )
+        return FoundNeighbours(found)
+    if background is not None:
+        raise InvalidInputError(Setting("background"), " is for rows of texts")
+    asked = list(map(str, listed))
     wanted = {spelling for word in asked for spelling in spellings(word)}
     fitted = fit_methods(opened, methods, options, wanted=wanted, progress=progress)
     known = find_known(asked, fitted, opened, unknown)
-    return nearest_words(opened, fitted, known, n=n, among=among, prior=prior, progress=progress)
+    return FoundNeighbours(
+        nearest_words(opened, fitted, known, n=n, among=among, prior=prior, progress=progress)
+    )
 
 
 def nearest_words(
@@ -165,7 +201,7 @@ def find_known(
 ) -> list[str]:
     """Return words as the vectors spell them; tell of those that have no vector, or raise."""
     known, missing = split_known(words, next(iter(fitted.rows.values())))
-    said = [Unknown(word, vectors.name, suggest(word, _all_words(vectors))) for word in missing]
+    said = [Unknown(word, vectors.name, suggest(word, all_words(vectors))) for word in missing]
     if said and (unknown is None or not known):
         raise UnknownWordsError(said)
     for each in said:
@@ -174,45 +210,10 @@ def find_known(
     return known
 
 
-def _all_words(vectors: Vectors) -> Iterator[str]:
-    return (word for words, _ in read_chunks(vectors) for word in words)
-
-
 def choose_prior(prior: float | None, vectors: Vectors) -> float:
     """Return the prior, by default one that prefers common words if the file is sorted by use."""
     if prior is not None:
         return prior
+    if vectors.kind is RowKind.TEXTS:
+        return 0.0
     return PRIOR if why_not_ranked(vectors) is None else 0.0
-
-
-def find_words(
-    vectors: Vectors,
-    fitted: FittedMethods,
-    searches: Mapping[str, Nearest],
-    progress: Progress = silent,
-) -> dict[str, list[list[Neighbour]]]:
-    """Carry out a search for each method, and return the words found for each of its queries."""
-    names = search(
-        vectors,
-        {name: [each] for name, each in searches.items()},
-        {name: fitted.methods[name].transforms for name in searches},
-        progress,
-    )
-    return name_rows(searches, names)
-
-
-def name_rows(
-    searches: Mapping[str, Nearest], names: Mapping[int, str]
-) -> dict[str, list[list[Neighbour]]]:
-    """Return what searches have found, as words."""
-    return {
-        method: [
-            [
-                Neighbour(names[row], float(score), int(row))
-                for row, score in zip(rows.tolist(), scores, strict=True)
-                if row >= 0
-            ]
-            for rows, scores in zip(found.rows, found.scores, strict=True)
-        ]
-        for method, found in searches.items()
-    }

@@ -13,10 +13,11 @@ from conceptor.algebra.conceptors import Conceptor
 from conceptor.base.arrays import as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.neighbours import choose_prior, find_known, find_words
+from conceptor.concepts.found import find_words
+from conceptor.concepts.neighbours import choose_prior, find_known
 from conceptor.fitting import fit_methods
 from conceptor.vectors.chunks import as_vectors, keep_vectors
-from conceptor.vectors.nearest import Nearest
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
     from conceptor.vectors.table import WordVectors

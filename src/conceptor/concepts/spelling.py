@@ -25,15 +25,19 @@ _ALIKE = 0.75
 
 @dataclass(frozen=True)
 class Unknown:
-    """A word without a vector, whose vectors were asked, and words that may have been meant."""
+    """A word without a vector, whose vectors were asked, and words that may have been meant.
+
+    `what` it is: a `word`, or a `text or row`.
+    """
 
     word: str
     where: str
     suggestions: list[str] = field(default_factory=list)
+    what: str = "word"
 
     def __str__(self) -> str:
         hint = f"; did you mean {', '.join(self.suggestions)}?" if self.suggestions else ""
-        return f"{self.where}: there is no word {self.word!r}{hint}"
+        return f"{self.where}: there is no {self.what} {self.word!r}{hint}"
 
 
 class UnknownWordsError(InvalidInputError):

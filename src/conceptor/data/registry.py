@@ -33,6 +33,7 @@ from conceptor.base.errors import (
     Message,
     MissingExtraError,
     Setting,
+    did_you_mean,
 )
 from conceptor.data.download import ConnectionFailedError, DownloadError, download
 
@@ -128,7 +129,11 @@ def data_file(name: str) -> DataFile:
     matches = [file for known, file in files.items() if known.endswith("/" + name)]
     if len(matches) == 1:
         return matches[0]
-    raise InvalidInputError(f"no data file is called {name!r}; to see all: conceptor data list")
+    short = {known.rpartition("/")[2] for known in files}
+    hint = did_you_mean(name, [*files, *short])
+    raise InvalidInputError(
+        f"no data file is called {name!r}{hint}; to see all: conceptor data list"
+    )
 
 
 def cache_directory() -> Path:

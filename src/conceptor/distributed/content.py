@@ -16,7 +16,12 @@ from conceptor.vectors.conversion import convert
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.formats.npy import make_header, read_header
 from conceptor.vectors.formats.registry import find_format
-from conceptor.vectors.formats.words_file import words_path
+from conceptor.vectors.formats.words_file import (
+    check_count,
+    normal_lines,
+    split_lines,
+    words_path,
+)
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
@@ -138,18 +143,30 @@ class NpyContent:
         return Layout(found.rows, found.columns, found.row_bytes, cuts)
 
     def read(self, start: int, stop: int | None, need: Need) -> Iterator[Rows]:
-        """Yield rows; there are only vectors here."""
-        if need.words or need.weights is not None:
-            wanted = "words" if need.words else f"column {need.weights}"
-            raise InvalidInputError(f"{self._place}: a .npy array has no {wanted}; use Parquet")
+        """Yield rows; words come from the file beside the array."""
+        if need.weights is not None:
+            raise InvalidInputError(
+                f"{self._place}: a .npy array has no column {need.weights}; use Parquet"
+            )
         found = self._header()
+        words = self._words(found) if need.words else None
         stop = found.rows if stop is None else stop
         step = batch_rows(found.row_bytes)
         with self._place.open() as file:
             for first in range(start, stop, step):
                 rows = found.read_rows(file, first, min(first + step, stop), self._place)
                 native = rows.astype(found.dtype.newbyteorder("="), copy=False)
-                yield Rows(native, empty_words(len(rows)))
+                text = empty_words(len(rows)) if words is None else words[first : first + len(rows)]
+                yield Rows(native, text)
+
+    def _words(self, header: Header) -> PackedWords:
+        beside = words_beside(self._place)
+        if beside is None:
+            raise InvalidInputError(f"{self._place}: a .npy array has no words; use Parquet")
+        with beside.open() as file:
+            words = split_lines(normal_lines(file.read()))
+        check_count(words, header.rows, beside, self._place.name)
+        return words
 
     def rewrite(self, map_: AffineMap, path: Path, report: Callable[[int], None]) -> int:
         """Write a header, then rows of the same dtype."""

@@ -46,14 +46,15 @@ def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
     """Return the moments of consecutive rows, or None if none of them is selected."""
     taken, each = weights.shares(rows.words, before)
     each = each if rows.weights is None else rows.weights
-    single = weights.is_tail(before) and rows.weights is None
-    if taken is None:
-        return Moments.from_vectors(rows.vectors, each, unit=weights.unit, single=single)
-    if not len(taken):
-        return None
-    if rows.weights is not None:
-        each = rows.weights[taken]
-    return Moments.from_vectors(rows.vectors[taken], each, unit=weights.unit, single=single)
+    vectors = rows.vectors
+    if taken is not None:
+        if not len(taken):
+            return None
+        vectors = vectors[taken]
+        each = each if rows.weights is None else rows.weights[taken]
+    return Moments.from_vectors(
+        vectors, each, unit=weights.unit, single=weights.single, before=before
+    )
 
 
 class PartialSum(NamedTuple):

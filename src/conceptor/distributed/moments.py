@@ -156,9 +156,8 @@ def _sum_pieces(
     with one_blas_thread():
         for piece in group:
             result = attempt(_sum_piece, piece.shard, piece, weighting, reporter, frequent)
-            if isinstance(result, Failure):
-                result = PartialSum(None, (result,))
-            sum_ = sum_.plus(result)
+            part = PartialSum(None, (result,)) if isinstance(result, Failure) else result
+            sum_ = sum_.plus(part)
     return sum_
 
 

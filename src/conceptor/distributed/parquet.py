@@ -6,7 +6,6 @@ All other columns, the schema, its metadata, compression and dictionaries are ke
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,19 +13,26 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Layout, Need, Rows, batch_rows, empty_words, map_rows
-from conceptor.vectors.formats.arrow import (
+from conceptor.vectors.columns import choose_vectors, refuse_label
+from conceptor.vectors.formats.arrow import open_parquet
+from conceptor.vectors.formats.arrow_columns import (
+    VECTOR,
     check_no_nulls,
-    float_columns,
-    is_list_view,
-    open_parquet,
+    describe_columns,
+    find_encoding,
+    find_label,
+    output_schema,
+    parquet_options,
+    refuse_encoding,
     report_damage,
     to_matrix,
     to_words,
+    vector_arrays,
     vector_shape,
-    word_columns,
 )
+from conceptor.vectors.rows import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +85,7 @@ class ParquetContent:
         """Yield rows, reading only the columns that are needed."""
         with self._open() as table:
             found = self._vectors(table, need)
-            words = self._word_column(table.schema_arrow) if need.words else None
+            words = self._word_column(table) if need.words else None
             apart = [name for name in (words, need.weights) if name is not None]
             for batch in _batches(table, start, stop, found, [*found.columns, *apart]):
                 vectors = self._matrix(batch, found, start)
@@ -88,7 +94,7 @@ class ParquetContent:
                     weights = self._weights(batch.column(need.weights), start)
                 text = empty_words(len(vectors))
                 if words is not None:
-                    text = to_words(batch.column(words), self._place, start)
+                    text = to_words(batch.column(words), self._place, start, may_miss=True)
                 yield Rows(vectors, text, weights)
                 start += len(vectors)
 
@@ -97,17 +103,19 @@ class ParquetContent:
         done = 0
         with self._open() as table:
             found = self._vectors(table, Need())
-            schema = _output_schema(table.schema_arrow, found.columns, map_.n_out, self._place)
-            options = _writer_options(table, found.columns)
+            schema = output_schema(table.schema_arrow, found.columns, map_.n_out, self._place)
+            options = parquet_options(table, found.columns)
             with pyarrow.parquet.ParquetWriter(path, schema, **options) as writer:
-                words = None if map_.lengths is None else self._word_column(table.schema_arrow)
+                words = None if map_.lengths is None else self._word_column(table)
                 for batch in _batches(table, 0, None, found, None):
                     text = None
                     if words is not None:
                         text = to_words(batch.column(words), self._place, done)
                     matrix = self._matrix(batch, found, done)
                     image = map_rows(map_, matrix, self._place, done, text)
-                    writer.write_batch(_replace_vectors(batch, found.columns, image, schema))
+                    new = vector_arrays(found.columns, image, schema)
+                    arrays = [new.get(name, batch.column(name)) for name in schema.names]
+                    writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
                     done += batch.num_rows
                     report(done)
         return done
@@ -136,44 +144,25 @@ class ParquetContent:
 
     def _vector_columns(self, schema: Any, need: Need) -> list[str]:  # noqa: ANN401
         """Return the list column, or the column of each dimension, that hold the vectors."""
-        lists, numbers, integers = (
-            [
-                name
-                for name in found
-                if name != need.weights and fnmatchcase(name, self._column or "*")
-            ]
-            for found in float_columns(schema)
-        )
-        names = schema.names
-        if need.weights is not None and need.weights not in names:
+        if need.weights is not None and need.weights not in schema.names:
             raise InvalidInputError(
                 f"{self._place}: no column {need.weights!r} for the weights; its columns are "
-                f"{', '.join(names)}"
+                f"{', '.join(schema.names)}"
             )
-        if len(lists) > 1 or not (lists or numbers) or len(set(names)) != len(names):
-            found = "several" if len(lists) > 1 else "no"
-            matching = "" if self._column is None else f" matching {self._column!r}"
-            raise InvalidInputError(
-                f"{self._place}: found {found} columns of vectors{matching} among "
-                f"{', '.join(names)}; name one list column of floats, or a pattern for one column "
-                "per dimension, with ",
-                Setting("column", "NAME"),
-            )
-        if self._column is not None and not lists and integers:
-            raise InvalidInputError(
-                f"{self._place}: {integers[0]} matches {self._column!r} but is a column of "
-                "integers; name only columns of floats with ",
-                Setting("column", "PATTERN"),
-            )
-        return lists or numbers
+        columns = [each for each in describe_columns(schema) if each.name != need.weights]
+        found: list[Any] = choose_vectors(self._place, columns, self._column)
+        if found == [VECTOR]:
+            refuse_encoding(self._place, find_encoding(schema))
+        return found
 
-    def _word_column(self, schema: Any) -> str:  # noqa: ANN401
-        words = word_columns(schema)
-        if len(words) != 1:
-            raise InvalidInputError(
-                f"{self._place}: cannot tell which column holds the words; name it 'word'"
-            )
-        return words[0]
+    def _word_column(self, table: Any) -> str:  # noqa: ANN401
+        columns = describe_columns(table.schema_arrow)
+        found = find_label(
+            columns, lambda names: next(table.iter_batches(LABELS, columns=names), None)
+        )
+        if found is None:
+            raise refuse_label(self._place, columns)
+        return found
 
 
 def _batches(
@@ -194,74 +183,3 @@ def _batches(
         batch.validate(full=True)
         if batch.num_rows:
             yield batch
-
-
-def _output_schema(schema: Any, columns: list[str], n_out: int, place: Place) -> Any:  # noqa: ANN401
-    """Return the schema of the mapped table: the same except for the length of the vectors."""
-    kind = schema.field(columns[0]).type
-    if pyarrow.types.is_floating(kind):
-        if n_out > len(columns):
-            raise InvalidInputError(
-                f"{place}: {len(columns)} columns cannot hold vectors of length {n_out}"
-            )
-        for name in columns[n_out:]:
-            schema = schema.remove(schema.get_field_index(name))
-    elif is_list_view(kind):
-        position = schema.get_field_index(columns[0])
-        plain = schema.field(position).with_type(pyarrow.list_(kind.value_field))
-        schema = schema.set(position, plain)
-    elif pyarrow.types.is_fixed_size_list(kind) and kind.list_size != n_out:
-        position = schema.get_field_index(columns[0])
-        longer = schema.field(position).with_type(pyarrow.list_(kind.value_field, n_out))
-        schema = schema.set(position, longer)
-    return schema
-
-
-def _replace_vectors(
-    batch: Any,  # noqa: ANN401
-    columns: list[str],
-    image: Array,
-    schema: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    kind = schema.field(columns[0]).type
-    if pyarrow.types.is_floating(kind):
-        new = {name: pyarrow.array(image[:, i]) for i, name in enumerate(columns[: image.shape[1]])}
-    else:
-        flat = pyarrow.array(image.reshape(-1))
-        if pyarrow.types.is_fixed_size_list(kind):
-            lists = pyarrow.FixedSizeListArray.from_arrays(flat, type=kind)
-        else:
-            large = pyarrow.types.is_large_list(kind)
-            made = pyarrow.LargeListArray if large else pyarrow.ListArray
-            kept = np.int64 if large else np.int32
-            offsets = np.arange(0, image.size + 1, image.shape[1]).astype(kept)
-            lists = made.from_arrays(offsets, flat, type=kind)
-        new = {columns[0]: lists}
-    arrays = [new[name] if name in new else batch.column(name) for name in schema.names]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _writer_options(table: Any, columns: list[str]) -> dict[str, Any]:  # noqa: ANN401
-    """Return the options the table was written with, so that the output uses the same.
-
-    Vectors get neither dictionaries nor statistics: no two are alike.
-    """
-    data = table.metadata
-    if not data.num_row_groups:
-        return {}
-    group = data.row_group(0)
-    stored = [group.column(i) for i in range(group.num_columns)]
-    vectors = set(columns)
-    carried = [c for c in stored if c.path_in_schema.partition(".")[0] not in vectors]
-    split = [c for c in stored if "BYTE_STREAM_SPLIT" in c.encodings]
-    return {
-        "compression": {
-            c.path_in_schema: c.compression.lower().replace("uncompressed", "none") for c in stored
-        },
-        "use_dictionary": [
-            c.path_in_schema for c in carried if any("DICTIONARY" in e for e in c.encodings)
-        ]
-        or False,
-        "write_statistics": [c.path_in_schema for c in carried if c.is_stats_set] or False,
-        "use_byte_stream_split": [c.path_in_schema for c in split] or False,
-    }

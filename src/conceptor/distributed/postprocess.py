@@ -13,9 +13,8 @@ from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.distributed import manifest
 from conceptor.distributed.gathering import COLUMN, require_moments, weigh_by_column
-from conceptor.distributed.manifest import Manifest
+from conceptor.distributed.manifest import Manifest, check_output
 from conceptor.distributed.moments import gather
-from conceptor.distributed.output import check_output
 from conceptor.distributed.shards import find_shards
 from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey
@@ -23,7 +22,7 @@ from conceptor.distributed.transform import transform_shards
 from conceptor.distributed.vectors import ShardedVectors
 from conceptor.fitting import FitOptions, Gathered, fit_methods
 from conceptor.methods import Method
-from conceptor.postprocessing import describe
+from conceptor.postprocessing import Report
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.distributed.shards import Paths, Shard
     from conceptor.methods import MethodLike
-    from conceptor.vectors.conversion import Report
     from conceptor.vectors.vectors import Vectors
     from conceptor.weights import Weights
 
@@ -49,6 +47,7 @@ def postprocess(
     weights: str | None = None,
     vocabulary: str | None = None,
     column: str | None = None,
+    rows: str | None = None,
     save_map: str | os.PathLike[str] | None = None,
     force: bool = False,
     storage_options: Mapping[str, Any] | None = None,
@@ -62,17 +61,17 @@ def postprocess(
     written, and after all others are done an error names it. Once it is fixed, the same call
     writes it with the same map as the other shards.
 
-    Parameters are those of `moments` and `transform`; `save_map` is a file to save the map to.
+    Parameters are those of `moments` and `transform`; `save_map` is a file to save the map to, and
+    `rows` is as for `open_vectors`.
     """
     started = time.perf_counter()
     shards = find_shards(source, column, storage_options)
     folder = Place.from_path(str(target), storage_options)
-    vectors = ShardedVectors(shards)
+    vectors = ShardedVectors(shards, rows)
     recipe = _single_recipe(Method.default_for(vectors) if method is None else Method.of(method))
-    request = {"method": recipe.name} | recipe.parameters
-    request |= {"weights": weights or "auto", "vocabulary": vocabulary, "column": column}
-    asked = {name: str(value) for name, value in request.items() if value is not None}
-    plan = Manifest(folder, "", asked, manifest.describe_shards(shards))
+    asked: dict[str, object] = {"weights": weights or "auto", "vocabulary": vocabulary}
+    asked |= {"column": column, "rows": rows}
+    plan = Manifest(folder, "", _request(recipe, asked), manifest.describe_shards(shards))
     old = check_output(plan, force=force)
     map_ = None if old is None else _load_map(old)
     by_column = weights is not None and weights.startswith(COLUMN)
@@ -93,19 +92,21 @@ def postprocess(
     if save_map is not None:
         map_.save(save_map)
     plan.map = manifest.digest(map_)
-    report = transform_shards(map_, shards, reader.layouts, plan, force=force, progress=progress)
+    written = transform_shards(map_, shards, reader.layouts, plan, force=force, progress=progress)
+    report = Report.of(written, name=str(Method.of(recipe)))
     seconds = time.perf_counter() - started
     report.megabytes_per_second *= report.seconds / seconds
     report.seconds = seconds
+    report.rows = str(vectors.kind)
     if plan.estimated_without:
         report.remarks.append(f"the map was estimated without: {plan.estimated_without[0]}")
-    report.method, report.fitted_on = str(Method.of(recipe)), weighting.description
+    report.fitted_on = weighting.description
     report.lengths = _lengths(recipe, map_)
     if solution is None:
         return report
     if weighting.caution:
         report.remarks.append(weighting.caution)
-    return describe(report, solution)
+    return report.describe(solution)
 
 
 class _ShardReader:
@@ -144,6 +145,12 @@ def _lengths(recipe: Recipe, map_: AffineMap) -> str:
     if map_.lengths is not None:
         return Lengths.USAGE
     return Lengths.UNIT if recipe.unit else Lengths.KEPT
+
+
+def _request(recipe: Recipe, options: Mapping[str, object]) -> dict[str, str]:
+    """Return what a directory's shards were asked to be made with."""
+    asked = {"method": recipe.name, **recipe.parameters, **options}
+    return {name: str(value) for name, value in asked.items() if value is not None}
 
 
 def _single_recipe(method: Method) -> Recipe:

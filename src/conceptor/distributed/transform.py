@@ -17,8 +17,7 @@ from conceptor.distributed import manifest
 from conceptor.distributed.arrays import map_array
 from conceptor.distributed.cluster import Tally, run_tasks
 from conceptor.distributed.content import words_beside
-from conceptor.distributed.manifest import Manifest
-from conceptor.distributed.output import bind, check_output
+from conceptor.distributed.manifest import Manifest, bind, check_output
 from conceptor.distributed.shards import Shard, find_shards
 from conceptor.distributed.storage import Place, publishing, tidy
 from conceptor.distributed.survey import (
@@ -30,7 +29,7 @@ from conceptor.distributed.survey import (
     summarize,
     survey,
 )
-from conceptor.vectors.conversion import Report
+from conceptor.vectors.conversion import Written
 
 if TYPE_CHECKING:
     import os
@@ -57,7 +56,7 @@ def transform(
     force: bool = ...,
     storage_options: Mapping[str, Any] | None = ...,
     progress: Progress = ...,
-) -> Report: ...
+) -> Written: ...
 def transform(
     map_: AffineMap,
     source: DaskArray | Paths,
@@ -67,7 +66,7 @@ def transform(
     force: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
-) -> Report | DaskArray:
+) -> Written | DaskArray:
     """Write mapped shards to a directory under the same names; map a Dask array lazily.
 
     Each shard appears whole. `manifest.json` in the directory records which shards were written
@@ -112,7 +111,7 @@ def transform_shards(
     *,
     force: bool,
     progress: Progress,
-) -> Report:
+) -> Written:
     """Write the shards of a plan that are not yet done, and keep its manifest up to date."""
     started = time.perf_counter()
     failures = [each for each in layouts if isinstance(each, Failure)]
@@ -143,7 +142,7 @@ def transform_shards(
             "and repeat the same call to finish the rest",
         )
     seconds = time.perf_counter() - started
-    report = Report(dimension=map_.n_out, seconds=seconds)
+    report = Written(dimension=map_.n_out, seconds=seconds)
     rows = [shard.get("rows") for shard in plan.shards.values()]
     report.words = sum(filter(None, rows))
     report.megabytes_per_second = (
@@ -166,7 +165,7 @@ def _make_error(failures: Sequence[Failure], message: str) -> ConceptorError:
     return InvalidInputError(message) if failures[0].invalid else ConceptorError(message)
 
 
-class _Written(NamedTuple):
+class _WrittenShard(NamedTuple):
     """A shard's output; `rows` is None if it was there already."""
 
     shard: str
@@ -227,7 +226,7 @@ def _rewrite(
     digest: str,
     reporter: Reporter,
     checksums: Mapping[str, str | None] | None = None,
-) -> list[_Written | Failure]:
+) -> list[_WrittenShard | Failure]:
     """Write a few shards, one after another (runs as a task)."""
     with one_blas_thread():
         return [
@@ -251,13 +250,13 @@ def _rewrite_one(
     digest: str,
     reporter: Reporter,
     checksum: str | None,
-) -> _Written:
+) -> _WrittenShard:
     """Write a shard, unless it is there, with the checksum it had if that was recorded."""
     place = folder / shard.name
     if place.exists():
         found = place.checksum()
         if checksum in (None, found):
-            return _Written(shard.name, place.state()[0], None, found)
+            return _WrittenShard(shard.name, place.state()[0], None, found)
 
     def check() -> None:
         manifest.check_bound(folder, digest)
@@ -272,4 +271,4 @@ def _rewrite_one(
         with path.open("rb") as file:
             made = hashlib.file_digest(file, "sha256").hexdigest()
     reporter.finish_shard(rows)
-    return _Written(shard.name, place.state()[0], rows, made)
+    return _WrittenShard(shard.name, place.state()[0], rows, made)

@@ -10,7 +10,8 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Need
-from conceptor.vectors.vectors import SAMPLE, Vectors
+from conceptor.vectors.rows import LABELS, check_rows, decide_rows, parse_rows
+from conceptor.vectors.vectors import SAMPLE, RowKind, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.distributed.shards import Shard
+    from conceptor.vectors.rows import RowDecision
 
 # Later words are longer by this many standard errors, if shards continue one sorted list.
 _LONGER = 3.0
@@ -26,8 +28,10 @@ _LONGER = 3.0
 class ShardedVectors(Vectors):
     """Shards, one after the other in the order of their names."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Shard], rows: str | None = None) -> None:
         self._shards = shards
+        self._rows_are = parse_rows(rows)
+        check_rows(self, self._rows_are)
 
     @property
     def name(self) -> str:
@@ -43,6 +47,20 @@ class ShardedVectors(Vectors):
     def has_words(self) -> bool:
         """Whether the first shard has words."""
         return bool(self.first_words())
+
+    @cached_property
+    def _decision(self) -> RowDecision:
+        return decide_rows(self.first_words()[:LABELS], self._rows_are)
+
+    @property
+    def kind(self) -> RowKind:
+        """What a row stands for, by what the user says or by the first words."""
+        return self._decision.kind if self.has_words else RowKind.TEXTS
+
+    @property
+    def kind_evidence(self) -> str:
+        """What of the labels decided the kind."""
+        return self._decision.evidence if self.has_words else ""
 
     @cached_property
     def ranked(self) -> bool:

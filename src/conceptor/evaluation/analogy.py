@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
-from conceptor.vectors.nearest import Contest
+from conceptor.vectors.search import Contest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +61,10 @@ class Analogy:
         known = np.asarray((rows >= 0).all(axis=1))
         if self.among is not None:
             known &= (places < self.among).all(axis=1)
-        a, b, c, d = (unit_rows(vectors.vectors[column]) for column in rows[known].T)
-        contest = Contest(b - a + c, d, places[known], among=self.among)
+        used, questions = np.unique(rows[known], return_inverse=True)
+        contest = Contest(
+            vectors.vectors[used], questions.reshape(-1, 4), places[known], among=self.among
+        )
 
         def outcome() -> Outcome:
             correct = np.zeros(len(rows), dtype=np.bool_)
@@ -75,17 +76,17 @@ class Analogy:
         return Searched(contest, outcome)
 
 
-def read_analogies(path: str | os.PathLike[str], candidates: int = CANDIDATES) -> list[Analogy]:
+def read_analogies(path: str | os.PathLike[str]) -> list[Analogy]:
     """Read the questions; sections named `gram…` are syntactic, the others semantic.
 
-    Both kinds are asked twice: among all words, and among the first `candidates`.
+    Both kinds are asked twice: among all words, and among the first `CANDIDATES`.
     """
     kinds: dict[str, list[Question]] = {"Google semantic": [], "Google syntactic": []}
     for section, questions in _read_sections(path).items():
         syntactic = section.startswith("gram")
         kinds["Google syntactic" if syntactic else "Google semantic"] += questions
     return [Analogy(dataset, questions) for dataset, questions in kinds.items()] + [
-        Analogy(f"{dataset}, first {candidates:,}", questions, candidates, in_mean=False)
+        Analogy(f"{dataset}, first {CANDIDATES:,}", questions, CANDIDATES, in_mean=False)
         for dataset, questions in kinds.items()
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, did_you_mean
 from conceptor.base.progress import silent
 from conceptor.data import registry as datasets
 from conceptor.evaluation import (
@@ -21,7 +21,7 @@ from conceptor.evaluation import (
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.task import Missing, SearchTask
 from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors
-from conceptor.vectors.nearest import search
+from conceptor.vectors.search import search
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.evaluation.task import Task
     from conceptor.vectors.chunks import Transform
-    from conceptor.vectors.nearest import Search
+    from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 
@@ -181,7 +181,9 @@ def load_battery(
     wanted = list(dict.fromkeys(families))
     unknown = [family for family in wanted if family not in _FILES]
     if unknown or not wanted:
-        found = f"unknown task {unknown[0]!r}" if unknown else "no tasks were given"
+        found = "no tasks were given"
+        if unknown:
+            found = f"unknown task {unknown[0]!r}{did_you_mean(unknown[0], _FILES)}"
         raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
     files = [file for family in wanted for names in _FILES[family].values() for file in names]
     paths, missing = datasets.fetch_all(files, data, offline=offline, progress=progress)
@@ -197,26 +199,26 @@ def load_battery(
 def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
+    names = _FILES[family][dataset]
     if family in own.LANGUAGES:
-        return [own.read_words(dataset, paths[own.LANGUAGES[family][dataset]], family)]
+        return [own.read_words(dataset, paths[names[0]], family)]
     match family:
         case "similarity":
-            return [similarity.WordSimilarity.read(dataset, paths[similarity.FILES[dataset]])]
+            return [similarity.WordSimilarity.read(dataset, paths[names[0]])]
         case "sts":
             return sts.read_tasks(paths)
         case "categorization":
-            path = paths[categorization.FILES[dataset]]
-            return [categorization.Categorization.read(dataset, path, start)]
+            return [categorization.Categorization.read(dataset, paths[names[0]], start)]
         case "neighbours":
-            return neighbours.read_neighbours(paths[neighbours.FILE])
+            return neighbours.read_neighbours(paths[names[0]])
         case "analogy":
-            return analogy.read_analogies(paths[analogy.FILE])
+            return analogy.read_analogies(paths[names[0]])
         case "retrieval":
             return retrieval.read_retrieval(dataset, paths)
         case "classification":
             return [classification.read_classification(dataset, paths)]
         case _:
-            return [sts.read_benchmark(dataset, paths[sts.BENCHMARK_FILES[dataset]])]
+            return [sts.read_benchmark(dataset, paths[names[0]])]
 
 
 def _one_each(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """How much bias vectors have: associations, a direction, and clusters that remain.
 
-What each of them shows, and what none of them does, is in docs/algebra.md.
+What each of them shows, and what none of them does, is in docs/studies/debiasing.md.
 """
 
 from __future__ import annotations

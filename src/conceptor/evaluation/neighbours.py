@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Masked, Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
-from conceptor.vectors.nearest import Nearest
+from conceptor.lexicon.files import symmetric_pairs
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
@@ -121,15 +120,10 @@ def _describe(places: NDArray[np.int64]) -> str:
 
 
 def read_neighbours(path: str | os.PathLike[str]) -> list[SynonymRecall]:
-    """Read pairs of synonyms, two words a line, each perhaps with `en_` before it."""
+    """Read pairs of synonyms, as a lexicon has them."""
     synonyms: dict[str, set[str]] = {}
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        words = [word.removeprefix("en_") for word in line.split()]
-        if len(words) != 2:
-            raise InvalidInputError(f"{os.fspath(path)}, line {number}: expected two words")
-        for word, other in (words, words[::-1]):
-            if word != other:
-                synonyms.setdefault(word, set()).add(other)
+    for word, other in symmetric_pairs(path):
+        synonyms.setdefault(word, set()).add(other)
     order = np.random.default_rng(0).permutation(len(synonyms))
     listed = sorted(synonyms)
     fixed = {listed[i]: frozenset(synonyms[listed[i]]) for i in order}

@@ -16,9 +16,16 @@ from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from conceptor.evaluation.task import Task
-
-__all__ = ["LANGUAGES", "PAIRS", "SENTENCE_PAIRS", "read_own", "read_pairs", "read_words"]
+__all__ = [
+    "LANGUAGES",
+    "PAIRS",
+    "SENTENCE_PAIRS",
+    "check_once",
+    "name_files",
+    "read_own",
+    "read_pairs",
+    "read_words",
+]
 
 # The families of the user's own benchmarks.
 PAIRS, SENTENCE_PAIRS = "pairs", "sentence-pairs"
@@ -35,22 +42,27 @@ LANGUAGES = {
 def read_own(
     pairs: Sequence[str | os.PathLike[str]] = (),
     sentence_pairs: Sequence[str | os.PathLike[str]] = (),
-) -> list[Task]:
+) -> list[WordSimilarity | SentenceSimilarity]:
     """Return a benchmark for each file, called by the file's name."""
     files = [*pairs, *sentence_pairs]
-    names = [Path(file).name for file in files]
-    if len(set(names)) < len(names):  # two files of one name in different directories
-        names = [os.fspath(file) for file in files]
-    if len(set(names)) < len(names):
-        raise InvalidInputError("a file of pairs was named twice; name each once")
-    tasks: list[Task] = []
-    for position, (name, file) in enumerate(zip(names, files, strict=True)):
-        _check_once(file)
+    tasks: list[WordSimilarity | SentenceSimilarity] = []
+    for position, (name, file) in enumerate(zip(name_files(files), files, strict=True)):
+        check_once(file)
         if position < len(pairs):
             tasks.append(read_words(name, file, PAIRS))
         else:
             tasks.append(SentenceSimilarity(name, read_pairs(file), SENTENCE_PAIRS))
     return tasks
+
+
+def name_files(files: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return what results call files of pairs: their names, or paths where names are the same."""
+    names = [Path(file).name for file in files]
+    if len(set(names)) < len(names):
+        names = [os.fspath(file) for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidInputError("a file of pairs was named twice; name each once")
+    return names
 
 
 def read_words(dataset: str, path: str | os.PathLike[str], family: str) -> WordSimilarity:
@@ -100,7 +112,7 @@ def read_number(text: str) -> float:
     return float(text)
 
 
-def _check_once(path: str | os.PathLike[str]) -> None:
+def check_once(path: str | os.PathLike[str]) -> None:
     """Raise for a pair listed twice, in either order: it would count twice and narrow intervals."""
     seen: dict[frozenset[str], int] = {}
     for number, fields in _split_lines(path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from html import escape
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
+from conceptor.base.notebook import html_grid
+from conceptor.base.numbers import format_number
 from conceptor.evaluation.task import is_thin
 
 if TYPE_CHECKING:
@@ -155,12 +156,9 @@ class Evaluation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        body = "".join(
-            f"<tr><td>{escape(row.task)}</td><td>{escape(row.dataset)}</td>"
-            f"<td>{escape(row.metric)}</td><td style='text-align:right'>{row.score:.2f}</td>"
-            f"<td style='text-align:right'>{row.used}/{row.total}</td></tr>"
+        """Show a row for each dataset in a notebook."""
+        rows = (
+            (row.task, row.dataset, row.metric, format_number(row.score), f"{row.used}/{row.total}")
             for row in self.rows()
         )
-        head = "".join(f"<th>{h}</th>" for h in ("task", "dataset", "metric", "score", "used"))
-        caption = f"<caption>{escape(self.vectors)}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_grid(self.vectors, ("task", "dataset", "metric", "score", "used"), rows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Outcome
@@ -69,8 +70,7 @@ class Retrieval(TextTask):
     def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""
         count = len(self.collection.documents)
-        norms = np.linalg.norm(made, axis=1, keepdims=True)
-        unit = np.divide(made, norms, out=np.zeros_like(made), where=norms > 0)
+        unit = made / row_lengths(made)[:, np.newaxis]
         # Of equally near documents the first comes first.
         ranked = np.argsort(-(unit[count:] @ unit[:count].T), axis=1, kind="stable")
         score = ndcg if self.metric == "nDCG@10" else average_precision

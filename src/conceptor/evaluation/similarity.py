@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import SpearmanCorrelation
 from conceptor.evaluation.task import Missing, Outcome
 

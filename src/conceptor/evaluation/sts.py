@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.evaluation.texts import Texts, TextTask

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.evaluation.statistics import Statistic
-    from conceptor.vectors.nearest import Search
+    from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
 
 __all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]

@@ -40,9 +40,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class About:
-    """The vectors, and what can be chosen."""
+    """The vectors, what rows stand for (`words`, `tokens`, `texts`), and what can be chosen."""
 
     vectors: str
+    rows: str
     count: int
     dimension: int
     sorted: bool
@@ -67,7 +68,7 @@ class Near:
     """A neighbour; `moved` is `new`, `gone` or `both`, compared with the other side.
 
     Lists are ordered by `score`: the cosine, less what rare and excluded words lose. Ranks count
-    from 1.
+    from 1. Of texts, `above` is the share of random pairs with a lower cosine, such as `99.9%`.
     """
 
     word: str
@@ -75,6 +76,7 @@ class Near:
     cosine: float
     rank: int
     moved: str
+    above: str = ""
 
 
 @dataclass(frozen=True)

@@ -312,7 +312,8 @@ def _save_map(session: Session, settings: answers.Settings) -> bytes:
         raise InvalidInputError("a file is no map; choose a method")
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "map.safetensors")
-        session.methods.map(settings).save(path)
+        found = session.methods.map(settings)
+        found.save(path, background=session.background(settings))
         return path.read_bytes()
 
 

@@ -56,6 +56,12 @@ class Figures:
         from conceptor.report.page import comparison_html
 
         session = self._session
+        if session.table.of_texts:
+            from conceptor.evaluation.compare.texts import compare_texts
+            from conceptor.report.texts import text_html
+
+            vectors, name = session.table.vectors, session.table.name
+            return text_html(compare_texts(vectors, methods, name=name, progress=self._report))
         battery = load_battery(None, session.options.data, offline=True)
         if not battery.tasks:
             raise InvalidInputError("no benchmark files were found; run: conceptor data fetch")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.algebra.recipes import Words
+from conceptor.base.arrays import cosines
 from conceptor.data import registry as datasets
-from conceptor.evaluation.cosines import cosines
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.explore.answers import Score
@@ -76,6 +76,8 @@ class QuickFigures:
     @cached_property
     def _benchmarks(self) -> list[tuple[float | None, _Pairs, _Pairs | None]]:
         """The score as it is, and the vectors of a benchmark's pairs in each table."""
+        if self._table.of_texts:
+            return []
         paths, _ = datasets.fetch_all(
             [FILES[name] for name in _BENCHMARKS], self._options.data, offline=True
         )

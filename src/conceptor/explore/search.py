@@ -1,13 +1,15 @@
 """The nearest rows of a table, for many who ask at once: one pass over the rows for all of them.
 
 A pass multiplies each block of rows, as they are, with what all searches look for: one product of
-matrices. Rows that may be among the best in single precision are then scored exactly.
+matrices. `conceptor.vectors.search` keeps the rows that may be among the best in single precision;
+those are then scored exactly.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -18,6 +20,7 @@ import numpy as np
 from conceptor.base.arrays import unit_rows
 from conceptor.base.threads import one_blas_thread, processors
 from conceptor.explore.views import row_blocks
+from conceptor.vectors.search import Best
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "RowSearch", "Searcher"]
 
 # Rows whose quick score is this near to the best are scored again, exactly.
-_MARGIN = np.float32(2e-3)
+_MARGIN = 2e-3
 _MOST_SEARCHES = 128
 # Scores of a block: with many searches it has fewer rows. Four megabytes are more than a cache
 # holds, but each block takes Python's lock a dozen times, for which all who ask compete.
@@ -101,13 +104,15 @@ class Searcher:
         try:
             run = _Pass(self._table, [search for search, _ in batch])
             size = min(max(_BLOCK_SCORES // len(batch), _LEAST_ROWS), _MOST_ROWS)
-            run.begin(slice(0, min(_LEAST_ROWS, len(self._table))))
-            for _ in self._pool.map(run.look, row_blocks(len(self._table), size)):
+            # The first rows set the bar for the others.
+            first = min(_LEAST_ROWS, len(self._table))
+            run.look_at(slice(0, first))
+            for _ in self._pool.map(run.look_at, row_blocks(len(self._table), size, first)):
                 pass
             for search, _ in batch:
                 search.view.measure = None
             for number, (search, future) in enumerate(batch):
-                future.set_result(search.best_of(run.candidates(number)))
+                future.set_result(search.best_of(run.best.candidates(number)))
         except BaseException as error:
             for _, future in batch:
                 if not future.done():
@@ -115,7 +120,7 @@ class Searcher:
 
 
 class _Pass:
-    """What some searches have found so far; blocks may come from several threads."""
+    """Some searches in one pass over a table; blocks may come from several threads."""
 
     def __init__(self, table: PageTable, searches: Sequence[RowSearch]) -> None:
         self._table = table
@@ -135,41 +140,18 @@ class _Pass:
             if each.criterion.selective
         }
         # The rows that are left out would else take the places of others.
-        self._k = max(each.k + len(each.left_out) for each in searches)
-        # What a row must reach, for each search: the k-th best score so far.
-        self._bars = np.full((len(searches), 1), -np.inf, dtype=np.float32)
-        self._numbers, self._rows = np.zeros((2, 0), dtype=np.intp)
-        self._scores = np.zeros(0, dtype=np.float32)
+        self.best = Best(
+            len(searches), max(each.k + len(each.left_out) for each in searches), _MARGIN
+        )
         self._lock = Lock()
 
-    def begin(self, part: slice) -> None:
-        """Let the first rows say what others must reach."""
-        scores = self._score(part)
-        for number, penalty in self._selective.items():
-            scores[number] -= penalty(part)
-        if scores.shape[1] > self._k:
-            self._bars = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis] - _MARGIN
-
-    def look(self, part: slice) -> None:
+    def look_at(self, part: slice) -> None:
         """Keep the rows of a block that may be among the best."""
-        scores = self._score(part)
-        near = np.flatnonzero(scores >= self._bars)
-        if not len(near):
-            return
-        numbers, rows = np.divmod(near, scores.shape[1])
-        rows += part.start
-        found = scores.ravel()[near]
-        # What a criterion takes off is worked out for rows that come near enough without it.
-        for number in self._selective.keys() & set(numbers.tolist()):
-            its = slice(*np.searchsorted(numbers, [number, number + 1]))
-            found[its] -= self._selective[number](rows[its])
-        with self._lock:
-            self._keep(numbers, rows, found)
-
-    def candidates(self, number: int) -> NDArray[np.intp]:
-        """Return the rows that may be among the best of a search; none of zeros."""
-        found: NDArray[np.intp] = self._rows[(self._numbers == number) & np.isfinite(self._scores)]
-        return found
+        losses = {number: partial(each, part) for number, each in self._selective.items()}
+        found = self.best.pick(self._score(part), part.start, losses)
+        if len(found.row):
+            with self._lock:
+                self.best.take(found)
 
     def _score(self, part: slice) -> NDArray[np.float32]:
         """Return the scores of a block of rows, by search, before a criterion takes anything."""
@@ -182,21 +164,6 @@ class _Pass:
                 scores[its] -= shifts * view.inverse[part]
         scores -= self._table.penalties[part]
         return scores
-
-    def _keep(
-        self, numbers: NDArray[np.intp], rows: NDArray[np.intp], scores: NDArray[np.float32]
-    ) -> None:
-        """Put rows to those found before, raise the bars, and drop what is below them."""
-        numbers = np.concatenate([self._numbers, numbers])
-        rows = np.concatenate([self._rows, rows])
-        scores = np.concatenate([self._scores, scores])
-        order = np.lexsort((-scores, numbers))
-        ends = np.searchsorted(numbers[order], np.arange(len(self._bars) + 1))
-        full = np.flatnonzero(np.diff(ends) >= self._k)
-        bars = scores[order[ends[full] + self._k - 1]] - _MARGIN
-        self._bars[full, 0] = np.maximum(self._bars[full, 0], bars)
-        kept = scores >= self._bars[numbers, 0]
-        self._numbers, self._rows, self._scores = numbers[kept], rows[kept], scores[kept]
 
 
 class _Penalty:
@@ -211,11 +178,11 @@ class _Penalty:
         regions = (criterion.wanted, criterion.unwanted, criterion.field)
         self._pulled = {id(each): view.pull_back(each.factor) for each in regions if each}
 
-    def __call__(self, places: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """Return what rows lose; never less than 0."""
+    def __call__(self, part: slice, which: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+        """Return what some rows of a block lose; never less than 0."""
         view = self._view
-        rows = view.table.rows[places]
-        scale, inverse = view.scale[places, np.newaxis], view.inverse[places, np.newaxis]
+        rows = view.table.rows[part][which]
+        scale, inverse = (each[part][which, np.newaxis] for each in (view.scale, view.inverse))
 
         def nearness(region: Region) -> NDArray[np.float32]:
             columns, shift = self._pulled[id(region)]

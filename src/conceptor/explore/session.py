@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -11,10 +12,12 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.aperture import isotropy
+from conceptor.algebra.background import BackgroundWarning, percent_below
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.concepts.query import Query
 from conceptor.concepts.spelling import UnknownWordsError, split_known
+from conceptor.concepts.text_neighbours import choose_background
 from conceptor.explore import answers, projection
 from conceptor.explore.cache import Cache
 from conceptor.explore.details import combine_concepts, find_directions
@@ -22,6 +25,7 @@ from conceptor.explore.fitted import PageMethods
 from conceptor.explore.quick import QuickFigures
 from conceptor.explore.search import RowSearch, Searcher
 from conceptor.explore.searched import SearchedFigures
+from conceptor.explore.text_figures import TextFigures
 from conceptor.explore.views import View
 from conceptor.explore.wordmap import Shown, WordMap
 from conceptor.fitting import FitOptions
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Future
 
+    from conceptor.algebra.background import Background
     from conceptor.algebra.recipes import Solution
     from conceptor.base.progress import Progress
     from conceptor.concepts.spelling import Unknown
@@ -44,10 +49,14 @@ __all__ = ["AskedNeighbours", "Session"]
 
 # What can be chosen besides the method that a kind of vectors asks for.
 _MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
+_MORE_FOR_TEXTS = ("renormalization", "abtt", "cn", "whitening")
 # The choice that stands for the second file.
 OTHER = "file"
 _EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _KEPT_SEARCHES = 1000
+# Random rows and pairs that say what a cosine of texts means; fitted while a slider is dragged.
+_SCALE_ROWS, _SCALE_PAIRS = 2000, 100_000
+_KEPT_SCALES = 64
 # Neighbours that a map shows, of each side.
 _PLACED = 10
 
@@ -69,17 +78,26 @@ class AskedNeighbours:
     futures: Sequence[Future[Found]]
     asked: Asked
     prior: bool
+    scales: tuple[Background | None, Background | None] = (None, None)
 
     def answer(self) -> answers.Neighbours:
         """Wait for what is found, and compare the two sides."""
+        found = (each.result() for each in self.futures)
         sides = [
             [
-                answers.Near(view.table.words[row], score, cosine, row + 1, "both")
+                answers.Near(
+                    view.table.words[row],
+                    score,
+                    cosine,
+                    row + 1,
+                    "both",
+                    "" if scale is None else percent_below(float(scale.p(cosine))),
+                )
                 for row, score, cosine in zip(
                     near.rows.tolist(), near.scores.tolist(), near.cosines.tolist(), strict=True
                 )
             ]
-            for view, near in zip(self.views, (each.result() for each in self.futures), strict=True)
+            for view, near, scale in zip(self.views, found, self.scales, strict=True)
         ]
         before, after = ({near.word for near in side} for side in sides)
         return answers.Neighbours(
@@ -120,7 +138,8 @@ class Session:
         self.table, self.other = table, other
         self.options = options or FitOptions()
         if methods is None:
-            methods = [str(Method.default_for(table.vectors)), *_MORE_METHODS]
+            more = _MORE_FOR_TEXTS if table.of_texts else _MORE_METHODS
+            methods = [str(Method.default_for(table.vectors)), *more]
         self.methods = PageMethods(table, methods, self.options)
         if not self.methods.names and other is None:
             raise InvalidInputError("no method was named")
@@ -128,8 +147,10 @@ class Session:
         self._plain_other = None if other is None else View.plain(other)
         self._searchers = {each: Searcher(each) for each in (table, other) if each is not None}
         self._searches: Cache[Future[Found]] = Cache(_KEPT_SEARCHES)
+        self._scales: Cache[Background | None] = Cache(_KEPT_SCALES)
         self._quick = QuickFigures(table, other, self.methods, self.options)
-        self._searched = SearchedFigures(table, other, self.options)
+        searched = TextFigures if table.of_texts else SearchedFigures
+        self._searched = searched(table, other, self.options)
         self._map = WordMap(self._plain)
         self._prepare(progress)
 
@@ -154,6 +175,7 @@ class Session:
         penalties = self.table.penalties
         return answers.About(
             vectors=self.table.name,
+            rows=str(self.table.vectors.kind),
             count=len(self.table),
             dimension=self.table.dimension,
             sorted=bool(penalties[penalties < np.inf].any()),
@@ -172,7 +194,7 @@ class Session:
             places = {table: int(table.vectors.rows([word])[0]) for table in self._searchers}
             return all(row != MISSING and not table.empty[row] for table, row in places.items())
 
-        found = list(filter(has_vector, _EXAMPLES))
+        found = [] if self.table.of_texts else list(filter(has_vector, _EXAMPLES))
         found = found or list(islice(filter(has_vector, self.table.words), 100))[-1:]
         if not found:
             raise InvalidInputError("the two files have no word in common")
@@ -242,7 +264,25 @@ class Session:
             self._ask(view, key, tuple(asked.like), tuple(asked.without), n)
             for view, key in zip(views, (None, settings), strict=True)
         ]
-        return AskedNeighbours(views, futures, asked, prior=self.about.sorted)
+        scales = self._scale(views[0], None), self._scale(views[1], settings)
+        return AskedNeighbours(views, futures, asked, self.about.sorted, scales)
+
+    def background(self, settings: Settings) -> Background | None:
+        """Return what cosines mean as a method leaves rows of texts; None for words."""
+        return self._scale(self._view(settings), settings)
+
+    def _scale(self, view: View, key: Settings | None) -> Background | None:
+        """Return what cosines of texts mean in a view; None for words, and for few rows."""
+        if not view.table.of_texts:
+            return None
+
+        def fit() -> Background | None:
+            rows = np.random.default_rng(0).permutation(len(view.table))[:_SCALE_ROWS]
+            return choose_background(None, view.rows(rows), pairs=_SCALE_PAIRS)
+
+        with warnings.catch_warnings():  # said once, when the page starts
+            warnings.simplefilter("ignore", BackgroundWarning)
+            return self._scales.get(key, fit)
 
     def look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
         """Return which words all tables in question have, and what is said about the others."""
@@ -250,7 +290,7 @@ class Session:
         unknown: list[Unknown] = []
 
         def known(words: Sequence[str]) -> list[str]:
-            found = list(words)
+            found = [self.table.label(word) for word in words]
             for table in tables:
                 found, missing = split_known(found, table.vectors)
                 unknown.extend(map(table.unknown, missing))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from bisect import bisect_left, bisect_right
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,13 @@ from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
 from conceptor.concepts.neighbours import choose_prior
 from conceptor.concepts.spelling import Unknown, suggest
+from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore.cache import Cache
 from conceptor.vectors.chunks import read_chunks
+from conceptor.vectors.search import rank_penalties
 from conceptor.vectors.source import VectorSource
 from conceptor.vectors.table import MISSING, WordVectors, as_word_vectors
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _KEPT_SUGGESTIONS = 1000
+# Letters of a text that stand for it on the page.
+_LABEL = 100
 
 
 class PageTable:
@@ -69,15 +75,25 @@ class PageTable:
         """Take vectors as they are, or decode them into memory.
 
         What is larger than a quarter of the memory when decoded goes to a temporary file. The
-        file itself is never mapped: whoever cuts it short would end this process.
+        file itself is never mapped: whoever cuts it short would end this process. Texts are
+        labelled by their beginnings.
         """
-        if not isinstance(source, VectorSource):
-            return cls(name, as_word_vectors(source), command)
-        flags = ("--on-error", "skip") if source.on_error == "skip" else ()
-        return cls(name, _decode(source, progress), command, flags)
+        skips = isinstance(source, VectorSource) and source.on_error == "skip"
+        if isinstance(source, Vectors) and not isinstance(source, WordVectors):
+            table = _decode(source, progress)
+        else:
+            table = as_word_vectors(source)
+        if table.kind is RowKind.TEXTS:
+            table = WordVectors(_short_labels(table.words), table.vectors, origin=table)
+        return cls(name, table, command, ("--on-error", "skip") if skips else ())
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether rows are texts."""
+        return self.vectors.kind is RowKind.TEXTS
 
     @property
     def words(self) -> Sequence[str]:
@@ -102,22 +118,25 @@ class PageTable:
     @cached_property
     def penalties(self) -> NDArray[np.float32]:
         """What is taken off each row's cosine to prefer common words; ∞ for rows of zeros."""
-        prior = choose_prior(None, self.vectors)
-        found = prior * np.log1p(np.arange(len(self)) / 1000.0)
+        found = rank_penalties(np.arange(len(self)), choose_prior(None, self.vectors))
         found[self.empty] = np.inf
-        return found.astype(np.float32)
+        return found
 
     @cached_property
     def _alphabetic(self) -> NDArray[np.int32]:
         """All rows by word, in any case."""
-        folded = [word.casefold() for word in self.words]
+        folded = self._folded
         return np.array(sorted(range(len(folded)), key=folded.__getitem__), dtype=np.int32)
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [word.casefold() for word in self.words]
 
     def complete(self, prefix: str, n: int) -> list[tuple[str, int]]:
         """Return the first n words that begin so, in any case, with their rows.
 
         In the order of the file, so common words come first where it is sorted by frequency. An
-        exact match comes before all others.
+        exact match comes before all others. Of texts those come next that contain it.
         """
         wanted = prefix.casefold()
 
@@ -131,18 +150,49 @@ class PageTable:
         exact = int(self.vectors.rows([prefix])[0])
         found = [] if exact == MISSING else [exact]
         found += [row for row in rows.tolist() if row != exact]
+        if self.of_texts and len(found) < n:
+            found += [row for row in self._containing(wanted, n) if row not in found]
         return [(self.words[row], row) for row in found[:n]]
+
+    def _containing(self, wanted: str, n: int) -> list[int]:
+        """Return the first rows whose text contains something."""
+        rows = (row for row, text in enumerate(self._folded) if wanted in text)
+        return list(islice(rows, n))
+
+    def label(self, asked: str) -> str:
+        """Return the label of what people ask for: of texts also by a longer text, or a number."""
+        if not self.of_texts or asked in self.vectors:
+            return asked
+        short = shorten(asked, _LABEL)
+        if short not in self.vectors and asked.isascii() and asked.isdigit():
+            row = int(asked[:15]) - 1
+            return self.words[row] if 0 <= row < len(self) else asked
+        return short
 
     def unknown(self, word: str) -> Unknown:
         """Return what is said about a word that is not there."""
+        if self.of_texts:
+            rows = self._containing(word.casefold(), 3)
+            return Unknown(word, self.name, [self.words[row] for row in rows], "text or row")
         found = self._suggestions.get(word, lambda: suggest(word, self.words))
         return Unknown(word, self.name, found)
 
 
-def _decode(source: VectorSource, progress: Progress) -> WordVectors:
+def _short_labels(texts: Sequence[str]) -> list[str]:
+    """Return the beginnings of texts, with the row's number where another begins the same."""
+    labels: list[str] = []
+    seen: set[str] = set()
+    for row, text in enumerate(texts, start=1):
+        label = shorten(text, _LABEL)
+        labels.append(f"{label} ({row})" if label in seen else label)
+        seen.add(label)
+    return labels
+
+
+def _decode(source: Vectors, progress: Progress) -> WordVectors:
     """Read a file once, into memory or into a temporary file that is mapped."""
     words: list[str] = []
-    if source.size <= memory_bytes() // 4:
+    if sum(path.stat().st_size for path in source.files()) <= memory_bytes() // 4:
         parts = []
         for some, rows in read_chunks(source, progress):
             words.extend(some)

@@ -142,7 +142,7 @@ class View:
         return pulled.astype(np.float32), shift.astype(np.float32)
 
 
-def row_blocks(count: int, size: int = _BLOCK_ROWS) -> Iterator[slice]:
-    """Cut a table's rows into blocks."""
-    for start in range(0, count, size):
+def row_blocks(count: int, size: int = _BLOCK_ROWS, first: int = 0) -> Iterator[slice]:
+    """Cut a table's rows into blocks, from the `first` on."""
+    for start in range(first, count, size):
         yield slice(start, min(start + size, count))

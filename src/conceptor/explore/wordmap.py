@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.arrays import unit_rows
+from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore import projection
 from conceptor.explore.answers import Placed, Points
 from conceptor.explore.cache import Cache
@@ -31,6 +32,8 @@ _MOST_BY_UMAP = 5000
 _KEPT = 6
 _PRECISION = 10_000
 _NAMED_AMONG = 5000
+# Letters of a word, or of the beginning of a text, that is part of a cluster's name.
+_LONGEST_NAME = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ class WordMap:
             clusters=planes.clusters.labels.tolist(),
             before=_integers(before),
             after=_integers(after),
-            names=planes.clusters.names(common, rows),
+            names=planes.clusters.names([shorten(word, _LONGEST_NAME) for word in common], rows),
             frequency_before=projection.explained(before, logs),
             frequency_after=projection.explained(after, logs),
         )

@@ -16,6 +16,7 @@ from conceptor.integrations.opened import (
     usable_counts,
 )
 from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,11 @@ def open_keyed_vectors(kv: Any) -> Opened:  # noqa: ANN401
     """Open vectors by key."""
     _check(kv)
     return open_table(
-        kv.index_to_key, kv.vectors, lambda rows: _with_vectors(kv, rows), counts=_counts(kv)
+        kv.index_to_key,
+        kv.vectors,
+        lambda rows: _with_vectors(kv, rows),
+        counts=_counts(kv),
+        kind=RowKind.WORDS,
     )
 
 
@@ -48,7 +53,7 @@ def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
         new.adjust_vectors()
         return new
 
-    table = WordVectors(kv.index_to_key, kv.vectors, counts=_counts(kv))
+    table = WordVectors(kv.index_to_key, kv.vectors, counts=_counts(kv), kind=RowKind.WORDS)
     return Opened(table, rebuild, needs_map=True, lengths=Lengths.KEPT)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodLike
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
 
 VECTORS, MAP, CARD = "vectors.safetensors", "map.safetensors", "README.md"
 _TAGS = ("word-embeddings", "static-embeddings", "conceptor")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from conceptor.algebra.lengths import Lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions, fit_methods
-from conceptor.integrations.registry import find_adapter, kinds
+from conceptor.integrations.registry import TABLES, find_adapter, kinds
 from conceptor.methods import Method
-from conceptor.postprocessing import describe_doubts, describe_method
-from conceptor.vectors.conversion import Report
+from conceptor.postprocessing import Report, describe_doubts
+from conceptor.vectors.conversion import Written
+from conceptor.vectors.rows import SaidRows, parse_rows
+from conceptor.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.integrations.opened import Opened
     from conceptor.methods import MethodLike
+    from conceptor.vectors.columns import Asked
     from conceptor.weights import Weights, WeightsLike
 
 Kind = TypeVar("Kind")
@@ -33,8 +38,11 @@ def improve(
     *,
     weights: Weights | WeightsLike | None = ...,
     n_components: int | None = ...,
+    column: Asked = ...,
+    rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[False] = ...,
+    **parameters: object,
 ) -> Kind: ...
 @overload
 def improve(
@@ -43,8 +51,11 @@ def improve(
     *,
     weights: Weights | WeightsLike | None = ...,
     n_components: int | None = ...,
+    column: Asked = ...,
+    rows: str | None = ...,
     texts: Sequence[str] | None = ...,
     return_report: Literal[True],
+    **parameters: object,
 ) -> tuple[Kind, Report]: ...
 def improve(
     x: Any,
@@ -52,8 +63,11 @@ def improve(
     *,
     weights: Weights | WeightsLike | None = None,
     n_components: int | None = None,
+    column: Asked = None,
+    rows: str | None = None,
     texts: Sequence[str] | None = None,
     return_report: bool = False,
+    **parameters: object,
 ) -> Any:
     """Improve vectors, however they are held; the same kind comes back as went in.
 
@@ -64,7 +78,7 @@ def improve(
     ----------
     x
         gensim `KeyedVectors`, `Word2Vec` or `FastText`; `(words, array)`; a mapping of words to
-        vectors; a pandas or Polars `DataFrame` or an Arrow `Table` with a word for each row;
+        vectors; a pandas or Polars `DataFrame` or an Arrow `Table`, whose other columns stay;
         `WordVectors`; a spaCy `Vocab` or pipeline, which is changed in place; a model2vec
         `StaticModel`; a `SentenceTransformer`; an array; or a file, which gives `WordVectors`.
     method
@@ -75,10 +89,17 @@ def improve(
         rank if the words are sorted by frequency.
     n_components
         Keep this many dimensions: the leading ones of what the method leaves.
+    column
+        The column of a frame or table that holds the vectors, if several may; or the columns of
+        its dimensions, as names or patterns (`d*`), if their names do not say that they are.
+    rows
+        What rows stand for, `words` or `texts`, if their labels mislead (`decide_rows`).
     texts
         Sentences to fit a `SentenceTransformer` to, unless it averages static vectors.
     return_report
         Return what was done as well. Otherwise what is odd about the vectors is a warning.
+    **parameters
+        Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
 
     Examples
     --------
@@ -88,11 +109,12 @@ def improve(
     >>> bool(np.allclose(better.mean(axis=0), 0))
     True
     """
-    adapter = find_adapter(x)
-    opened = adapter(x) if texts is None else _open_with_texts(adapter, x, texts)
+    opened = open_object(x, texts=texts, column=column, rows=rows)
     chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
     if n_components is not None:
         chosen = chosen.with_dimensions(n_components)
+    if parameters:
+        chosen = chosen.with_parameters(**parameters)
     better, report = improve_opened(opened, chosen, FitOptions(weights), type(x).__name__)
     if return_report:
         return better, report
@@ -120,19 +142,46 @@ def improve_opened(
     found = fit_methods(opened.vectors, [chosen], options, progress=progress)
     fitted = found.methods[chosen.name]
     better = opened.rebuild(fitted)
-    report = Report(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
-    report.seconds = time.perf_counter() - started
+    written = Written(words=found.count, dimension=fitted.n_out or opened.vectors.dimension)
+    written.seconds = time.perf_counter() - started
+    written.rows = str(opened.vectors.kind)
     doubts = describe_doubts(found, opened.vectors.name)
-    report.remarks = [*opened.remarks, *found.cautions, *doubts]
-    describe_method(report, found, chosen.name)
+    written.remarks = [*opened.remarks, *found.cautions, *doubts]
+    report = Report.of(written, found, chosen.name)
     if report.lengths == Lengths.USAGE and opened.lengths is not None:
         report.lengths = str(opened.lengths)
     return better, report
 
 
-def _open_with_texts(adapter: Any, x: object, texts: Sequence[str]) -> Any:  # noqa: ANN401
+def open_object(
+    x: object, *, texts: Sequence[str] | None = None, column: Asked = None, rows: str | None = None
+) -> Opened:
+    """Open vectors, however they are held; arguments are as for `improve`."""
+    adapter: Any = find_adapter(x)
+    if texts is not None:
+        _check_texts(x)
+        return adapter(x, texts)  # type: ignore[no-any-return]
+    said = parse_rows(rows)
+    if isinstance(x, (str, os.PathLike)):
+        return adapter(x, column, rows)  # type: ignore[no-any-return]
+    if column is not None and not TABLES.intersection(kinds(x)):
+        raise InvalidInputError(f"a {type(x).__name__} has no columns; leave out `column`")
+    opened: Opened = adapter(x) if column is None else adapter(x, column)
+    return opened if said is None else replace(opened, vectors=SaidRows(opened.vectors, said))
+
+
+def vectors_of(x: object, *, column: Asked = None, rows: str | None = None) -> Vectors:
+    """Return vectors that are held in any way, to be read only; as for `improve`."""
+    said = parse_rows(rows)
+    if not isinstance(x, Vectors):
+        return open_object(x, column=column, rows=rows).vectors
+    if column is not None:
+        raise InvalidInputError(f"{x.name}: is open already; name the column to open_vectors")
+    return x if said is None else SaidRows(x, said)
+
+
+def _check_texts(x: object) -> None:
     if "sentence_transformers.SentenceTransformer" not in kinds(x):
         raise InvalidInputError(
             f"texts are for a SentenceTransformer, not for a {type(x).__name__}; leave them out"
         )
-    return adapter(x, texts)

@@ -15,7 +15,7 @@ from conceptor.vectors.table import WordVectors
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conceptor.fitting import Fitted
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["Opened", "improve_rows", "open_table"]
+__all__ = ["Opened", "improve_rows", "open_rows", "open_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +85,27 @@ def open_table(
     rebuild: Callable[[NDArray[Any]], object],
     *,
     counts: Mapping[str, float] | None = None,
+    kind: RowKind | None = None,
 ) -> Opened:
-    """Open words with one vector each; `rebuild` makes the object from the improved matrix."""
+    """Open labels with one vector each; `rebuild` makes the object from the improved matrix.
+
+    Without `kind`, the labels decide whether they are words or texts.
+    """
     # In C order, as from a file: the last bit of a product depends on it.
-    table = WordVectors(words, np.ascontiguousarray(vectors), counts=counts)
+    table = WordVectors(words, np.ascontiguousarray(vectors), counts=counts, kind=kind)
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
+
+
+def open_rows(
+    labels: Sequence[str] | None,
+    vectors: NDArray[Any],
+    rebuild: Callable[[NDArray[Any]], object],
+) -> Opened:
+    """Open the rows of a table, which may have no labels."""
+    if labels is not None:
+        return open_table(labels, vectors, rebuild)
+    table = WordVectors([""] * len(vectors), np.ascontiguousarray(vectors), has_words=False)
+    return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)), needs_map=True)
 
 
 def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:

@@ -1,37 +1,138 @@
-"""pandas: a frame with a word for each row, as its index or in a column."""
+"""pandas: a frame with a column of lists or arrays, or a column for each dimension.
+
+All other columns, their order and types, and the index come back as they were.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import Opened, check_vectors, open_table
-from conceptor.vectors.formats.arrow import WORD_COLUMNS
+from conceptor.integrations.opened import Opened, check_vectors, open_rows
+from conceptor.vectors.columns import Column, ColumnKind, choose_label, choose_vectors
+from conceptor.vectors.rows import LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.columns import Asked
+
+_WHERE = "this DataFrame"
+# What stands for an index without a name, as in pandas' own files.
+_INDEX = "__index_level_0__"
 
 
-def open_frame(frame: pd.DataFrame) -> Opened:
-    """Open a frame; columns that are neither words nor numbers stay as they are."""
-    numbers = frame.select_dtypes("number").columns
-    text = [name for name in frame.columns if pd.api.types.is_string_dtype(frame[name])]
-    named = [name for name in text if name in WORD_COLUMNS][:1] if len(text) > 1 else text
-    words: Any = frame.index
-    if not pd.api.types.is_string_dtype(frame.index):
-        if not named:
+def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
+    """Open a frame; `column` holds the vectors, if there are several that may."""
+    columns = [Column(name, _kind_of(frame.iloc[:, i])) for i, name in enumerate(frame.columns)]
+    check_vectors(len(frame), len(columns), "DataFrame", "pass one with rows and columns")
+    chosen = choose_vectors(_WHERE, columns, column)
+    places = [[each.name for each in columns].index(name) for name in chosen]
+    is_lists = columns[places[0]].kind is ColumnKind.LISTS
+    values = frame.iloc[:, places[0]]
+    matrix = _stack(values) if is_lists else _numbers(frame.iloc[:, places])
+
+    def rebuild(rows: NDArray[Any]) -> pd.DataFrame:
+        new = frame.copy(deep=False)
+        if is_lists:
+            better = _as_before(values, rows.astype(matrix.dtype, copy=False))
+            new.isetitem(places[0], better.array)
+            return new
+        for place, numbers in zip(places, rows.T, strict=False):
+            same = pd.Series(numbers, index=frame.index).astype(frame.dtypes.iloc[place])
+            new.isetitem(place, same.array)
+        gone = set(places[rows.shape[1] :])
+        return new.iloc[:, [i for i in range(len(columns)) if i not in gone]] if gone else new
+
+    return open_rows(_labels(frame, columns), matrix, rebuild)
+
+
+def _kind_of(values: pd.Series[Any]) -> ColumnKind:
+    """Return what a column holds; lists and arrays are recognised by the first that is there."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.ArrowDtype):
+        from pyarrow import schema
+
+        from conceptor.vectors.formats.arrow_columns import describe_columns
+
+        return describe_columns(schema([("values", dtype.pyarrow_dtype)]))[0].kind
+    if pd.api.types.is_bool_dtype(dtype):
+        return ColumnKind.OTHER
+    if pd.api.types.is_float_dtype(dtype):
+        return ColumnKind.FLOATS
+    if pd.api.types.is_integer_dtype(dtype):
+        return ColumnKind.INTEGERS
+    if pd.api.types.is_object_dtype(dtype):
+        first = next((each for each in values if each is not None), None)
+        if isinstance(first, (list, tuple, np.ndarray)):
+            array = np.asarray(first)
+            is_vector = array.ndim == 1 and array.size and array.dtype.kind in "fiu"
+            return ColumnKind.LISTS if is_vector else ColumnKind.OTHER
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _kind_of(pd.Series(dtype.categories))
+    is_text = pd.api.types.infer_dtype(values, skipna=True) == "string"
+    return ColumnKind.TEXT if is_text else ColumnKind.OTHER
+
+
+def _stack(values: pd.Series[Any]) -> NDArray[Any]:
+    """Return a column of lists as a matrix; raise, naming the row, if one is missing or ragged."""
+    rows: list[NDArray[Any]] = []
+    for number, each in enumerate(values, start=1):
+        row = np.empty(0) if each is None or each is pd.NA else np.atleast_1d(np.asarray(each))
+        if row.ndim != 1 or row.dtype.kind not in "fiu" or (rows and len(row) != len(rows[0])):
+            expected = f"{len(rows[0])} numbers" if rows else "numbers"
+            found = len(row) if row.dtype.kind in "fiu" else repr(each)[:40]
             raise InvalidInputError(
-                "this DataFrame has no words: its index is not text, and no column is called "
-                f"{', '.join(WORD_COLUMNS[:4])}; use frame.set_index"
+                f"{_WHERE}, row {number} of {values.name!r}: expected a vector of {expected}, "
+                f"found {found}"
             )
-        words = frame[named[0]]
-    check_vectors(len(frame), len(numbers), "DataFrame", "its columns of numbers are the vectors")
-    matrix = frame[numbers].to_numpy()
+        rows.append(row)
+    matrix = np.stack(rows)
+    check_vectors(len(matrix), matrix.shape[1], "DataFrame", "the first list is empty")
+    return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
 
-    def rebuild(rows: Any) -> pd.DataFrame:  # noqa: ANN401
-        kept = numbers[: rows.shape[1]]
-        values = pd.DataFrame(rows, index=frame.index, columns=kept)
-        order = [name for name in frame.columns if name not in numbers or name in kept]
-        others = frame.drop(columns=numbers)
-        return values if not len(others.columns) else pd.concat([others, values], axis=1)[order]
 
-    return open_table(list(words), matrix, rebuild)
+def _numbers(frame: pd.DataFrame) -> NDArray[Any]:
+    """Return columns of numbers as a matrix; a missing number is NaN, which is refused later."""
+    matrix = frame.to_numpy()
+    is_float = matrix.dtype.kind == "f"
+    return matrix if is_float else frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _as_before(values: pd.Series[Any], rows: NDArray[Any]) -> pd.Series[Any]:
+    """Return rows as a column like another: of lists, tuples or arrays."""
+    if isinstance(values.dtype, pd.ArrowDtype):
+        from pyarrow import schema
+
+        from conceptor.vectors.formats.arrow_columns import output_schema, vector_arrays
+
+        before = schema([("v", values.dtype.pyarrow_dtype)])
+        after = output_schema(before, ["v"], rows.shape[1], _WHERE)
+        arrow = pd.arrays.ArrowExtensionArray(vector_arrays(["v"], rows, after)["v"])
+        return pd.Series(arrow, index=values.index, name=values.name)
+    first = type(values.iloc[0])
+    made: Any = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        made[i] = row.copy() if first is np.ndarray else first(row.tolist())
+    return pd.Series(made, index=values.index, name=values.name)
+
+
+def _labels(frame: pd.DataFrame, columns: Sequence[Column]) -> list[str] | None:
+    """Return the words or texts of the rows: of a column, or of the index."""
+    index = frame.index
+    is_text = index.nlevels == 1 and pd.api.types.is_string_dtype(index)
+    named = index.name if index.name is not None else _INDEX
+    every = [*columns, *([Column(named, ColumnKind.TEXT)] if is_text else [])]
+
+    def values(name: Hashable, stop: int | None = None) -> list[str]:
+        found = [each.name for each in columns]
+        column = frame.iloc[:stop, found.index(name)] if name in found else index[:stop]
+        return [each if isinstance(each, str) else "" for each in column]
+
+    label = choose_label(every, lambda names: {name: values(name, LABELS) for name in names})
+    return None if label is None else values(label)

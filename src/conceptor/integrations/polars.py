@@ -1,20 +1,30 @@
-"""Polars: a frame with a column of words, and lists of numbers or a column for each dimension."""
+"""Polars: a frame with lists of numbers, or a column for each dimension; all other columns stay."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars
 
-from conceptor.integrations.arrow import open_arrow_table
+from conceptor.integrations.arrow import read_table
+from conceptor.integrations.opened import Opened, open_rows
 
 if TYPE_CHECKING:
-    from conceptor.integrations.opened import Opened
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.columns import Asked
 
 
-def open_frame(frame: polars.DataFrame) -> Opened:
+def open_frame(frame: polars.DataFrame, column: Asked = None) -> Opened:
     """Open a frame by way of Arrow, which shares its memory."""
-    opened = open_arrow_table(frame.to_arrow())
-    rebuild = opened.rebuild
-    return replace(opened, rebuild=lambda fitted: polars.from_arrow(rebuild(fitted)))
+    # Arrow has no Python objects, and these are no vectors.
+    table = frame.select(polars.exclude(polars.Object)).to_arrow()
+    found = read_table(table, column, "DataFrame")
+
+    def rebuild(rows: NDArray[Any]) -> polars.DataFrame:
+        _, new = found.replaced(table.schema, rows)
+        made = [polars.Series(name, polars.from_arrow(array)) for name, array in new.items()]
+        gone = [name for name in found.columns if name not in new]
+        return frame.drop(gone).with_columns(made)
+
+    return open_rows(found.labels, found.matrix, rebuild)

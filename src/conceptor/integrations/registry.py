@@ -44,6 +44,8 @@ ADAPTERS = {
     "model2vec.StaticModel": "model2vec:open_static_model",
     "sentence_transformers.SentenceTransformer": "sentence_transformers:open_sentence_transformer",
 }
+# The kinds whose adapters take the name of a column.
+TABLES = frozenset({"pandas.DataFrame", "polars.DataFrame", "pyarrow.Table"})
 _SAVE_FIRST = (
     'its vectors cannot be changed in memory; save it with save_model("model.bin"), then '
     'conceptor.postprocess("model.bin", "better.bin")'

@@ -24,9 +24,10 @@ from conceptor.base.progress import silent
 from conceptor.fitting import FitOptions
 from conceptor.integrations.improving import improve_opened
 from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
+from conceptor.integrations.spacy_folders import find_pipeline, is_pipeline
 from conceptor.vectors.source import BLOCK_BYTES
 from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import Vectors
+from conceptor.vectors.vectors import RowKind, Vectors
 
 try:
     import spacy
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.fitting import Fitted
     from conceptor.methods import MethodLike
-    from conceptor.vectors.conversion import Report
+    from conceptor.postprocessing import Report
 
 # How many words of a language a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000
@@ -101,7 +102,7 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     if table.mode == Mode.floret:
         _check_ngrams(table)
         words = _words_of_language(vocab, language)
-        composed = WordVectors(words, _to_numpy(table.get_batch(words)))
+        composed = WordVectors(words, _to_numpy(table.get_batch(words)), kind=RowKind.WORDS)
         return Opened(
             composed,
             lambda fitted: _put(vocab, map_rows(fitted, data)),
@@ -178,9 +179,10 @@ def postprocess_folder(
 ) -> Report:
     """Write a saved pipeline with improved vectors to another folder; all else stays as it is.
 
-    Only the vocabulary is loaded, not the components.
+    Only the vocabulary is loaded, not the components. The folder may be that of a package, in
+    which the pipeline lies.
     """
-    source, target = Path(source), Path(target)
+    source, target = find_pipeline(Path(source)) or Path(source), Path(target)
     given = options or FitOptions()
     read = [each for each in (given.weights, given.vocabulary) if isinstance(each, str | Path)]
     check_folder(target, "spaCy pipeline", parts_of, inputs=[source, *read], force=force)
@@ -208,7 +210,7 @@ def postprocess_folder(
 
 def parts_of(folder: Path) -> Callable[[Path], bool] | None:
     """Return what belongs to a saved pipeline in its folder; None if the folder is none."""
-    if not ((folder / "config.cfg").is_file() and (folder / "vocab").is_dir()):
+    if not is_pipeline(folder):
         return None
     try:
         return _belongs(load_config(folder / "config.cfg", interpolate=False))

@@ -9,7 +9,13 @@ import numpy as np
 
 from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import Opened, check_vectors, improve_rows, open_table
+from conceptor.integrations.opened import (
+    Opened,
+    check_vectors,
+    improve_rows,
+    open_rows,
+    open_table,
+)
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.table import WordVectors
 
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.fitting import Fitted
+    from conceptor.vectors.columns import Asked
 
 
 def open_word_vectors(x: WordVectors) -> Opened:
@@ -51,23 +58,18 @@ def open_dict(x: dict[str, Any]) -> Opened:
 def open_array(x: NDArray[Any]) -> Opened:
     """Open vectors without words, of which each counts the same."""
     matrix = as_matrix(x, "the array")
-    table = WordVectors([""] * len(matrix), np.ascontiguousarray(matrix), has_words=False)
-    return Opened(
-        table,
-        lambda fitted: _as_before(improve_rows(fitted, table), matrix),
-        needs_map=True,
-    )
+    return open_rows(None, matrix, lambda rows: _as_before(rows, matrix))
 
 
-def open_path(x: str | os.PathLike[str]) -> Opened:
+def open_path(x: str | os.PathLike[str], column: Asked = None, rows: str | None = None) -> Opened:
     """Open a file, whose improved vectors come back in memory."""
     if Path(x).is_dir():
         raise InvalidInputError(f"{x}: is a directory; use conceptor.postprocess for folders")
-    source = open_vectors(x, wordless=True)
+    source = open_vectors(x, wordless=True, column=column, rows=rows)
 
     def read(fitted: Fitted) -> WordVectors:
-        has_words = source.has_words
-        return WordVectors(source.words, improve_rows(fitted, source), has_words=has_words)
+        better = improve_rows(fitted, source)
+        return WordVectors(source.words, better, has_words=source.has_words, kind=source.kind)
 
     return Opened(source, read, needs_map=not source.has_words)
 

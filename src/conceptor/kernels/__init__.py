@@ -11,6 +11,7 @@ _CORPUS = "conceptor.kernels.corpus"
 _FASTTEXT = "conceptor.kernels.fasttext"
 _SPELLING = "conceptor.kernels.spelling"
 _TRACKER = "conceptor.kernels.tracker"
+_SEARCH = "conceptor.kernels.search"
 
 hash_words = Kernel(
     _WORDS, "hash_words", "void(uint8[:], int64[:], uint64[:], uint64[:], uint32[:])"
@@ -90,4 +91,7 @@ derive_windows = Kernel(
     _TRACKER,
     "derive_windows",
     "void(int64[:,:], int64[:], int32[:,:], float32[:,:], float32[:,:,:])",
+)
+find_beaten = Kernel(
+    _SEARCH, "find_beaten", "void(float32[:,:], int64[:,:], float32[:], int64[:,:], bool[:])"
 )

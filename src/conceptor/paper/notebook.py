@@ -1,7 +1,7 @@
 """The protocol of the authors' notebook, where it differs from the one here.
 
 To tell what comes from the protocol from what comes from the vectors: `conceptor reproduce
---notebook`, docs/evaluation.md.
+--notebook`, docs/studies/paper.md.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,10 @@ import numpy as np
 
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.report.charts import gate_chart
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.page import document, glossary, listing, page_table, paragraph
 from conceptor.report.plots import draw_panels, plot_coefficients
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,20 +59,29 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
             by_place = {(cell.dataset, cell.method): cell for cell in cells}
             lines = []
             for dataset in dict.fromkeys(cell.dataset for cell in cells):
-                row = [by_place.get((dataset, method)) for method in methods]
-                figures = [
-                    cell
-                    for one in row
-                    for cell in (
-                        Cell("" if one is None else format_number(one.paper), faint=True),
-                        Cell("" if one is None else format_number(one.measured) + _mark(one)),
-                    )
-                ]
-                lines.append(Line(dataset, figures))
+                lines.append(_layout_line(dataset, [by_place.get((dataset, m)) for m in methods]))
             columns = [f"{method} {what}" for method in methods for what in ("paper", "here")]
             title = f"{vectors} (stand-in)" if part.stand_in else vectors
             tables.setdefault(name, []).append(Table(title, columns, lines))
     return tables
+
+
+def _layout_line(dataset: str, row: Sequence[PaperCell | None]) -> Line:
+    """Return what was published and what was measured for each method, the best of each marked."""
+    known = [one for one in row if one is not None]
+    figures = ([one.paper for one in known], [one.measured for one in known])
+    best = [max((f for f in some if not math.isnan(f)), default=math.nan) for some in figures]
+    cells = []
+    for one in row:
+        if one is None:
+            cells += [Cell(""), Cell("")]
+            continue
+        here = format_number(one.measured)
+        cells += [
+            Cell(format_number(one.paper), best=one.paper == best[0], faint=True),
+            Cell(here + _mark(one), best=here == format_number(best[1]) != "—"),
+        ]
+    return Line(dataset, cells)
 
 
 def _mark(cell: PaperCell) -> str:
@@ -87,6 +99,23 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
         lines.append(Line(cell.dataset if cell.dataset != previous else "", entries))
         previous = cell.dataset
     return Table(title, ["method", "paper", "measured", "difference", "used"], lines)
+
+
+def reproduction_result(found: Reproduction, remarks: Sequence[str] = ()) -> Result:
+    """Return what was measured next to what was published, in every form."""
+    return Result(
+        found.to_dict() | {"other_files": list(remarks)},
+        reproduction_tables(found),
+        [*found.notes, *remarks],
+        [*found.summary, gates_text(found)],
+        next(iter(found.summary), ""),
+        own_page=lambda: reproduction_page(found, remarks),
+        paper_tables=[
+            replace(table, title=f"{TITLES[name]}, {table.title}")
+            for name, tables in layout_tables(found).items()
+            for table in tables
+        ],
+    )
 
 
 def gates_text(found: Reproduction, directions: int = 12) -> str:

@@ -14,7 +14,6 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress, silent
 from conceptor.data import registry as datasets
-from conceptor.data.google_news import google_news_vectors
 from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions
@@ -22,28 +21,26 @@ from conceptor.lexicon.files import Lexicon
 from conceptor.methods import ORIGINAL
 from conceptor.paper.dialogue.comparing import compare_dialogue, require_torch
 from conceptor.paper.dialogue.woz import SLOTS, load_corpus
+from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import WordVectors, as_word_vectors
+from conceptor.vectors.table import WordVectors
 from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from conceptor.evaluation import Battery, Evaluation
-    from conceptor.evaluation.compare.words import Comparison
     from conceptor.paper.dialogue import TrackerOptions
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Watch
+    from conceptor.paper.dialogue.woz import Corpus
 
 # The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
-# Minutes: for scoring, for reading a gigabyte often enough, for a tracked run of one dimension.
-_MINUTES, _MINUTES_PER_GIGABYTE, _MINUTES_OF_TRAINING = 0.7, 4.0, 0.008
 # Frequent words that the whole Google News file lacks, so that the paper had none for them either.
 NOT_IN_GOOGLE_NEWS = frozenset({"a", "and", "of", "to"})
 
@@ -80,24 +77,6 @@ def available_vectors(
     except MissingExtraError as error:
         missing["glove"] = str(error)
     return found, missing
-
-
-def estimate_time(sources: Mapping[str, object], dialogue: int) -> str:
-    """Return a line that says about how long a reproduction will take, before it starts.
-
-    From times measured on two processors of 2020; a progress bar tells it better later on.
-    """
-    minutes = 0.0
-    for source in sources.values():
-        given = source.vectors if isinstance(source, PaperVectors) else source
-        opened = given if isinstance(given, VectorSource) else as_word_vectors(given)
-        size = opened.size if isinstance(opened, VectorSource) else opened.vectors.nbytes
-        minutes += _MINUTES + _MINUTES_PER_GIGABYTE * size / 1e9
-        minutes += dialogue * len(METHODS) * opened.dimension * _MINUTES_OF_TRAINING
-    line = f"this takes about {max(1, round(minutes))} min on two processors"
-    if dialogue:
-        line += f", most of it for {dialogue} runs of dialogue trackers with each method"
-    return line
 
 
 def reproduce(
@@ -137,28 +116,18 @@ def reproduce(
     progress, watch
         Called while reading the vectors, and after every training epoch.
     """
-    paper = paper_tables()
     chosen = {
         name: source
         if isinstance(source, PaperVectors)
         else PaperVectors(source, as_vectors(source).name)
         for name, source in sources.items()
     }
+    specs = {name: _specify(name) for name in chosen}
     battery = as_in_notebook(battery) if notebook else battery
     vocabulary = datasets.fetch(PAPER_VOCABULARY, data, offline=offline)
     lexicon = Lexicon(data=data, offline=offline)
-    missing = dict(battery.missing)
-    try:
-        lexicon.synonym_files()
-        lexicon.antonym_files()
-    except datasets.MissingDataError as error:
-        missing["lexicon"] = str(error)
+    missing = dict(battery.missing) | _missing_lexicon(lexicon)
     fitting = FitOptions(vocabulary=vocabulary, lexicon=lexicon, data=data)
-    directions = paper["settings"]["abtt_directions"]
-    specs = {
-        name: {m: f"abtt:n_directions={directions[name]}" if m == "abtt" else m for m in METHODS}
-        for name in chosen
-    }
     kept = _Finished(resume)
     parts = {}
     for name, source in chosen.items():
@@ -170,27 +139,11 @@ def reproduce(
         }
         part = kept.part(name, key)
         if part is None:
-            comparison = compare(
-                source.vectors,
-                [*specs[name].values(), *(() if "lexicon" in missing else SUPERVISED)],
-                battery,
-                fitting,
-                resamples=0,
-                progress=progress,
-            )
-            notes = [n.replace(str(vocabulary), PAPER_VOCABULARY) for n in comparison.notes]
-            part = _measure(name, source, replace(comparison, notes=notes), specs[name], battery)
+            more = () if "lexicon" in missing else SUPERVISED
+            part = _measure(name, source, specs[name], more, battery, fitting, progress)
             kept.write(name, key, part)
         parts[name] = part
-    corpus = None
-    if dialogue:
-        try:
-            require_torch()
-            corpus = load_corpus(data, offline=offline)
-        except (datasets.MissingDataError, MissingExtraError) as error:
-            missing["dialogue"] = str(error)
-    else:
-        missing["dialogue"] = "not asked for"
+    corpus = _load_dialogues(dialogue, missing, data, offline=offline)
     studies = {
         name: compare_dialogue(
             source.vectors,
@@ -215,14 +168,54 @@ def reproduce(
     return Reproduction(cells, parts, missing, studies, notebook)
 
 
+def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
+    """Return why the lexicon cannot be had, if it cannot."""
+    try:
+        lexicon.synonym_files()
+        lexicon.antonym_files()
+    except datasets.MissingDataError as error:
+        return {"lexicon": str(error)}
+    return {}
+
+
+def _load_dialogues(
+    runs: int,
+    missing: dict[str, str],
+    data: str | os.PathLike[str] | None,
+    *,
+    offline: bool,
+) -> Corpus | None:
+    """Return the dialogues if trackers are wanted and can be trained; `missing` gets the reason."""
+    if not runs:
+        missing["dialogue"] = "not asked for"
+        return None
+    try:
+        require_torch()
+        return load_corpus(data, offline=offline)
+    except (datasets.MissingDataError, MissingExtraError) as error:
+        missing["dialogue"] = str(error)
+        return None
+
+
+def _specify(name: str) -> dict[str, str]:
+    """Return the paper's methods with its settings for these vectors."""
+    directions = paper_tables()["settings"]["abtt_directions"][name]
+    return {each: f"abtt:n_directions={directions}" if each == "abtt" else each for each in METHODS}
+
+
 def _measure(
     name: str,
     source: PaperVectors,
-    comparison: Comparison,
     specs: Mapping[str, str],
+    more: Sequence[str],
     battery: Battery,
+    fitting: FitOptions,
+    progress: Progress,
 ) -> Part:
     """Fill in every cell of the paper's tables for these vectors, dialogue aside."""
+    comparison = compare(
+        source.vectors, [*specs.values(), *more], battery, fitting, resamples=0, progress=progress
+    )
     nowhere = NOT_IN_GOOGLE_NEWS if name == "word2vec" else frozenset()
     excused = {
         task.dataset: sum(token in nowhere for text in task.texts.tokens for token in text)
@@ -240,7 +233,9 @@ def _measure(
                 evaluation = comparison.evaluations.get(specs.get(method, method))
                 cells.append(_fill_in(cell, evaluation, excused) if evaluation else cell)
     gates = {m: solution.gate.tolist() for m, solution in comparison.solutions.items()}
-    return Part(source.title, source.stand_in, cells, gates, list(comparison.notes))
+    vocabulary = str(fitting.vocabulary)
+    notes = [note.replace(vocabulary, PAPER_VOCABULARY) for note in comparison.notes]
+    return Part(source.title, source.stand_in, cells, gates, notes)
 
 
 def _fill_in(cell: PaperCell, evaluation: Evaluation, excused: Mapping[str, int]) -> PaperCell:

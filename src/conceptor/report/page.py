@@ -13,7 +13,6 @@ from conceptor.methods import ORIGINAL
 from conceptor.report.charts import gain_chart, gate_chart, spectrum_chart
 from conceptor.report.tables import (
     TITLES,
-    Table,
     comparison_tables,
     coverage_note,
     sentence_tables,
@@ -22,9 +21,10 @@ from conceptor.report.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.evaluation.statistics import Interval
+    from conceptor.report.forms import Table
 
 __all__ = ["comparison_html", "main_method", "page", "verdict"]
 
@@ -34,28 +34,42 @@ _UNITS = "points × 100"
 
 
 def page(
-    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
+    comparison: Comparison,
+    sentences: Comparison | None = None,
+    *,
+    by_task: bool = False,
+    one_file: bool = True,
 ) -> str:
-    """Return a complete HTML document, including sentence encoders if they were compared."""
-    body = comparison_html(comparison, sentences, by_task=by_task)
-    return document(f"conceptor compare: {comparison.vectors}", body)
+    """Return a complete HTML document, including sentence encoders if they were compared.
+
+    Without `one_file`, columns are files instead of methods.
+    """
+    body = comparison_html(comparison, sentences, by_task=by_task, one_file=one_file)
+    if one_file:
+        return document(f"conceptor compare: {comparison.vectors}", body)
+    return document(f"conceptor evaluate: {', '.join(comparison.methods)}", body)
 
 
 def comparison_html(
-    comparison: Comparison, sentences: Comparison | None = None, *, by_task: bool = False
+    comparison: Comparison,
+    sentences: Comparison | None = None,
+    *,
+    by_task: bool = False,
+    one_file: bool = True,
 ) -> str:
     """Return what stands below the title: also shown by `explore`."""
     parts = [
         paragraph(line, kind)
         for line, kind in zip(verdict(comparison), ("verdict", "note"), strict=False)
     ]
-    parts += _sections(comparison, comparison_tables(comparison, by_task=by_task))
+    tables = comparison_tables(comparison, by_task=by_task, one_file=one_file)
+    parts += _sections(comparison, tables)
     if sentences is not None:
         parts += _sections(sentences, sentence_tables(sentences, by_task=by_task))
     parts += _directions(comparison)
     if len(comparison.examples) == 2:
         parts.append(_neighbours(comparison.examples))
-    parts.append(glossary(comparison.methods))
+    parts.append(glossary(comparison.methods) if one_file else "")
     notes = [*comparison.notes, *coverage_note(comparison.evaluations.values())]
     notes += sentences.notes if sentences is not None else ()
     parts.append(listing("How it was fitted", notes))

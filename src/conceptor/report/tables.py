@@ -1,24 +1,22 @@
-"""Tables of scores: built once, shown in a terminal, as Markdown, CSV or HTML."""
+"""Tables of scores: built once, shown in every form (`conceptor.report.forms`)."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
+from conceptor.report.forms import USED, Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from rich.table import Table as RichTable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from conceptor.evaluation import Evaluation, Row
     from conceptor.evaluation.compare.words import Comparison
+    from conceptor.evaluation.statistics import Interval
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
@@ -34,44 +32,17 @@ TITLES = {
     "similarity-ru": "Word similarity in Russian (Spearman × 100)",
     "pairs": "Your word pairs (Spearman × 100)",
     "sentence-pairs": "Your sentence pairs (Pearson × 100)",
+    "text-pairs": "Your scored pairs (Spearman × 100)",
+    "text-retrieval": "Your queries (nDCG@10 × 100)",
+    "text-neighbours": "Neighbours kept (%)",
+    "text-related": "Related rows told apart (AUC × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
 
 
-_USED = "used"
-# Of a table on a terminal: letters of a heading before it is folded, blanks between columns and
-# around them.
-_HEADING, _GAP, _EDGES = 16, 2, 2
+_CSV_COLUMNS = ("method", "task", "dataset", "metric", "score", "used", "total")
 # The rows of gains, and the part of an interval that each shows.
 _GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One entry of a table."""
-
-    text: str
-    best: bool = False
-    faint: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One row of a table; `summary` rows are set apart at the bottom."""
-
-    label: str
-    cells: Sequence[Cell]
-    summary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A title, column names and rows."""
-
-    title: str
-    columns: Sequence[str]
-    lines: Sequence[Line]
-    prose: bool = False  # cells of words rather than figures
 
 
 def comparison_tables(
@@ -177,7 +148,7 @@ def _family_table(
         elif defined[0] != sets:
             label += f" of {defined[0]}"
         lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
-    names = [*evaluations, _USED] if apart else list(evaluations)
+    names = [*evaluations, USED] if apart else list(evaluations)
     return Table(TITLES.get(family, family), names, lines)
 
 
@@ -207,89 +178,39 @@ def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cel
     return cells
 
 
-def fit_width(table: Table, width: int) -> list[Table]:
-    """Split a table that is too wide into several, each with some of its columns.
+def comparison_csv(comparisons: Iterable[Comparison]) -> str:
+    """Return CSV with one line per method and dataset, and for means, at full precision.
 
-    Every part has the labels; a heading may be folded, a figure never.
+    Gains are over the baseline, with their intervals, where there is one.
     """
-    if table.prose:
-        return [table]
-    label = max((len(line.label) for line in table.lines), default=0)
-    sizes = [
-        max(min(len(name), _HEADING), *(len(line.cells[place].text) for line in table.lines))
-        for place, name in enumerate(table.columns)
-    ]
-    parts: list[list[int]] = [[]]
-    for place, size in enumerate(sizes):
-        taken = label + sum(sizes[i] + _GAP for i in parts[-1])
-        if parts[-1] and taken + size + _GAP + _EDGES > width:
-            parts.append([])
-        parts[-1].append(place)
-    # A last part of nothing but the numbers of items would say little.
-    if len(parts) > 1 and [table.columns[i] for i in parts[-1]] == [_USED] and len(parts[-2]) > 1:
-        parts[-1].insert(0, parts[-2].pop())
-    return [
-        replace(
-            table,
-            title=table.title if not number else f"{table.title}, continued",
-            columns=[table.columns[i] for i in places],
-            lines=[replace(line, cells=[line.cells[i] for i in places]) for line in table.lines],
-        )
-        for number, places in enumerate(parts)
-    ]
-
-
-def rich_table(table: Table) -> RichTable:
-    """Return the table for a terminal."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    shown = RichTable(
-        title=table.title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+    return csv_text(
+        [*_CSV_COLUMNS, "gain", "low", "high"],
+        (row for comparison in comparisons for row in _comparison_rows(comparison)),
     )
-    shown.add_column("", no_wrap=not table.prose)
-    for column in table.columns:
-        justify: Literal["left", "right"] = "left" if table.prose else "right"
-        size = (
-            None
-            if table.prose
-            else max(len(line.cells[len(shown.columns) - 1].text) for line in table.lines)
-        )
-        shown.add_column(column, justify=justify, overflow="fold", min_width=size)
-    for position, line in enumerate(table.lines):
-        if line.summary and position and not table.lines[position - 1].summary:
-            shown.add_section()
-        cells = [
-            Text(cell.text, style="bold green" if cell.best else "dim" if cell.faint else "")
-            for cell in line.cells
-        ]
-        shown.add_row(Text(line.label, style="dim" if line.summary else ""), *cells)
-    return shown
 
 
-def markdown(table: Table, level: int = 3) -> str:
-    """Return the table as Markdown, the best in bold."""
-    rows = [["", *table.columns], ["---"] + ["---:"] * len(table.columns)]
-    for line in table.lines:
-        rows.append([line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)])
-    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
-    body = "\n".join(f"| {' | '.join(row)} |" for row in escaped)
-    return f"{'#' * level} {table.title}\n\n{body}\n"
-
-
-def csv_text(evaluations: Mapping[str, Evaluation]) -> str:
-    """Return CSV with one line per method and dataset, at full precision."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["method", "task", "dataset", "metric", "score", "used", "total"])
-    for name, evaluation in evaluations.items():
+def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
+    for method, evaluation in comparison.evaluations.items():
         for row in evaluation.rows():
-            score = "" if math.isnan(row.score) else repr(row.score)
-            writer.writerow([name, row.task, row.dataset, row.metric, score, row.used, row.total])
-    return stream.getvalue()
+            parts = [row.dataset]
+            if row.dataset not in {each.dataset for each in evaluation.outcomes}:
+                parts = _tasks_of_year(evaluation, row.dataset)
+            gain = comparison.interval(method, parts)
+            kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
+            yield [method, *kept, *_parts_of(gain)]
+        for family, mean in evaluation.means().items():
+            gain = comparison.gains(family).get(method)
+            metric = evaluation.of_family(family)[0].metric
+            label = MEANS.get(family, "mean")
+            yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
+
+
+def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
+    """Return the tasks that a year's mean is over, as `Evaluation.years` chooses them."""
+    year = name.removeprefix("STS ")
+    tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
+    return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]
+
+
+def _parts_of(gain: Interval | None) -> tuple[object, object, object]:
+    return ("", "", "") if gain is None else (gain.difference, gain.low, gain.high)

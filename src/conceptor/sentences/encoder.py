@@ -23,6 +23,7 @@ from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
 from conceptor.algebra.gates import drop_leading, drop_shares, negated_conceptor
 from conceptor.algebra.moments import Moments
+from conceptor.algebra.saved import load_tensors
 from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.errors import InvalidInputError
 from conceptor.fitting import FitOptions, fit_methods
@@ -347,14 +348,15 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a saved encoder; it can encode, and be fitted further."""
-        saved = encoder_file.read(path)
-        try:
-            encoder = cls(
-                (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
-            )
-            encoder._reset()
-        except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise encoder_file.invalid_file(path, error) from error
+        return load_tensors(path, "sentence encoder", [encoder_file.FORMAT], cls._parse)
+
+    @classmethod
+    def _parse(cls, parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Self:
+        saved = encoder_file.parse(parts, metadata)
+        encoder = cls(
+            (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
+        )
+        encoder._reset()
         encoder.moments_, encoder.map_ = saved.moments, saved.map
         return encoder
 

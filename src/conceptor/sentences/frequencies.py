@@ -39,8 +39,6 @@ class Frequencies:
         `zipf`, `uniform` or `counts`.
     of_words, of_all : ndarray
         The shares of `words`, and of all words in the source.
-    usage : ndarray
-        The shares of `words`, 0 for those without a count.
     counts : dict
         The counts in the source, including words without a vector; empty for ranks.
     """
@@ -66,8 +64,6 @@ class Frequencies:
         self._total, self._rarest = float(every.sum()), float(every.min())
         self.of_all: Float64 = every / self._total
         self.of_words = self.of(words) if self.counts else self.of_all
-        counted = np.array([not self.counts or word in self.counts for word in words])
-        self.usage: Float64 = np.where(counted, self.of_words, 0.0)
 
     def of(self, words: Iterable[str]) -> Float64:
         """Return the shares of any words; a word without a count gets that of the rarest one."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.moments import Moments
+from conceptor.algebra.saved import save_tensors
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
     import os
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_FORMAT = "conceptor.SentenceEncoder/3"
+FORMAT = "conceptor.SentenceEncoder/3"
 
 
 class SavedEncoder(NamedTuple):
@@ -38,12 +37,10 @@ class SavedEncoder(NamedTuple):
 
 def write(path: str | os.PathLike[str], saved: SavedEncoder) -> None:
     """Write the file, whole or not at all."""
-    from safetensors.numpy import save
-
     counts = {} if isinstance(saved.frequencies, str) else saved.frequencies
     moments = saved.moments
     metadata = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "parameters": json.dumps(
             saved.parameters | ({} if counts else {"frequencies": saved.frequencies})
         ),
@@ -51,51 +48,19 @@ def write(path: str | os.PathLike[str], saved: SavedEncoder) -> None:
     }
     parts = {
         "words": _pack_words(saved.words),
-        "vectors": np.ascontiguousarray(saved.vectors),
+        "vectors": saved.vectors,
         "counted_words": _pack_words(list(counts)),
         "counts": np.fromiter(counts.values(), dtype=np.float64),
-        "matrix": np.ascontiguousarray(saved.map.matrix),
+        "matrix": saved.map.matrix,
         "mean": moments.mean,
-        "scatter": np.ascontiguousarray(moments.scatter),
+        "scatter": moments.scatter,
         "totals": np.array([moments.weight, moments.count, moments.squared_weight]),
     }
-    with replace_atomically(path) as beside:
-        beside.write_bytes(save(parts, metadata=metadata))
+    save_tensors(path, parts, metadata)
 
 
-def read(path: str | os.PathLike[str]) -> SavedEncoder:
-    """Read a file that `write` wrote; raise for any other."""
-    from safetensors import SafetensorError, safe_open
-
-    if Path(path).is_dir():
-        raise InvalidInputError(f"{path}: is a directory, not a saved encoder")
-    if not Path(path).exists():
-        raise InvalidInputError(f"{path}: no such file")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") == _FORMAT:
-                parts = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                return _parse_parts(parts, metadata)
-    except (
-        SafetensorError,
-        AttributeError,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
-        raise invalid_file(path, error) from error
-    raise InvalidInputError(f"{path}: not a saved sentence encoder of this version; save it again")
-
-
-def invalid_file(path: str | os.PathLike[str], why: Exception) -> InvalidInputError:
-    """Return the error for a file that is not a saved encoder."""
-    return InvalidInputError(f"{path}: not a saved sentence encoder, or truncated ({why})")
-
-
-def _parse_parts(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SavedEncoder:
+def parse(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SavedEncoder:
+    """Return what `write` wrote; raise if a part is missing or wrong."""
     vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
     mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
     weight, count, squared_weight = totals.tolist()

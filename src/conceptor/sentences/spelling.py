@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import ordered_map, processors
 from conceptor.vectors.words import PackedWords
@@ -141,7 +142,8 @@ class Spelling:
     def _averages(self, ngrams: sparse.csr_matrix) -> Float64:
         alike = (ngrams.astype(self._precision) @ self._known).tocsr()
         alike.data **= self._power
-        return _divide_rows(self._weighted(alike), np.asarray(alike.sum(axis=1)).ravel())
+        total = np.asarray(alike.sum(axis=1))
+        return np.asarray(self._weighted(alike) / np.where(total > 0, total, 1), dtype=np.float64)
 
     def _weighted(self, alike: sparse.csr_matrix) -> NDArray[Any]:
         """Return the product with the known words' vectors; in single precision it is compiled."""
@@ -162,7 +164,7 @@ class Spelling:
             (ngrams.data, columns, ngrams.indptr), shape=(ngrams.shape[0], len(used))
         )
         projected = folded @ (2.0 * bits - 1.0)
-        return _divide_rows(projected, np.linalg.norm(projected, axis=1))
+        return unit_rows(projected)
 
 
 def _pack_signs(dimension: int) -> NDArray[np.uint8]:
@@ -170,8 +172,3 @@ def _pack_signs(dimension: int) -> NDArray[np.uint8]:
     size = -(-dimension // 8)
     signs = hashlib.shake_128(b"conceptor").digest(_PROJECTED * size)
     return np.frombuffer(signs, dtype=np.uint8).reshape(_PROJECTED, size)
-
-
-def _divide_rows(rows: Float64, by: Float64) -> Float64:
-    """Divide each row by a number; rows with divisor 0 become 0."""
-    return np.divide(rows, by[:, None], out=np.zeros(rows.shape), where=by[:, None] > 0)

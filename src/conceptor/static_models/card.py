@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conceptor import __version__
 from conceptor.base.errors import plain_markdown
@@ -48,8 +48,14 @@ def write_card(name: str, model: StaticModel) -> str:
         "",
         "## How it was made",
         "",
-        *(f"- {key}: {value}" for key, value in made.items() if key not in header),
+        *(
+            f"- {key}: {value}"
+            for key, value in made.items()
+            if key not in header and not isinstance(value, dict | list)
+        ),
     ]
+    if model.offset is not None:
+        lines += _describe_use(made)
     figures = made.get("figures")
     if isinstance(figures, dict):
         lines += ["", "## Figures", "", "| benchmark | score |", "|---|---|"]
@@ -57,3 +63,25 @@ def write_card(name: str, model: StaticModel) -> str:
     if not made.get("license"):
         lines += ["", "The licence of the source model was not found; it applies to this one too."]
     return "\n".join(lines) + "\n"
+
+
+def _describe_use(made: dict[str, Any]) -> list[str]:
+    """Return how to search a store with an attached encoder, and what was measured."""
+    lines = [
+        "",
+        "## Use",
+        "",
+        "It encodes queries for the vectors that are stored already: search them by inner product. "
+        "Documents are not encoded with it. Scores of one query can be compared; for scores that "
+        "can be compared between queries, subtract `vectors @ offset`, where `offset` (a tensor of "
+        "`model.safetensors`) is the mean of the stored vectors. It finds other documents than the "
+        "model does, also where it finds as many relevant ones.",
+    ]
+    if made.get("judged"):
+        lines += ["", "| | nDCG@10 | recall@10 | difference, 95% interval |", "|---|---|---|---|"]
+        lines += [
+            f"| {row['name']} | {row['nDCG@10']:.1f} | {row['recall@10']:.1f} | "
+            f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}] |"
+            for row in made["judged"]
+        ]
+    return lines

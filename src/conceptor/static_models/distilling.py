@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from conceptor import __version__
+from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.static_models.model import StaticModel
+from conceptor.static_models.sources import model_name, read_lines
 from conceptor.static_models.table import (
     RIDGE,
     fit_sentences,
@@ -28,18 +30,19 @@ from conceptor.weights import SIF_A, WORDFREQ, parse_weights, read_wordfreq, rea
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
 
     Encode = Callable[[Sequence[str]], NDArray[Any]]
+    Encoder: TypeAlias = "Transformer | _Function"
 
 __all__ = ["distill"]
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
 # The constant of the weights where there is no text; with text it is that of sentences of words.
-# Both measured (docs/static-models.md).
+# Both measured (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
 # Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
 MOST_SENTENCES = 50_000
@@ -56,6 +59,7 @@ def distill(
     vocabulary: str | os.PathLike[str] | Iterable[str] | None = DEFAULT_VOCABULARY,
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    sentence_vectors: ArrayLike | None = None,
     dimensions: int | None = None,
     sif: float | None = None,
     ridge: float = RIDGE,
@@ -79,9 +83,12 @@ def distill(
         How often words are used: `wordfreq:LANG`, a file of counts, a mapping, or `sentences` to
         count them there. By default the language of `vocabulary`, else wordfreq's English.
     sentences : path or iterable of str, or "drawn:N", optional
-        Any text, one sentence or short paragraph per line. The table is fitted to the model's
-        vectors of them; without it the step is left out. Where there is no text, `drawn:N` makes
-        up N sentences of words drawn by their frequency.
+        Any text, one sentence or short paragraph per line; best are the documents that will be
+        searched. The table is fitted to the model's vectors of them; without it the step is left
+        out. Where there is no text, `drawn:N` makes up N sentences of words drawn by their
+        frequency.
+    sentence_vectors : array of shape (sentences, m), optional
+        Vectors that are stored for `sentences`, of any origin; then the model reads its words only.
     dimensions : int, optional
         Keep this many leading directions; by default all.
     sif : float, optional
@@ -106,21 +113,18 @@ def distill(
     if not 0 < sif < np.inf:
         raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
-    if isinstance(model, str | os.PathLike):
-        encoder: Transformer | _Function = Transformer.load(model)
-    elif hasattr(model, "parameters"):
-        encoder = Transformer(model, tokenizer)
-    elif callable(model):
-        encoder = _Function(model, tokenizer)
-    else:
-        raise InvalidInputError(f"cannot distil a {type(model).__name__}; pass a model folder")
+    encoder = open_encoder(model, tokenizer)
     counted, of_usage = _word_counts(weights, vocabulary)
     drawn = isinstance(sentences, str) and sentences.startswith(DRAWN)
-    if drawn:
-        texts: list[str] | None = _draw_sentences(str(sentences), counted, most_sentences)
+    texts: list[str] | None
+    stored: NDArray[Any] | None = None
+    if sentence_vectors is not None:
+        texts, stored = _stored_sentences(sentences, sentence_vectors, most_sentences)
+    elif drawn:
+        texts = _draw_sentences(str(sentences), counted, most_sentences)
     else:
         texts = None if sentences is None else read_sentences(sentences, most_sentences)
-    words, of_words = _read_vocabulary(vocabulary)
+    words, of_words = read_vocabulary(vocabulary)
     made = make_vocabulary(encoder.tokenizer, words)
     counts = None if texts is None else made.count(texts)
     if counted is not None:
@@ -129,7 +133,7 @@ def distill(
         usage = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     else:
         raise InvalidInputError(Setting("weights", "sentences"), " needs sentences to count")
-    made, shares = made.ordered(usage / usage.sum())
+    made, shares, order = made.ordered(usage / usage.sum())
     vectors = np.zeros((len(made.tokens), encoder.dimension), dtype=np.float32)
     vectors[2:] = encoder.encode_entries(made.sources, progress, folder)
 
@@ -138,9 +142,9 @@ def distill(
     factors[:2] = 0.0
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
     fitted: dict[str, Any] = {"sentences": 0}
-    if texts is not None:
-        target = encoder(texts, progress, folder)
-        counts = made.count(texts)
+    if texts is not None and counts is not None:
+        target = encoder(texts, progress, folder) if stored is None else stored
+        counts = counts[:, order]
         table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
         table[:2] = 0.0
         shared = negate_sentences(table, counts)
@@ -164,6 +168,19 @@ def distill(
             "library": f"conceptor {__version__}",
         },
     )
+
+
+def open_encoder(model: object, tokenizer: object = None) -> Encoder:
+    """Return what makes vectors of texts: a model by its folder or name, a model, or a function."""
+    if isinstance(model, Transformer | _Function):
+        return model
+    if isinstance(model, str | os.PathLike):
+        return Transformer.load(model)
+    if hasattr(model, "parameters"):
+        return Transformer(model, tokenizer)
+    if callable(model):
+        return _Function(model, tokenizer)
+    raise InvalidInputError(f"cannot distil a {type(model).__name__}; pass a model folder")
 
 
 class _Function:
@@ -211,15 +228,11 @@ class _Function:
 
 
 def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) -> list[str]:
-    """Return at most `most` sentences, spread evenly over a file or an iterable."""
+    """Return at most `most` sentences, spread evenly over a file, a folder or an iterable."""
     if most < 1:
         raise InvalidInputError(f"most_sentences must be at least 1, not {most}")
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if not path.is_file():
-            raise InvalidInputError(f"{source}: no such file of sentences")
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return _spread(lines, most, str(source))
+        return _spread(read_lines(source), most, str(source))
     return _spread(source, most, "sentences")
 
 
@@ -241,7 +254,25 @@ def _spread(lines: Iterable[str], most: int, where: str) -> list[str]:
     return kept
 
 
-def _read_vocabulary(
+def _stored_sentences(
+    sentences: object, vectors: ArrayLike, most: int
+) -> tuple[list[str], NDArray[Any]]:
+    """Return sentences with the vectors that are stored for them, spread evenly over all."""
+    if sentences is None or isinstance(sentences, str | os.PathLike):
+        raise InvalidInputError(
+            Setting("sentence_vectors"), " needs ", Setting("sentences"), " as a list of texts"
+        )
+    texts = list(cast("Iterable[str]", sentences))
+    matrix = as_matrix(vectors, "sentence_vectors")
+    if len(texts) != len(matrix):
+        raise InvalidInputError(f"{len(texts)} sentences but {len(matrix)} sentence_vectors")
+    if not np.isfinite(matrix).all():
+        raise InvalidInputError("sentence_vectors contain NaN or infinity; embed these texts again")
+    step = -(-len(texts) // most)
+    return texts[::step], matrix[::step]
+
+
+def read_vocabulary(
     vocabulary: str | os.PathLike[str] | Iterable[str] | None,
 ) -> tuple[list[str], str]:
     """Return the words on top of the model's own tokens, and what they are called."""
@@ -307,12 +338,12 @@ def _describe_negation(negated: AffineMap) -> str:
     return f"aperture {negated.provenance.get('aperture', 0):.4g}"
 
 
-def _describe(model: object, encoder: Transformer | _Function) -> dict[str, Any]:
+def _describe(model: object, encoder: Encoder) -> dict[str, Any]:
     """Return the model's name and licence, as far as its files say."""
     found: dict[str, Any] = {}
     if isinstance(encoder, Transformer):
         name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path
-        found = {"model": Path(name).resolve().name if Path(name).exists() else str(name)}
+        found = {"model": model_name(name)}
         found["pooling"] = encoder.pooling
         card = Path(name) / "README.md"
         if card.is_file():

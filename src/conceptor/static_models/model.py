@@ -13,7 +13,7 @@ from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_object
 from conceptor.static_models.card import write_card
-from conceptor.vectors.formats.static_model import StaticModelSource, write_folder
+from conceptor.vectors.formats.static_model import OFFSET, StaticModelSource, write_folder
 from conceptor.vectors.target import check_new_folder
 from conceptor.vectors.tokenizer import TokenReader
 
@@ -40,11 +40,15 @@ class StaticModel:
     tokenizer : tokenizers.Tokenizer
     provenance : dict
         How it was made; goes into the model card.
+    offset : ndarray of shape (n,), optional
+        The mean of the stored vectors that an encoder was attached to. Rankings need it not; for
+        scores that can be compared between queries, subtract `encode(texts) @ offset`.
     """
 
     vectors: NDArray[Any]
     tokenizer: Tokenizer
     provenance: dict[str, Any] = field(default_factory=dict)
+    offset: NDArray[np.float32] | None = None
 
     @property
     def tokens(self) -> list[str]:
@@ -98,7 +102,8 @@ class StaticModel:
         folder = Path(folder)
         config = {"apply_pca": None, "conceptor": self.provenance}
         card = write_card(folder.resolve().name, self)
-        write_folder(folder, self.vectors, self.tokenizer.to_str(), config, card, dtype)
+        more = {} if self.offset is None else {OFFSET: self.offset}
+        write_folder(folder, self.vectors, self.tokenizer.to_str(), config, card, dtype, more)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -107,7 +112,8 @@ class StaticModel:
         tokenizer = source.tokenizer()
         config = Path(folder) / "config.json"
         said = read_object(config).get("conceptor", {}) if config.is_file() else {}
-        return cls(source.to_array(), tokenizer, said if isinstance(said, dict) else {})
+        provenance = said if isinstance(said, dict) else {}
+        return cls(source.to_array(), tokenizer, provenance, source.offset)
 
     def __repr__(self) -> str:
         count, dimension = self.vectors.shape

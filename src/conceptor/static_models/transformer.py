@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
+# Seconds to wait for the hub's answer, once; its own libraries try again and again.
+_HUB_SECONDS = 5.0
 # Tokens in a batch: measured on two cores, more of them gain nothing and take memory.
 _BATCH_TOKENS = 4096
 # Sequences between two saves of a run that may be interrupted.
@@ -84,6 +86,8 @@ class Transformer:
             raise InvalidInputError(f"{name}: no such folder")
         if folder.exists():
             _check_folder(folder)
+        else:
+            _check_hub(os.fspath(name))
         pooling = read_pooling(folder)
         # Never code of the folder, never a pickle, and of a folder nothing from the network.
         safely = {"trust_remote_code": False, "local_files_only": folder.exists()}
@@ -97,7 +101,7 @@ class Transformer:
         except (ConceptorError, MemoryError):
             raise
         except Exception as error:  # of transformers, tokenizers and torch: any kind
-            why = " ".join(str(error).split())[:200] or type(error).__name__
+            why = " ".join(str(error).split()) or type(error).__name__
             message = f"{name}: no transformer that can be loaded ({why})"
             raise (InvalidInputError if folder.exists() else ConceptorError)(message) from None
 
@@ -220,6 +224,27 @@ def read_pooling(folder: Path) -> str:
     if "Pooling" in kinds and len(named) != 1:
         raise InvalidInputError(f"{config}: pools in a way that distill does not know")
     return named[0] if named else "mean"
+
+
+def _check_hub(name: str) -> None:
+    """Raise at once if a model is neither in the hub's cache nor on the hub."""
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    try:
+        if isinstance(try_to_load_from_cache(name, "config.json"), str):
+            return
+        HfApi().model_info(name, timeout=_HUB_SECONDS)
+    except (HFValidationError, RepositoryNotFoundError):
+        raise InvalidInputError(
+            f"{name}: no such folder, and no model of this name on the Hugging Face hub"
+        ) from None
+    except Exception as error:  # of the hub's client and of the connection: any kind
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise ConceptorError(
+            f"{name}: no such folder, and the Hugging Face hub cannot be reached ({why}); "
+            "download the model where there is a network, and name its folder"
+        ) from None
 
 
 def _check_folder(folder: Path) -> None:

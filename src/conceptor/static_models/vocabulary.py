@@ -25,6 +25,7 @@ from conceptor.vectors.tokenizer import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
     from scipy import sparse
     from tokenizers import Tokenizer
 
@@ -62,13 +63,13 @@ class Vocabulary:
         """Return how often tokens are used, from how often words are: pieces through the words."""
         return token_usage(self.tokenizer, counts)
 
-    def ordered(self, usage: Float64) -> tuple[Vocabulary, Float64]:
-        """Return the vocabulary with its most frequent tokens first, and their usage."""
+    def ordered(self, usage: Float64) -> tuple[Vocabulary, Float64, NDArray[np.intp]]:
+        """Return the vocabulary with its most frequent tokens first, their usage and old rows."""
         order = np.concatenate([[0, 1], 2 + np.argsort(-usage[2:], kind="stable")])
         tokens = [self.tokens[i] for i in order]
         sources = [self.sources[i - 2] for i in order[2:]]
         tokenizer = _with_tokens(json.loads(self.tokenizer.to_str()), tokens)
-        return Vocabulary(tokens, tokenizer, sources), usage[order]
+        return Vocabulary(tokens, tokenizer, sources), usage[order], order
 
 
 def make_vocabulary(tokenizer: Tokenizer | None, words: Iterable[str] = ()) -> Vocabulary:

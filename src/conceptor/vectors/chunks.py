@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,11 +30,16 @@ __all__ = [
     "MappedVectors",
     "RowCollector",
     "as_vectors",
+    "chunk_rows",
     "collect_rows",
+    "even_chunks",
     "keep_vectors",
     "read_chunks",
 ]
 
+# How many numbers a chunk has, about, and the bounds of its rows.
+_CHUNK_NUMBERS = 5 << 18
+_FEW, _MANY = 1 << 10, 1 << 16
 Transform = Callable[[Sequence[str], Any], Any]
 
 
@@ -60,6 +66,44 @@ def read_chunks(
         seen += len(chunk[0])
         progress(label, vectors.fraction_read(), seen)
         yield chunk
+
+
+def chunk_rows(dimension: int) -> int:
+    """Return how many rows are worked on at a time: a power of two, about four megabytes."""
+    return int(min(max(1 << (_CHUNK_NUMBERS // dimension).bit_length() - 1, _FEW), _MANY))
+
+
+def even_chunks(chunks: Chunks) -> Iterator[Rows]:
+    """Yield the same rows in chunks of `chunk_rows`, with fewer at the end.
+
+    Rows are copied only where a chunk ends at another place.
+    """
+    held: list[Rows] = []
+    size, wanted = 0, 0
+    for words, rows in chunks:
+        wanted = wanted or chunk_rows(rows.shape[1])
+        start = 0
+        while size + len(words) - start >= wanted:
+            stop = start + wanted - size
+            yield _join([*held, (words[start:stop], rows[start:stop])])
+            held, size, start = [], 0, stop
+        if start < len(words):
+            held.append((words[start:], rows[start:]))
+            size += len(words) - start
+    if held:
+        yield _join(held)
+
+
+def _join(parts: list[Rows]) -> Rows:
+    from conceptor.vectors.words import PackedWords
+
+    if len(parts) == 1:
+        return parts[0]
+    runs = [words for words, _ in parts]
+    packed = [words for words in runs if isinstance(words, PackedWords)]
+    is_packed = len(packed) == len(runs)
+    words = PackedWords.concatenate(packed) if is_packed else list(chain.from_iterable(runs))
+    return words, np.concatenate([rows for _, rows in parts])
 
 
 def number_chunks(chunks: Chunks) -> Iterator[tuple[int, Sequence[str], Any]]:

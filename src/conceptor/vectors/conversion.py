@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.notebook import html_table
 from conceptor.base.progress import silent
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.files import open_vectors
@@ -22,43 +23,34 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Report:
-    """What was done.
+class Written:
+    """What was read and written.
 
     Attributes
     ----------
     words, dimension
-        How many vectors were written (or looked at, where only a map was made), of which length.
-    estimated_on
-        How many of them the map was estimated on.
-    variance_removed
-        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
-    quota
-        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
-    aperture
-        The α that was used, where there is one.
+        How many vectors were written (or read, where only a map was made), of which length.
     seconds, megabytes_per_second
         Time taken, and the input's bytes on disk over it.
-    method, fitted_on
-        The method's name, and which words it was fitted on, with which weights.
-    lengths
-        What became of the lengths of rows: `kept`, `unit` or `usage` (`Lengths`).
+    rows
+        What the rows stand for: `words`, `tokens` or `texts`.
     remarks
-        What was odd about the input: duplicates, skipped rows, a header that lies.
+        What was odd about the input: duplicates, skipped rows, a wrong count in the header.
     """
 
     words: int = 0
     dimension: int = 0
-    estimated_on: int | None = None
-    variance_removed: float | None = None
-    quota: float | None = None
-    aperture: float | None = None
     seconds: float = 0.0
     megabytes_per_second: float = 0.0
-    method: str | None = None
-    fitted_on: str | None = None
-    lengths: str | None = None
+    rows: str = "words"
     remarks: list[str] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        """Show what is known in a notebook."""
+        known = {name: value for name, value in asdict(self).items() if value not in (None, [])}
+        if self.remarks:
+            known["remarks"] = "; ".join(self.remarks)
+        return html_table("Report", known)
 
 
 def convert(
@@ -70,7 +62,7 @@ def convert(
     dtype: str | None = None,
     force: bool = False,
     progress: Progress = silent,
-) -> Report:
+) -> Written:
     """Write a file's vectors to another, in another format, through a map, or both."""
     started = time.perf_counter()
     opened = source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
@@ -93,23 +85,21 @@ def convert(
             None if map_ is None else map_.map_words,
             dimension=None if map_ is None else map_.n_out,
         )
-    return finish_report(opened, started, words, goal, None if map_ is None else map_.n_out)
+    return sum_up(opened, started, words, goal, None if map_ is None else map_.n_out)
 
 
-def finish_report(
+def sum_up(
     source: VectorSource,
     started: float,
     words: int,
     target: Target | None = None,
     dimension: int | None = None,
-) -> Report:
+) -> Written:
     """Sum up what was done; `dimension` is the result's, if not the source's."""
     seconds = time.perf_counter() - started
-    report = Report(words=words, dimension=dimension or source.dimension, seconds=seconds)
-    report.megabytes_per_second = source.size / 1e6 / seconds
-    report.remarks = source.findings.lines()
+    remarks = source.findings.lines()
     if target is not None and target.has_unknown_suffix:
-        report.remarks.append(
-            f"{target.path}: unrecognised file extension; written as {target.format}"
-        )
-    return report
+        remarks.append(f"{target.path}: unrecognised file extension; written as {target.format}")
+    speed = source.size / 1e6 / seconds
+    rows = str(source.kind)
+    return Written(words, dimension or source.dimension, seconds, speed, rows, remarks)

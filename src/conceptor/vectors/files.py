@@ -15,15 +15,19 @@ import numpy as np
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.files import remove_at_end
 from conceptor.vectors.formats.registry import open_source
+from conceptor.vectors.rows import check_rows, parse_rows
 from conceptor.vectors.source import Chunk, OnError, VectorSource
 from conceptor.vectors.target import plan_target, write_chunks
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
+
+# The name of the demonstration vectors, wherever vectors are read.
+DEMO = "demo"
 
 
 def open_vectors(
@@ -32,19 +36,28 @@ def open_vectors(
     on_error: OnError = "raise",
     replace_spaces: str | None = None,
     wordless: bool = False,
+    column: str | Sequence[Hashable] | None = None,
+    rows: str | None = None,
 ) -> VectorSource:
     """Open a file of word vectors, or the folder of a static model, whatever its format.
 
     Parameters
     ----------
     path
-        The file; `-` reads standard input to its end into a temporary file first.
+        The file; `-` reads standard input to its end into a temporary file first. `demo` stands
+        for GloVe 6B 50d, of the demo extra, unless there is a file of that name.
     on_error
         What to do with rows that are ragged, not numeric, NaN or not UTF-8: `raise` or `skip`.
     replace_spaces
         One ASCII character that replaces each space inside a word.
     wordless
         Accept arrays and tables without words; their rows are numbered.
+    column
+        The column of a table that holds the vectors, if there are several; or the columns of the
+        dimensions, as names or as patterns (`d*`), if their names do not say that they are.
+    rows
+        What rows stand for: `words` or `texts`. By default the labels of arrays and tables decide:
+        those of a vocabulary are mostly single words, each once.
 
     Examples
     --------
@@ -63,10 +76,21 @@ def open_vectors(
             f"), not {replace_spaces!r}",
         )
     path = _save_standard_input() if str(path) == "-" else Path(path)
-    source = open_source(path, wordless=wordless)
+    if is_demo(path):
+        from conceptor.vectors.demo import DemoSource
+
+        return DemoSource()
+    source = open_source(path, wordless=wordless, column=column)
+    source.rows_are = parse_rows(rows)
+    check_rows(source, source.rows_are)
     source.on_error = on_error
     source.replace_spaces = replace_spaces
     return source
+
+
+def is_demo(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the name of the demonstration vectors."""
+    return str(path) == DEMO and not Path(path).exists()
 
 
 def _save_standard_input() -> Path:
@@ -104,7 +128,8 @@ def write_vectors(
     format
         One of `FORMATS`, if the name does not say.
     dtype
-        `float32`; or `float16`, `int8` or `binary` if the format supports it (docs/formats.md).
+        `float32`; or `float16`, `int8` or `binary` if the format supports it
+        (docs/reference/formats.md).
     count
         How many vectors there will be; only compressed word2vec files need to know in advance.
     force

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.vectors.vectors import Vectors
+from conceptor.vectors.rows import RowDecision, decide_rows
+from conceptor.vectors.vectors import RowKind, Vectors
 from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -73,7 +74,9 @@ class VectorSource(Vectors):
     count
         How many vectors it yields; None until a pass is complete.
     has_words
-        Whether rows have words, or only numbers.
+        Whether rows have labels, or only numbers.
+    rows_are
+        What the user says rows stand for; None leaves it to `decide_rows`.
     findings
         What the last pass dropped or remarked.
     """
@@ -83,6 +86,7 @@ class VectorSource(Vectors):
     dimension: int = 0
     count: int | None = None
     has_words: bool = True
+    rows_are: RowKind | None = None
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
@@ -94,10 +98,13 @@ class VectorSource(Vectors):
         self.dtype = dtype
         self._opened = self._states()
         self.findings = Findings()
+        # The places of the rows that the last pass dropped, as far as it has got.
+        self.gone: list[int] = []
         self.on_error: OnError = "raise"
         self.replace_spaces: str | None = None
+        self._decided: RowDecision | None = None
         # Under which settings a whole pass has found nothing to drop.
-        self._clean_under: tuple[OnError, str | None] | None = None
+        self._clean_under: tuple[OnError, str | None, RowKind] | None = None
 
     @abstractmethod
     def _decode(self) -> Iterator[LocatedChunk]:
@@ -107,6 +114,28 @@ class VectorSource(Vectors):
     def name(self) -> str:
         """The path."""
         return str(self.path)
+
+    @property
+    def kind(self) -> RowKind:
+        """What a row stands for, by what the user says or by the first labels."""
+        return self._decision.kind if self.has_words else RowKind.TEXTS
+
+    @property
+    def kind_evidence(self) -> str:
+        """What of the labels decided the kind."""
+        return self._decision.evidence if self.has_words else ""
+
+    @property
+    def _decision(self) -> RowDecision:
+        if self.rows_are is not None:
+            return RowDecision(self.rows_are)
+        if self._decided is None:
+            self._decided = decide_rows(self._first_labels())
+        return self._decided
+
+    def _first_labels(self) -> Sequence[str] | None:
+        """Return about `LABELS` first labels; None for a format that holds only words."""
+        return None
 
     @property
     def worth_keeping(self) -> bool:
@@ -147,16 +176,23 @@ class VectorSource(Vectors):
 
     def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
+        self.gone.clear()
         seen = SeenWords()
-        settings = self.on_error, self.replace_spaces
+        settings = self.on_error, self.replace_spaces, self.kind
         is_clean = settings == self._clean_under  # as the file has not changed, neither has that
         count = 0
+        # Two texts may be the same; of a vocabulary, each word comes once.
+        drops_seen = self.has_words and self.kind is not RowKind.TEXTS
         for located in self._decode():
-            chunk = located.chunk if is_clean else self._drop_bad_rows(located)
+            kept = located if is_clean else self._drop_bad_rows(located)
             if self.replace_spaces is not None:
-                chunk.words.blob[chunk.words.blob == 32] = ord(self.replace_spaces)
-            if self.has_words and not is_clean:
-                chunk = self._drop_seen(chunk, seen)
+                blob = kept.chunk.words.blob
+                blob[blob == 32] = ord(self.replace_spaces)
+            if drops_seen and not is_clean:
+                kept = self._drop_seen(kept, seen)
+            if len(kept.places) < len(located.places):
+                self.gone.extend(np.setdiff1d(located.places, kept.places).tolist())
+            chunk = kept.chunk
             count += len(chunk.words)
             if len(chunk.words):
                 yield chunk
@@ -167,14 +203,14 @@ class VectorSource(Vectors):
         if not (self.findings.duplicates or self.findings.skipped):
             self._clean_under = settings
 
-    def _drop_seen(self, chunk: Chunk, seen: SeenWords) -> Chunk:
-        new = seen.add(chunk.words)
+    def _drop_seen(self, located: LocatedChunk, seen: SeenWords) -> LocatedChunk:
+        new = seen.add(located.chunk.words)
         if new.all():
-            return chunk
+            return located
         self.findings.duplicates += int(np.count_nonzero(~new))
-        return chunk.take(np.flatnonzero(new))
+        return LocatedChunk(located.chunk.take(np.flatnonzero(new)), located.places[new])
 
-    def _drop_bad_rows(self, located: LocatedChunk) -> Chunk:
+    def _drop_bad_rows(self, located: LocatedChunk) -> LocatedChunk:
         from conceptor.kernels import first_beyond
 
         chunk, places = located
@@ -190,7 +226,7 @@ class VectorSource(Vectors):
             rows = range(len(chunk.words))
             good = np.array([is_utf8(chunk.words.raw(i)) for i in rows], dtype=np.bool_)
             chunk, places = self._keep(chunk, places, good)
-        return chunk
+        return LocatedChunk(chunk, places)
 
     def _keep(
         self, chunk: Chunk, places: NDArray[np.int64], good: NDArray[np.bool_]

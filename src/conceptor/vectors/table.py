@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.vectors.rows import LABELS, decide_rows
 from conceptor.vectors.source import BLOCK_BYTES
 from conceptor.vectors.vectors import RowKind, Vectors
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from conceptor.vectors.rows import RowDecision
 
 __all__ = ["MISSING", "WordVectors", "as_word_vectors"]
 
@@ -38,7 +42,9 @@ class WordVectors(Vectors):
     counts : mapping of words to numbers, optional
         How often words occur in text, if that is known.
     has_words : bool
-        Whether the words are words; otherwise they are empty, and all rows count the same.
+        Whether rows have labels; otherwise these are empty, and all rows count the same.
+    kind : RowKind, optional
+        What a row stands for; by default decided by the labels (`decide_rows`).
     origin : Vectors, optional
         What the rows were decoded from; it knows the name, the kind of rows and their usage.
     """
@@ -53,6 +59,7 @@ class WordVectors(Vectors):
         counts: Mapping[str, float] | None = None,
         *,
         has_words: bool = True,
+        kind: RowKind | None = None,
         origin: Vectors | None = None,
     ) -> None:
         # A list, because a data frame column is indexed by its labels.
@@ -74,6 +81,8 @@ class WordVectors(Vectors):
         self.places = np.arange(len(words)) if places is None else places
         self.has_words = has_words and (origin is None or origin.has_words)
         self._counts, self._origin = counts, origin
+        # Who counts them knows that they are words.
+        self._kind = RowKind.WORDS if kind is None and counts is not None else kind
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -91,10 +100,23 @@ class WordVectors(Vectors):
         """The name of what the rows were decoded from."""
         return "vectors" if self._origin is None else self._origin.name
 
+    @cached_property
+    def _rows_are(self) -> RowDecision:
+        return decide_rows(self.words[:LABELS], self._kind)
+
     @property
     def kind(self) -> RowKind:
         """What a row stands for."""
-        return super().kind if self._origin is None else self._origin.kind
+        if self._origin is not None:
+            return self._origin.kind
+        return self._rows_are.kind if self.has_words else RowKind.TEXTS
+
+    @property
+    def kind_evidence(self) -> str:
+        """What of the labels decided the kind."""
+        if self._origin is not None:
+            return self._origin.kind_evidence
+        return self._rows_are.evidence if self.has_words else ""
 
     @property
     def counts(self) -> Mapping[str, float] | None:
@@ -119,11 +141,6 @@ class WordVectors(Vectors):
     def count(self) -> int:
         """How many rows there are."""
         return len(self.words)
-
-    @property
-    def all_distinct(self) -> bool:
-        """Whether no word occurs twice."""
-        return len(self._rows) == len(self.words)
 
     def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
         """Yield words and rows in order, in the chunks in which an array is read from a file.
@@ -177,7 +194,7 @@ def as_word_vectors(vectors: Any) -> WordVectors:  # noqa: ANN401
         case Mapping() if vectors:
             return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
         case object(index_to_key=words, vectors=matrix):
-            return WordVectors(words, matrix)
+            return WordVectors(words, matrix, kind=RowKind.WORDS)
     raise InvalidInputError(
         f"vectors cannot be read from a {type(vectors).__name__}; pass a file, (words, array), a "
         "mapping of words to vectors, or gensim KeyedVectors"

@@ -45,7 +45,8 @@ class Target:
     """Where and how vectors are written; `path` None is standard output.
 
     With `has_unknown_suffix`, the name gives no format, so the source's is used. Without
-    `has_words` rows are written alone. `source` is what a folder is written anew from.
+    `has_words` rows are written alone. `source` is what a folder or a table is written anew from;
+    without `casts`, a table keeps the type of its numbers.
     """
 
     path: Path | None
@@ -55,6 +56,7 @@ class Target:
     has_unknown_suffix: bool = False
     has_words: bool = True
     source: VectorSource | None = None
+    casts: bool = False
 
     @property
     def format(self) -> str:
@@ -94,7 +96,7 @@ def plan_target(
         if not is_stream and not has_known_suffix(Path(target)):
             return _plan_folder(Path(target), source, like, dtype, force=force)
         like = None
-    dtype = dtype or FLOAT32
+    dtype, casts = dtype or FLOAT32, dtype is not None
     if dtype not in DTYPES:
         raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
     wanted = None if format is None else get_file_format(format)
@@ -110,7 +112,7 @@ def plan_target(
     path = Path(target).resolve()
     chosen, compression = choose_format(path, like, wanted)
     has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
-    planned = Target(path, chosen, compression, dtype, has_unknown_suffix, has_words)
+    planned = Target(path, chosen, compression, dtype, has_unknown_suffix, has_words, source, casts)
     if chosen.check_source is not None:
         chosen.check_source(source)
     _check_content(path, planned)

@@ -60,6 +60,11 @@ class Vectors(ABC):
         return RowKind.WORDS if self.has_words else RowKind.TEXTS
 
     @property
+    def kind_evidence(self) -> str:
+        """What of the labels decided the kind; empty if the input leaves no choice."""
+        return ""
+
+    @property
     def counts(self) -> Mapping[str, float] | None:
         """How often words occur in text, if the input knows."""
         return None
@@ -135,6 +140,11 @@ class WrappedVectors(Vectors):
     def kind(self) -> RowKind:
         """What a row stands for."""
         return self.wrapped.kind
+
+    @property
+    def kind_evidence(self) -> str:
+        """What of the labels decided the kind."""
+        return self.wrapped.kind_evidence
 
     @property
     def counts(self) -> Mapping[str, float] | None:

@@ -16,7 +16,7 @@ from conceptor.paper.dialogue.report import dialogue_tables, plot_learning, verd
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.training import Epoch
 from conceptor.paper.dialogue.trials import Trial
-from conceptor.report.tables import markdown
+from conceptor.report.forms import markdown
 from tests.dialogues import MADE_CORPUS
 
 

@@ -1,5 +1,7 @@
-"""Comparing methods: on words, on sentences, in dialogue, and with the paper."""
+"""Comparing methods: on words, on texts, on sentences, in dialogue, and with the paper."""
 
-from conceptor.evaluation.compare.words import Comparison, compare
+from conceptor.evaluation.compare.door import compare
+from conceptor.evaluation.compare.texts import TextComparison
+from conceptor.evaluation.compare.words import Comparison
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "TextComparison", "compare"]

@@ -13,7 +13,8 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
-from conceptor.concepts.neighbours import name_rows, plan_searches, without_asked
+from conceptor.concepts.found import name_rows
+from conceptor.concepts.neighbours import plan_searches, without_asked
 from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.algebra.recipes import Solution
-    from conceptor.concepts.neighbours import Neighbour
+    from conceptor.concepts.found import Neighbour
     from conceptor.methods import MethodsLike
-    from conceptor.vectors.nearest import Nearest
+    from conceptor.vectors.search import Nearest
     from conceptor.vectors.table import WordVectors
 
 __all__ = ["Comparison", "compare"]

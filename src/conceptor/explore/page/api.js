@@ -1,8 +1,8 @@
 // @ts-check
 // Questions to the server; of those on one subject only the last one counts.
 
-/** @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both" }} Near */
-/** @typedef {{ word: string, where: string, suggestions: string[] }} Unknown */
+/** @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both", above: string }} Near */
+/** @typedef {{ word: string, where: string, suggestions: string[], what: string }} Unknown */
 /** @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[], prior: boolean }} Neighbours */
 /** @typedef {{ name: string, value: number, least: number, most: number, marks: Record<string, number> }} Slider */
 /** @typedef {{ dataset: string, before: number | null, after: number | null, note: string }} Score */
@@ -26,7 +26,7 @@
 /** @typedef {{ state: string, label: string, fraction: number | null, html: string, methods: string[] }} FiguresState */
 /** @typedef {{ name: string, description: string, control: string }} Choice */
 /**
- * @typedef {{ vectors: string, count: number, dimension: number, sorted: boolean, other: string | null,
+ * @typedef {{ vectors: string, rows: string, count: number, dimension: number, sorted: boolean, other: string | null,
  *   methods: Choice[], weights: string[], projections: string[], examples: string[], version: string }} About
  */
 

@@ -45,6 +45,19 @@ function withWords(query) {
   return query;
 }
 
+/** Rows are texts: none is more frequent than another, and people look for a text or a row. */
+function speakOfTexts() {
+  /** @type {HTMLInputElement} */ (byId("like")).placeholder = "a text, or a row number";
+  /** @type {HTMLInputElement} */ (byId("without")).placeholder = "a text to exclude";
+  /** @type {HTMLInputElement} */ (byId("find")).placeholder = "fly to a text";
+  /** @type {HTMLElement} */ (select("weights").parentElement).hidden = true;
+  state.colour = "cluster";
+  byId("spectrum-of").textContent = "of all texts";
+  byId("count-of").textContent = byId("jump-words").textContent = "Texts";
+  byId("figures-state").textContent = "Methods, smaller sizes and number types; takes a minute or more.";
+  byId("run-figures").textContent = "Compare";
+}
+
 // Words: what is typed is looked up; adding is said.
 
 /** @param {string} word @param {string} [how] `look`, `add` or `without` */
@@ -344,6 +357,7 @@ async function start() {
   about = await ask("about");
   document.title = `${about.vectors} · conceptor explore`;
   byId("vectors").textContent = `${about.vectors}: ${about.count.toLocaleString("en")} × ${about.dimension}`;
+  if (about.rows === "texts") { speakOfTexts(); }
   byId("after-title").textContent = about.other ? `After: ${about.other}` : "After";
   select("method").replaceChildren(...about.methods.map((each) =>
     make("option", { value: each.name }, each.control === "none" && each.name === "file" ? about.other ?? "" : each.name)));

@@ -37,7 +37,8 @@ export function showNear(list, side) {
     const mark = near.moved === "both" ? [] : [make("span", { class: `moved ${near.moved}` }, near.moved === "new" ? "+ new" : "− gone")];
     return make("li", {}, wordButton(near.word), ...mark,
       make("span", { class: "figures" }, make("span", { title: `score; the cosine is ${near.cosine.toFixed(3)}` }, near.score.toFixed(3)),
-        make("span", { title: "rank in the file" }, shownRank(near.rank))));
+        ...(near.above ? [make("span", { title: `above ${near.above} of random pairs` }, `> ${near.above}`)] : []),
+        make("span", { title: near.above ? "row in the file" : "rank in the file" }, shownRank(near.rank))));
   }));
 }
 
@@ -102,7 +103,7 @@ export function showDirections(found) {
 export function showProblem(place, { message, unknown }, how = () => "look") {
   place.hidden = false;
   if (!unknown.length) { place.textContent = message; return; }
-  place.replaceChildren(...unknown.map(({ word, where, suggestions }) => make("span", {}, `${where} has no word “${word}”. `,
+  place.replaceChildren(...unknown.map(({ word, where, suggestions, what }) => make("span", {}, `${where} has no ${what} “${word}”. `,
     ...(suggestions.length ? ["Did you mean"] : []),
     ...suggestions.map((each) => make("button", { type: "button", "data-word": each, "data-how": how(word) }, each)), " ")));
 }

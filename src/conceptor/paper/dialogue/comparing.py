@@ -145,26 +145,40 @@ def compare_dialogue(
     """
     require_torch()
     from conceptor.paper.dialogue.study import Study
-    from conceptor.paper.dialogue.trials import TrialLog, ignore, run_trials
 
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not len(chosen):
         raise InvalidInputError("no seeds were given; at least one is needed")
     prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
     jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
-    options, workers = options or TrackerOptions(), workers or os.cpu_count() or 1
+    trials = _run_jobs(corpus, jobs, options or TrackerOptions(), workers, watch, keep, log)
+    return Study.from_trials(name, corpus, trials, prepared.notes)
+
+
+def _run_jobs(
+    corpus: Corpus,
+    jobs: Sequence[Job],
+    options: TrackerOptions,
+    workers: int | None,
+    watch: Watch | None,
+    keep: Callable[[Job, TrackerWeights], None] | None,
+    log: Path | None,
+) -> list[Trial]:
+    """Return the trial of each job: those that the log holds, and the others, run now."""
+    from conceptor.paper.dialogue.trials import TrialLog, ignore, run_trials
+
     kept = TrialLog(log, options) if log is not None else None
     done: dict[Job, Trial] = kept.finished(jobs) if kept else {}
     left = [job for job in jobs if job not in done]
     for job, trial, weights in run_trials(
-        corpus, left, options, workers=workers, watch=watch or ignore
+        corpus, left, options, workers=workers or os.cpu_count() or 1, watch=watch or ignore
     ):
         done[job] = trial
         if kept is not None:
             kept.append(job, trial)
         if keep is not None:
             keep(job, weights)
-    return Study.from_trials(name, corpus, [done[job] for job in jobs], prepared.notes)
+    return [done[job] for job in jobs]
 
 
 def require_torch() -> None:

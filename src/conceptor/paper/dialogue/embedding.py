@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.paper.dialogue.woz import phrase
 
@@ -64,15 +65,13 @@ class Embedding:
         rows = vectors.rows(wanted)
         held = np.flatnonzero(rows >= 0)
         found = np.asarray(vectors.vectors[rows[held]], dtype=np.float64)
-        largest = np.abs(found).max(axis=1, initial=0.0)
-        kept = [wanted[i] for i in held[largest > 0]]
+        some = found.any(axis=1)
+        kept = [wanted[i] for i in held[some]]
         if not kept:
             raise InvalidInputError(
                 "the vectors contain none of the dialogues' words; check that they are English"
             )
-        scaled = found[largest > 0] / largest[largest > 0, None]
-        units = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-        return cls(kept, units.astype(np.float32))
+        return cls(kept, unit_rows(found[some]).astype(np.float32))
 
     @classmethod
     def random(cls, dimension: int, seed: int) -> Embedding:

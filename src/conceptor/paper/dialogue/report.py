@@ -10,8 +10,9 @@ import numpy as np
 from conceptor.base.numbers import format_signed
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.paper.dialogue.woz import SLOTS
+from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.plots import axes_or_new, draw_panels, finish_axes
-from conceptor.report.tables import Cell, Line, Table
+from conceptor.report.result import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,11 @@ def dialogue_tables(study: Study) -> list[Table]:
     if study.adjusted():
         tables.append(_differences(study))
     return [*tables, _runs(study)]
+
+
+def dialogue_result(study: Study) -> Result:
+    """Return a study in every form in which it can be shown."""
+    return Result(study.to_dict(), dialogue_tables(study), [study.vectors, *study.notes])
 
 
 def _means(study: Study) -> Table:

@@ -106,6 +106,8 @@ def cooccurrence(
         total = int(counts.sum())
         order = np.argsort(-counts, kind="stable")[:max_words]
         order = order[counts[order] >= min_count]
+        if not total:
+            raise InvalidInputError("the corpus is empty: it contains no tokens; name another file")
         if len(order) < 2:
             raise InvalidInputError(
                 f"{total:,} tokens, but {len(order)} word(s) occur at least {min_count} times; "

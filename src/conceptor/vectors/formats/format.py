@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.progress import Progress
+    from conceptor.vectors.columns import Asked
     from conceptor.vectors.formats.head import Head
     from conceptor.vectors.source import Chunk, VectorSource
     from conceptor.vectors.target import Target
@@ -42,11 +43,14 @@ class Format:
     name
         As `--format` and messages have it.
     description
-        Which files are read, for the table in docs/formats.md; if none are, what to do instead.
+        Which files are read, for the table in docs/reference/formats.md; if none are, what to do
+        instead.
     recognise, open
         Functions of the beginning of a file (or of a folder): whether it has this format, and the
         source that reads it; `open` is also told whether words may be missing. A format without
         `open` is only written.
+    open_column
+        For tables: like `open`, but told which column holds the vectors.
     open_writer
         A function of target, dimension and number of vectors (None if unknown) that returns a
         context manager of a `Writer`; when its block succeeds, the target appears, complete.
@@ -81,6 +85,7 @@ class Format:
     description: str = ""
     recognise: Callable[[Head], bool] | None = None
     open: Callable[[Head, bool], VectorSource] | None = None
+    open_column: Callable[[Head, bool, Asked], VectorSource] | None = None
     open_writer: Callable[[Target, int, int | None], AbstractContextManager[Writer]] | None = None
     rewrite: Callable[[Vectors, Path, AffineMap | None, Progress], int] | None = None
     suffixes: tuple[str, ...] = ()

@@ -20,6 +20,11 @@ _HEAD_BYTES = 1 << 20
 _SAMPLE_BYTES = 1 << 16
 _WHOLE_LINES = 3  # a header and two rows
 _SAMPLE_LINES = 100
+# In this many lines, this share must end in the same count of numbers; in fewer, more than half.
+_MANY_LINES, _AGREE = 20, 0.75
+# This many lines of numbers only are a matrix, and with several columns before them a table.
+_FEW_LINES = 3
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -122,9 +127,18 @@ class Lines:
     @cached_property
     def numbers(self) -> list[int]:
         """How many numbers end each of the first lines, without those that are empty."""
+        return [_count_trailing_numbers(line) for line in self._whole_lines if _split_fields(line)]
+
+    @cached_property
+    def _whole_lines(self) -> list[bytes]:
         lines = self.content.split(b"\n", _SAMPLE_LINES)
-        whole = lines[:_SAMPLE_LINES] if self.is_whole or len(lines) > _SAMPLE_LINES else lines[:-1]
-        return [_count_trailing_numbers(line) for line in whole if _split_fields(line)]
+        is_whole = self.is_whole or len(lines) > _SAMPLE_LINES
+        return lines[:_SAMPLE_LINES] if is_whole else lines[:-1]
+
+    def labels(self, dimension: int) -> list[str]:
+        """Return what stands before the numbers of the first lines."""
+        found = (line.rsplit(None, dimension) for line in self._whole_lines)
+        return [fields[0].decode(errors="replace") for fields in found if len(fields) > dimension]
 
     @property
     def dimension(self) -> int:
@@ -135,6 +149,43 @@ class Lines:
         counts = Counter(self.numbers)
         most = max(counts.values(), default=0)
         return min((number for number, times in counts.items() if times == most), default=0)
+
+    @property
+    def doubt(self) -> str:
+        """Why lines without a header are no rows of vectors; empty if they may be."""
+        counts, dimension = Counter(self.numbers), self.dimension
+        lines, agree = len(self.numbers), counts[dimension]
+        if not dimension or lines == counts[0]:
+            return "no line ends in numbers"
+        if lines > 1 and agree <= (_AGREE if lines >= _MANY_LINES else 0.5) * lines:
+            some = ", ".join(str(number) for number in sorted(counts)[:_SHOWN])
+            more = ", …" if len(counts) > _SHOWN else ""
+            return (
+                f"the first {lines} lines end in different counts of numbers ({some}{more}), and "
+                "all vectors have the same"
+            )
+        if dimension == 1:
+            return (
+                "the lines end in a single number, as counts and scored pairs do; vectors of one "
+                "number need a first line with their count and a 1"
+            )
+        return self._doubt_labels(dimension)
+
+    def _doubt_labels(self, dimension: int) -> str:
+        """Return why what stands before the numbers is neither a word nor a text."""
+        labels = [label for label in self.labels(dimension) if label]
+        if len(labels) >= _FEW_LINES and all(map(_is_fraction, labels)):
+            return "the lines hold numbers only, without words; save such a matrix as .npy"
+        if len(labels) >= _FEW_LINES and all("\t" in label for label in labels):
+            return (
+                "the lines have several columns, separated by tabs, before the numbers, as tables "
+                "of pairs have; vectors have one word there"
+            )
+        return ""
+
+
+def _is_fraction(label: str) -> bool:
+    return is_number(label.encode()) and not label.lstrip("+-").isdigit()
 
 
 def is_number(field: bytes | bytearray) -> bool:

@@ -23,11 +23,13 @@ from conceptor.vectors.formats.encoding import DTYPES, SCALE, Encoding
 from conceptor.vectors.formats.format import Format, starts_with
 from conceptor.vectors.formats.words_file import (
     CHECKSUM_BYTES,
+    TOKENIZER,
     checksum,
     find_words_file,
     has_words_file,
     open_with_words,
     protect_bom,
+    read_first_lines,
     read_words_for,
     to_lines,
     words_path,
@@ -42,7 +44,7 @@ from conceptor.vectors.source import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -147,6 +149,10 @@ class ArraySource(VectorSource):
             return None
         shape = (self.rows, self.dimension)
         return self._read_words(), np.memmap(self.path, "<f4", "r", self._header.start, shape)
+
+    def _first_labels(self) -> Sequence[str] | None:
+        found = find_words_file(self.path, tokenizer=self._tokenizer)
+        return None if found.name == TOKENIZER else read_first_lines(found)
 
     def _read_words(self) -> PackedWords:
         check = self._header.check

@@ -6,16 +6,14 @@ A package adds a format with
     my-format = "package.module:FORMAT"
 
 where `FORMAT` is a `conceptor.vectors.formats.Format`; a program adds one with `register(FORMAT)`.
-Entry points are looked up only where the formats of this library do not fit, since that takes
-longer than converting a small file.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.registry import Registry
 from conceptor.vectors.formats import (
     arrow,
     fasttext,
@@ -33,27 +31,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from conceptor.vectors.columns import Asked
     from conceptor.vectors.formats.format import Format
     from conceptor.vectors.source import VectorSource
 
-GROUP = "conceptor.formats"
-_FORMATS: dict[str, Format] = {
-    each.name: each
-    for each in (
-        word2vec_binary.FORMAT,
-        fasttext.FORMAT,
-        text.WORD2VEC,
-        text.GLOVE,
-        npy.FORMAT,
-        safetensors.FORMAT,
-        arrow.PARQUET,
-        arrow.FEATHER,
-        projector.FORMAT,
-        static_model.FORMAT,
-    )
-}
+_OWN = (
+    word2vec_binary.FORMAT,
+    fasttext.FORMAT,
+    text.WORD2VEC,
+    text.GLOVE,
+    npy.FORMAT,
+    safetensors.FORMAT,
+    arrow.PARQUET,
+    arrow.FEATHER,
+    projector.FORMAT,
+    static_model.FORMAT,
+)
+_FORMATS: Registry[Format] = Registry("conceptor.formats", _OWN)
 # The names of the files that this library reads.
-FORMATS = tuple(each.name for each in _FORMATS.values() if each.is_read)
+FORMATS = tuple(each.name for each in _OWN if each.is_read)
 _FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"PK": "a zip archive",
@@ -63,37 +59,22 @@ _PICKLE = b"\x80"
 
 def register(format_: Format) -> Format:
     """Add a format; raise if its name, or the name of its targets, belongs to another."""
-    taken = {name for each in _FORMATS.values() for name in (each.name, *each.suffixes)}
+    taken = {name for each in all_formats() for name in (each.name, *each.suffixes)}
     for name in (format_.name, *format_.suffixes):
         if name in taken:
             raise InvalidInputError(f"{name}: another format of vectors has this name")
-    _FORMATS[format_.name] = format_
+    _FORMATS.register(format_)
     return format_
-
-
-@cache
-def _load_entry_points() -> None:
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP):
-        register(entry.load())
 
 
 def all_formats() -> list[Format]:
     """Return all formats, also those of other packages."""
-    _load_entry_points()
     return list(_FORMATS.values())
 
 
 def find(wanted: Callable[[Format], bool]) -> Format | None:
     """Return the first format that fits; files are asked before rows of text, which fit most."""
-    for with_entry_points in (False, True):
-        formats = all_formats() if with_entry_points else list(_FORMATS.values())
-        ordered = sorted(formats, key=lambda each: each.streamed)
-        found = next((each for each in ordered if wanted(each)), None)
-        if found is not None:
-            return found
-    return None
+    return _FORMATS.find(wanted, lambda each: each.streamed)
 
 
 def find_format(name: str) -> Format | None:
@@ -125,13 +106,14 @@ def recognise_folder(path: Path) -> Format | None:
     )
 
 
-def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
+def open_source(path: Path, *, wordless: bool = False, column: Asked = None) -> VectorSource:
     """Recognise a file or folder by its content and open it with the reader of its format.
 
-    With `wordless`, words may be missing.
+    With `wordless`, words may be missing. `column` is that of the vectors, for tables.
     """
     folder = recognise_folder(path)
     if folder is not None and folder.open is not None:
+        _refuse_column(path, folder, column)
         return folder.open(Head(path), wordless)
     check_readable_file(path)
     head = Head.read(path)
@@ -150,7 +132,17 @@ def open_source(path: Path, *, wordless: bool = False) -> VectorSource:
     compression = None if found.streamed else detect_compression(path)
     if compression:
         raise InvalidInputError(f"{path}: {found.name} inside {compression}; unpack it first")
+    if column is not None and found.open_column is not None:
+        return found.open_column(head, wordless, column)
+    _refuse_column(path, found, column)
     return found.open(head, wordless)
+
+
+def _refuse_column(path: Path, format_: Format, column: Asked) -> None:
+    if column is not None:
+        raise InvalidInputError(
+            f"{path}: {format_.name} has no columns; remove ", Setting("column", column)
+        )
 
 
 def _explain(head: Head) -> str:
@@ -164,6 +156,8 @@ def _explain(head: Head) -> str:
             return what
     known = ", ".join(each.name for each in all_formats() if each.is_read)
     begins = head.lines.first[:40]
+    if any(head.lines.numbers):
+        return f"not a file of vectors: {head.lines.doubt}; line 1 begins {begins!r}"
     return f"not a known vector format; line 1 begins {begins!r}. Known formats: {known}"
 
 

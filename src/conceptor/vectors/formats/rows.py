@@ -58,10 +58,27 @@ class RowLayout:
     check_words: Callable[[PackedWords], None]
     encoded_size: Callable[[Chunk], int]
     encode: Callable[[Chunk, NDArray[np.uint8]], int]
+    is_text: bool = False
+
+    def late_header(self, count: int, dimension: int) -> str:
+        """Return a header that is as long for any count, since it is filled in last.
+
+        A blank at its end is the first word's in word2vec's own reader of binary files; zeros are
+        safe there, and in text, where no reader minds it, the blank looks better.
+        """
+        if not self.is_text:
+            return f"{count:0{_COUNT_DIGITS}d} {dimension}\n"
+        width = _COUNT_DIGITS + 1 + len(str(dimension))
+        return f"{count} {dimension}".ljust(width) + "\n"
 
     @contextmanager
     def open_writer(self, target: Target, dimension: int, count: int | None) -> Iterator[RowWriter]:
         """Yield a writer to a file, perhaps compressed, or to standard output."""
+        if dimension == 1 and not self.has_header:
+            raise InvalidInputError(
+                f"{self.name} cannot be told from counts if vectors have one number; write .vec, "
+                "which has a header"
+            )
         if target.path is None:
             yield RowWriter(sys.stdout.buffer, self, dimension, count, seekable=False)
             sys.stdout.buffer.flush()
@@ -100,8 +117,9 @@ class RowWriter:
                 f"{layout.name} begins with the number of vectors, which cannot be filled in later "
                 "in a compressed file or a pipe; pass count"
             )
-        digits = f"{0:0{_COUNT_DIGITS}d}" if count is None else str(count)
-        stream.write(f"{digits} {dimension}\n".encode())
+        self._dimension = dimension
+        header = layout.late_header(0, dimension) if count is None else f"{count} {dimension}\n"
+        stream.write(header.encode())
 
     def encode(self, chunk: Chunk) -> NDArray[np.uint8]:
         """Check that the format can store the rows; return them as bytes."""
@@ -132,6 +150,6 @@ class RowWriter:
             return
         if self._expected is None:
             self._stream.seek(0)
-            self._stream.write(f"{count:0{_COUNT_DIGITS}d}".encode())
+            self._stream.write(self._layout.late_header(count, self._dimension).encode())
         elif self._expected != count:
             raise InvalidInputError(f"count is {self._expected}, but there were {count} vectors")

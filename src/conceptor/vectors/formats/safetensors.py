@@ -19,10 +19,15 @@ from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.formats.encoding import DTYPES, Encoding
 from conceptor.vectors.formats.format import Format
 from conceptor.vectors.formats.npy import ArraySource, ArrayWriter, Header, read_exactly
-from conceptor.vectors.formats.words_file import check_count, open_with_words, split_lines
+from conceptor.vectors.formats.words_file import (
+    check_count,
+    open_with_words,
+    read_first_lines,
+    split_lines,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -84,6 +89,11 @@ class SafetensorsSource(ArraySource):
         read_exactly(file, scales, self.path)
         return self._encoding.decode(codes, scales)
 
+    def _first_labels(self) -> Sequence[str] | None:
+        if not self._words_at:
+            return super()._first_labels()
+        return read_first_lines(self.path, *self._words_at)
+
     def _read_words(self) -> PackedWords:
         if not self._words_at:
             return super()._read_words()
@@ -91,7 +101,7 @@ class SafetensorsSource(ArraySource):
         with self.path.open("rb") as file:
             file.seek(begin)
             words = split_lines(file.read(end - begin))
-        check_count(words, self.rows, self.path, self.path)
+        check_count(words, self.rows, self.path, self.path.name)
         return words
 
 

@@ -47,6 +47,8 @@ _NAME = "static-model"
 _MODEL, _TOKENIZER, _CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 _NESTED = "0_StaticEmbedding"
 _MODEL2VEC, _SENTENCE_TRANSFORMERS = "embeddings", "embedding.weight"
+# Beside the matrix, where other loaders pass it over: the mean of the vectors of a store.
+OFFSET = "offset"
 _DTYPES = ("float16", "float32", "float64", "int8")
 # What model2vec, sentence-transformers and tokenizers keep in such a folder. An exported network or
 # a pickle beside them holds the vectors as they were.
@@ -88,6 +90,7 @@ class _Tensors:
     matrix: NDArray[Any]
     weights: NDArray[Any] | None
     mapping: NDArray[Any] | None
+    offset: NDArray[Any] | None = None
 
     def rows(self, start: int, stop: int) -> NDArray[np.float32]:
         """Return the vectors of some tokens."""
@@ -136,6 +139,12 @@ class StaticModelSource(VectorSource):
         self._done = 0
         super().__init__(self._model, matrix.shape[1], matrix.dtype)
         self.path = folder
+
+    @property
+    def offset(self) -> NDArray[np.float32] | None:
+        """The mean of the store that an encoder was attached to, if it was."""
+        found = self._tensors.offset
+        return None if found is None else as_float32(found)
 
     @property
     def worth_keeping(self) -> bool:
@@ -248,6 +257,7 @@ def write_folder(
     config: Mapping[str, Any],
     card: str,
     dtype: str = "float32",
+    more: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
     """Write a new static model: whole or not at all.
 
@@ -260,6 +270,8 @@ def write_folder(
         More entries of `config.json`.
     card
         The content of `README.md`.
+    more
+        Further tensors, by name.
     """
     matrix = quantize(vectors, dtype)
     static = "sentence_transformers.models.StaticEmbedding"
@@ -277,7 +289,7 @@ def write_folder(
         "embedding_dtype": dtype,
     } | dict(config)
     with replace_folder_atomically(target) as beside, name_in_errors(target):
-        _save(beside / _MODEL, {_MODEL2VEC: matrix})
+        _save(beside / _MODEL, {_MODEL2VEC: matrix, **(more or {})})
         (beside / _TOKENIZER).write_text(tokenizer, encoding="utf-8")
         for name, content in ((_CONFIG, settings), ("modules.json", modules)):
             (beside / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -299,7 +311,7 @@ def _read_tensors(path: Path) -> _Tensors:
                 )
             found = {
                 each: file.get_tensor(each)
-                for each in (name, "weights", "mapping")
+                for each in (name, "weights", "mapping", OFFSET)
                 if each in names
             }
     except (SafetensorError, AttributeError, TypeError, ValueError) as error:
@@ -307,7 +319,9 @@ def _read_tensors(path: Path) -> _Tensors:
             raise
         said = " ".join(str(error).split())
         raise InvalidInputError(f"{path}: cannot be read ({said}); fetch it again") from None
-    tensors = _Tensors(name, found[name], found.get("weights"), found.get("mapping"))
+    tensors = _Tensors(
+        name, found[name], found.get("weights"), found.get("mapping"), found.get(OFFSET)
+    )
     matrix, mapping, weights = tensors.matrix, tensors.mapping, tensors.weights
     if matrix.ndim != 2 or matrix.dtype.name not in _DTYPES:
         raise InvalidInputError(f"{path}: {name} is no matrix of {', '.join(_DTYPES)}")
@@ -317,6 +331,11 @@ def _read_tensors(path: Path) -> _Tensors:
         and (not mapping.size or (mapping.min() >= 0 and mapping.max() < len(matrix)))
     ):
         raise InvalidInputError(f"{path}: mapping names rows that {name} does not have")
+    offset = tensors.offset
+    if offset is not None and not (
+        offset.shape == matrix.shape[1:] and offset.dtype.kind == "f" and np.isfinite(offset).all()
+    ):
+        raise InvalidInputError(f"{path}: {OFFSET} is not a vector of {matrix.shape[1]} numbers")
     rows = len(matrix) if mapping is None else len(mapping)
     if weights is not None and not (weights.shape == (rows,) and weights.dtype.kind in "fiu"):
         shape = " × ".join(map(str, weights.shape)) or "one number"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing
+from collections import deque
+from contextlib import closing, suppress
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +22,7 @@ from conceptor.vectors.streams import ByteReader
 from conceptor.vectors.words import PackedWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -33,6 +34,7 @@ _WORD2VEC = "word2vec-text"
 # The longest number written, "-0.0000123456789", and the separator before it.
 _NUMBER_WIDTH = 17
 _ROWS_COMPARED = 10
+_NEWLINE = 10
 
 
 class TextSource(VectorSource):
@@ -45,26 +47,44 @@ class TextSource(VectorSource):
     place = "line"
 
     def __init__(
-        self, path: Path, dimension: int, header_count: int | None, newline: bytes = b"\n"
+        self,
+        path: Path,
+        dimension: int,
+        header_count: int | None,
+        newline: bytes = b"\n",
+        labels: Sequence[str] | None = None,
     ) -> None:
         self.header_count = header_count
         self._newline = newline  # or a carriage return, as on the first Macintosh
         self.format = _GLOVE if header_count is None else _WORD2VEC
         self._reader: ByteReader | None = None
+        self._labels = labels
         super().__init__(path, dimension, np.dtype(np.float32))
 
     def fraction_read(self) -> float | None:
         """Return how far the current pass has got."""
         return self._reader.fraction_read() if self._reader else None
 
+    def _first_labels(self) -> Sequence[str] | None:
+        return self._labels
+
     def _decode(self) -> Iterator[LocatedChunk]:
         has_header = self.header_count is not None
         rows = 0
         line = 2 if has_header else 1
+        spare: deque[bytearray] = (
+            deque()
+        )  # blocks are reused: fresh memory costs as much as reading
+
+        def parse(lines: _Lines) -> _Parsed:
+            parsed = parse_block(lines.block, self.dimension, lines.start, lines.stop)
+            spare.append(lines.block)
+            return parsed
+
         with (
             ByteReader(self.path) as self._reader,
-            closing(prefetch(self._read_lines(self._reader))) as blocks,
-            closing(ordered_map(self._parse, blocks, processors())) as parsed,
+            closing(prefetch(self._read_lines(self._reader, spare))) as blocks,
+            closing(ordered_map(parse, blocks, processors())) as parsed,
         ):
             for part in parsed:
                 for bad in part.bad:
@@ -74,37 +94,55 @@ class TextSource(VectorSource):
                 line += part.line_count
         check_header_count(self, self.header_count, rows)
 
-    def _parse(self, block: bytearray) -> _Parsed:
-        return parse_block(block, self.dimension)
-
-    def _read_lines(self, reader: ByteReader) -> Iterator[bytearray]:
+    def _read_lines(self, reader: ByteReader, spare: deque[bytearray]) -> Iterator[_Lines]:
         """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
         rest = reader.read(len(BOM)).removeprefix(BOM)
         skip_first = self.header_count is not None
         at_end = False
         while not at_end:
-            block = bytearray(len(rest) + BLOCK_BYTES)
+            stop = len(rest) + BLOCK_BYTES
+            block = _take(spare, stop + 1)
             block[: len(rest)] = rest
-            filled = len(rest) + reader.readinto(memoryview(block)[len(rest) :])
-            at_end = filled < len(block)
-            del block[filled:]
+            with memoryview(block) as view:
+                filled = len(rest) + reader.readinto(view[len(rest) : stop])
+            at_end = filled < stop
             if self._newline != b"\n":
-                block = block.replace(self._newline, b"\n")
-            if at_end and block and not block.endswith(b"\n"):
-                block += b"\n"
-            cut = block.rfind(b"\n") + 1
-            rest = bytes(block[cut:])
+                block[:filled] = block[:filled].replace(self._newline, b"\n")
+            if at_end and filled and block[filled - 1] != _NEWLINE:
+                block[filled] = _NEWLINE
+                filled += 1
+            cut = block.rfind(b"\n", 0, filled) + 1
+            rest = bytes(memoryview(block)[cut:filled])
             if len(rest) > LONGEST_LINE:
                 raise InvalidInputError(
                     f"{reader.path}, byte {reader.position - len(rest)}: "
                     f"a line longer than {LONGEST_LINE} bytes, so this is not a vectors file"
                 )
-            del block[cut:]
-            if skip_first and block:
-                del block[: block.index(b"\n") + 1]
+            start = 0
+            if skip_first and cut:
+                start = block.index(b"\n") + 1
                 skip_first = False
-            if block:
-                yield block
+            if start < cut:
+                yield _Lines(block, start, cut)
+            else:
+                spare.append(block)
+
+
+def _take(spare: deque[bytearray], size: int) -> bytearray:
+    """Return a block that was used before and has room for `size` bytes, or a new one."""
+    with suppress(IndexError):
+        while len(block := spare.popleft()) < size:
+            pass
+        return block
+    return bytearray(size + size // 16)
+
+
+class _Lines(NamedTuple):
+    """Whole lines, at ``block[start:stop]``."""
+
+    block: bytearray
+    start: int
+    stop: int
 
 
 class _BadLine(NamedTuple):
@@ -119,23 +157,27 @@ class _Parsed(NamedTuple):
     bad: list[_BadLine]
 
 
-def parse_block(block: bytearray, dimension: int) -> _Parsed:
-    """Parse complete lines; each number becomes the float32 nearest to the text."""
+def parse_block(
+    block: bytearray, dimension: int, start: int = 0, stop: int | None = None
+) -> _Parsed:
+    """Parse the complete lines of a part; each number becomes the float32 nearest to the text."""
     from conceptor.kernels import parse_rows
 
+    stop = len(block) if stop is None else stop
     text = np.frombuffer(block, dtype=np.uint8)
-    most = min(len(block) // (2 * dimension) + 1, block.count(b"\n") + 1)
+    lines_found = int(np.count_nonzero(text[start:stop] == _NEWLINE))
+    most = min((stop - start) // (2 * dimension) + 1, lines_found + 1)
     values = np.empty((most, dimension), dtype=np.float32)
     starts, ends, lines = np.empty((3, most), dtype=np.int64)
     unsure = np.empty((dimension + 1024, 4), dtype=np.int64)
     bad_table = np.empty((64, 4), dtype=np.int64)
     counts = np.zeros(5, dtype=np.int64)
-    rows = line = stop = 0
+    rows = line = 0
     bad: list[_BadLine] = []
-    while stop < len(text):
+    while start < stop:
         tables = (starts[rows:], ends[rows:], lines[rows:], unsure, bad_table, counts)
-        parse_rows(text, len(text), stop, values[rows:], *tables)
-        new_rows, new_lines, n_unsure, n_bad, stop = counts.tolist()
+        parse_rows(text, stop, start, values[rows:], *tables)
+        new_rows, new_lines, n_unsure, n_bad, start = counts.tolist()
         for row, column, begin, end in unsure[:n_unsure].tolist():
             values[rows + row, column] = nearest_float32(block[begin:end].decode("ascii"))
         for bad_line, kind, begin, end in bad_table[:n_bad].tolist():
@@ -218,22 +260,33 @@ def _open_word2vec(head: Head, wordless: bool) -> TextSource:
         raise InvalidInputError(
             f"{head.path}: the header says {count} vectors, but nothing follows it"
         )
-    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
-    rows = [numbers for numbers in found if numbers >= dimension]
-    if len(rows) > 1 and min(rows) == max(rows) > dimension:
+    rows = sum(bool(line.strip()) for line in head.lines.rest.split(b"\n"))
+    if dimension == 1 and head.lines.is_whole and count != rows:
+        first = head.lines.first.decode(errors="replace")
         raise InvalidInputError(
-            f"{head.path}: the header says {dimension} numbers per row, but rows have {rows[0]}; "
+            f"{head.path}: not a file of vectors, unless the first line, {first!r}, is wrong: it "
+            f"would stand for {count} vectors of one number, and {rows} lines follow"
+        )
+    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
+    long = [numbers for numbers in found if numbers >= dimension]
+    if len(long) > 1 and min(long) == max(long) > dimension:
+        raise InvalidInputError(
+            f"{head.path}: the header says {dimension} numbers per row, but rows have {long[0]}; "
             "correct or remove the first line"
         )
-    return TextSource(head.path, dimension, count, head.lines.newline)
+    labels = head.lines.labels(dimension)[1:]
+    return TextSource(head.path, dimension, count, head.lines.newline, labels)
 
 
 def _open_glove(head: Head, wordless: bool) -> TextSource:
-    return TextSource(head.path, head.lines.dimension, None, head.lines.newline)
+    lines = head.lines
+    labels = lines.labels(lines.dimension)
+    return TextSource(head.path, lines.dimension, None, lines.newline, labels)
 
 
 def _rows(name: str, *, has_header: bool) -> RowLayout:
-    return RowLayout(name, has_header, partial(_check_words, name=name), encoded_size, encode)
+    check = partial(_check_words, name=name)
+    return RowLayout(name, has_header, check, encoded_size, encode, is_text=True)
 
 
 WORD2VEC = Format(
@@ -251,7 +304,7 @@ WORD2VEC = Format(
 GLOVE = Format(
     name=_GLOVE,
     description="rows only",
-    recognise=lambda head: head.lines.dimension > 0,
+    recognise=lambda head: not head.lines.doubt,
     open=_open_glove,
     open_writer=_rows(_GLOVE, has_header=False).open_writer,
     suffixes=(".txt", ".glove"),

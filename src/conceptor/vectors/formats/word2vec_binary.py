@@ -9,10 +9,11 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.threads import prefetch
+from conceptor.vectors.chunks import chunk_rows
 from conceptor.vectors.formats.format import Format
 from conceptor.vectors.formats.rows import RowLayout, check_header_count
 from conceptor.vectors.formats.words_file import refuse_word
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
+from conceptor.vectors.source import Chunk, LocatedChunk, VectorSource
 from conceptor.vectors.streams import ByteReader, detect_compression
 from conceptor.vectors.words import PackedWords
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _NAME = "word2vec-binary"
 _LONGEST_WORD = 1 << 16
+# Bytes of most words, the space and the newline: a buffer for so many holds a whole chunk.
+_USUAL_WORD = 32
 
 
 class Word2VecBinarySource(VectorSource):
@@ -62,12 +65,13 @@ class Word2VecBinarySource(VectorSource):
 
     def _rows(self, reader: ByteReader) -> Iterator[Chunk]:
         reader.read(self._header_bytes)
-        width = 4 * self.dimension
-        buffer = np.empty(max(BLOCK_BYTES, 2 * (width + _LONGEST_WORD)), dtype=np.uint8)
+        width, most = 4 * self.dimension, chunk_rows(self.dimension)
+        size = max(most * (width + _USUAL_WORD), 2 * (width + _LONGEST_WORD))
+        buffer = np.empty(size, dtype=np.uint8)
         filled = 0
         while True:
             filled += reader.readinto(buffer[filled:].data)
-            chunk, used = _scan(buffer[:filled], self.dimension)
+            chunk, used = _scan(buffer[:filled], self.dimension, most)
             if len(chunk.words):
                 yield chunk
             elif filled == len(buffer):
@@ -96,10 +100,11 @@ class Word2VecBinarySource(VectorSource):
         self.findings.remarks.append(message)
 
 
-def _scan(buffer: NDArray[np.uint8], dimension: int) -> tuple[Chunk, int]:
+def _scan(buffer: NDArray[np.uint8], dimension: int, most: int) -> tuple[Chunk, int]:
+    """Return the first rows, at most so many, and the bytes that they take."""
     from conceptor.kernels import scan_binary
 
-    most = len(buffer) // (4 * dimension + 1)
+    most = min(most, len(buffer) // (4 * dimension + 1))
     vectors = np.empty((most, 4 * dimension), dtype=np.uint8)
     starts = np.empty(most, dtype=np.int64)
     ends = np.empty(most, dtype=np.int64)

@@ -24,6 +24,7 @@ SUFFIXES = (".words.txt", ".words", ".vocab.txt", ".vocab", ".txt")
 TOKENIZER = "tokenizer.json"
 BOM = b"\xef\xbb\xbf"
 CHECKSUM_BYTES = 8
+_SAMPLE_BYTES = 1 << 16
 
 
 def words_path(array: Path) -> Path:
@@ -51,6 +52,15 @@ def find_words_file(array: Path, *, tokenizer: bool) -> Path:
     return found
 
 
+def read_first_lines(path: Path, start: int = 0, stop: int | None = None) -> list[str]:
+    """Return the first lines of a file, or of a part of it, as far as they show what they are."""
+    with path.open("rb") as file:
+        file.seek(start)
+        data = file.read(_SAMPLE_BYTES if stop is None else min(_SAMPLE_BYTES, stop - start))
+    lines = data.removeprefix(BOM).replace(b"\r\n", b"\n").decode(errors="replace").split("\n")
+    return lines[:-1] if lines[1:] else lines  # the last may be cut, or empty
+
+
 def read_words_for(
     array: Path, rows: int, *, tokenizer: bool = False, check: bytes = b""
 ) -> PackedWords:
@@ -63,7 +73,7 @@ def read_words_for(
     if found.name == TOKENIZER:
         words = read_tokenizer(found, rows)
     else:
-        lines = _normal_lines(found.read_bytes())
+        lines = normal_lines(found.read_bytes())
         words = split_lines(lines)
         if check and checksum(hashlib.sha256(lines)) != check:
             raise InvalidInputError(
@@ -71,16 +81,15 @@ def read_words_for(
                 "different runs; write both again (if the words were edited on purpose, save the "
                 "array again with numpy.save)"
             )
-    check_count(words, rows, found, array)
+    check_count(words, rows, found, array.name)
     return words
 
 
-def check_count(words: PackedWords, rows: int, found: Path, array: Path) -> None:
+def check_count(words: PackedWords, rows: int, found: object, array: str) -> None:
     """Raise unless there is one word for each row."""
     if len(words) != rows:
         raise InvalidInputError(
-            f"{found}: {len(words)} words for the {rows} vectors of {array.name}; "
-            "the numbers must agree"
+            f"{found}: {len(words)} words for the {rows} vectors of {array}; the numbers must agree"
         )
 
 
@@ -128,15 +137,15 @@ def open_with_words(target: Target) -> Iterator[tuple[BinaryIO, BinaryIO | None]
         yield stream, others[0] if others else None
 
 
-def _normal_lines(data: bytes) -> bytes:
+def normal_lines(data: bytes) -> bytes:
     """Return lines that each end in a newline, as this library writes them."""
     data = data.removeprefix(BOM)
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    if data and not data.endswith(b"\n"):
-        data += b"\n"
     if b"\r" in data and data.count(b"\r\n") == data.count(b"\n"):
         data = data.replace(b"\r\n", b"\n")
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
     return data
 
 

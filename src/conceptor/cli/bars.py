@@ -1,0 +1,48 @@
+"""Progress bars of downloads, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress as RichProgress
+
+    from conceptor.data.registry import DataFile
+
+
+class _DownloadBar:
+    """The bar of one file, with the methods that pooch calls."""
+
+    def __init__(self, progress: RichProgress, file: DataFile) -> None:
+        self._progress, self.total = progress, file.bytes
+        self._task = progress.add_task(file.name, total=file.bytes)
+
+    def update(self, amount: int) -> None:
+        """Add this many bytes."""
+        self._progress.update(self._task, advance=amount)
+
+    def reset(self) -> None:
+        """Start again at zero: pooch does this before it sets the bar to the total."""
+        self._progress.reset(self._task, total=self.total)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._progress.remove_task(self._task)
+
+
+@contextmanager
+def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
+    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.DownloadColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield lambda file: _DownloadBar(progress, file)

@@ -1,0 +1,133 @@
+"""Rows that are words or texts: options to open them, and to compare those of texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conceptor.base.errors import InvalidInputError
+from conceptor.cli import options as opt
+from conceptor.cli.inputs import open_or_demo, read_methods, split_list
+from conceptor.cli.output import warn, with_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from conceptor.cli.groups import BenchmarkOptions, ShowOptions
+    from conceptor.fitting import FitOptions
+    from conceptor.vectors.vectors import Vectors
+
+__all__ = ["LabelOptions", "RowOptions", "compare_rows", "refuse_for_texts", "refuse_for_words"]
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What rows stand for, and where their texts are."""
+
+    texts: opt.Texts = None
+    column: opt.Column = None
+    rows: opt.Rows = None
+
+    def open(
+        self,
+        vectors: str | Path | None,
+        on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
+    ) -> tuple[Vectors, str]:
+        """Open vectors of words or texts, and return their name too."""
+        if self.texts is None:
+            return open_or_demo(
+                vectors, on_error, wordless=True, column=self.column, rows=self.rows
+            )
+        if vectors is None or self.rows is opt.RowsChoice.words:
+            why = "no vectors are named" if vectors is None else "--rows says that rows are words"
+            raise InvalidInputError(f"--texts {self.texts} belongs to vectors of texts, and {why}")
+        if on_error is not opt.OnErrorChoice.error:
+            raise InvalidInputError(
+                "--on-error skip would leave rows out, and then --texts does not match them"
+            )
+        from conceptor.vectors import open_vectors
+        from conceptor.vectors.texts import as_texts
+
+        opened = open_vectors(
+            vectors, wordless=True, column=self.column, rows=opt.RowsChoice.texts.value
+        )
+        return as_texts(opened, self.texts), str(vectors)
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """What rows of texts are compared on, and in which sizes."""
+
+    queries: opt.Queries = None
+    relevant: opt.Relevant = None
+    sizes: opt.Sizes = None
+    dtypes: opt.Dtypes = None
+
+    def refuse(self) -> None:
+        """Raise if any is given for words."""
+        refuse_for_words(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
+def refuse_for_texts(name: str, **given: object) -> None:
+    """Raise for options that are about words."""
+    for option, value in given.items():
+        if value:
+            raise InvalidInputError(
+                f"{name}: its rows are texts, and --{option.replace('_', '-')} is for words; leave "
+                "it out, or say --rows words"
+            )
+
+
+def refuse_for_words(**given: object) -> None:
+    """Raise for options that are about texts."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidInputError(
+                f"the rows are words, and --{option} is for texts; leave it out, or say --rows "
+                "texts"
+            )
+
+
+def compare_rows(
+    vectors: Vectors,
+    name: str,
+    methods: str | None,
+    options: FitOptions,
+    benchmarks: BenchmarkOptions,
+    labels: LabelOptions,
+    show: ShowOptions,
+) -> None:
+    """Compare rows of texts, and show the result."""
+    from conceptor.base.progress import on_terminal
+    from conceptor.evaluation.compare.texts import compare_texts
+    from conceptor.report.texts import text_result
+
+    refuse_for_texts(name, tasks=benchmarks.tasks)
+    show.check([*vectors.files(), *benchmarks.files, labels.queries, labels.relevant])
+    resamples, seed = benchmarks.bootstrap
+    with on_terminal() as progress:
+        found = compare_texts(
+            vectors,
+            None if methods is None else read_methods(methods),
+            options,
+            pairs=benchmarks.files or None,
+            queries=labels.queries,
+            relevant=labels.relevant,
+            sizes=None if labels.sizes is None else _read_sizes(labels.sizes),
+            dtypes=None if labels.dtypes is None else split_list(labels.dtypes),
+            name=name,
+            resamples=resamples,
+            seed=seed,
+            progress=progress,
+        )
+        found.comparison.resample(progress)
+    warn(f"{name}: {each}" for each in found.cautions)
+    show.show(text_result(found, with_flags))
+
+
+def _read_sizes(text: str) -> Sequence[int]:
+    found = split_list(text)
+    if wrong := [each for each in found if not (each.isascii() and each.isdigit())]:
+        raise InvalidInputError(f"--sizes has {wrong[0]!r}; it must be numbers of dimensions")
+    return [int(each) for each in found]

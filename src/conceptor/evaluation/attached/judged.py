@@ -1,0 +1,177 @@
+"""An attached encoder on the user's own judgements: beside the model, BM25, and with BM25."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.arrays import unit_rows32
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.evaluation.attached.measuring import fuse, search
+from conceptor.evaluation.retrieval import DEPTH, ndcg
+from conceptor.evaluation.statistics import Mean, paired_differences, value
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from conceptor.evaluation.attached.measuring import Encode
+    from conceptor.evaluation.statistics import Interval
+    from conceptor.vectors.vectors import Vectors
+
+MODEL, ATTACHED, BM25, BOTH = "model", "attached", "BM25", "attached + BM25"
+# Ranks that take part in a fusion.
+_RANKS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Queries, and the rows of the documents that are relevant to each."""
+
+    queries: list[str]
+    relevant: list[NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """nDCG@10 and recall@10 of each way to search, one number per query."""
+
+    ndcg: dict[str, Mean]
+    recall: dict[str, Mean]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row of figures for each way, in percent; gains are over the first."""
+        first = next(iter(self.ndcg))
+        found = []
+        for name, statistic in self.ndcg.items():
+            gain = self.gain(name, first)
+            found.append(
+                {
+                    "name": name,
+                    "nDCG@10": 100 * value(statistic),
+                    "recall@10": 100 * value(self.recall[name]),
+                    "difference": gain.difference,
+                    "low": gain.low,
+                    "high": gain.high,
+                }
+            )
+        return found
+
+    def gain(self, name: str, over: str) -> Interval:
+        """Return the gain in nDCG@10 of one way over another, with its interval."""
+        parts = paired_differences({"nDCG": self.ndcg[over]}, [{"nDCG": self.ndcg[name]}])
+        return parts["nDCG"].interval(0)
+
+
+def read_judgements(
+    queries: str | os.PathLike[str], relevant: str | os.PathLike[str], documents: int
+) -> Judgements:
+    """Read `id<TAB>query` lines, and `id<TAB>document[<TAB>grade]` lines.
+
+    A document is its row in the store, from 1. A grade of 0 or below means not relevant. Queries
+    without a relevant document are left out.
+    """
+    asked: dict[str, str] = {}
+    for number, line in _lines(queries):
+        name, tab, text = line.partition("\t")
+        if not tab or not text.strip():
+            raise InvalidInputError(f"{queries}, line {number}: expected an id, a tab and a query")
+        asked[name.strip()] = text.strip()
+    found: dict[str, set[int]] = {name: set() for name in asked}
+    for number, line in _lines(relevant):
+        fields = line.split("\t")
+        name, *rest = (field.strip() for field in fields)
+        try:
+            row, grade = int(rest[0]), float(rest[1]) if len(rest) > 1 else 1.0
+        except (IndexError, ValueError):
+            raise InvalidInputError(
+                f"{relevant}, line {number}: expected a query's id, a tab and a document's row"
+            ) from None
+        if name not in found:
+            raise InvalidInputError(
+                f"{relevant}, line {number}: no query has the id {name!r} in {queries}"
+            )
+        if not 1 <= row <= documents:
+            raise InvalidInputError(
+                f"{relevant}, line {number}: document {row}, but the store has rows 1 to "
+                f"{documents}"
+            )
+        if grade > 0:
+            found[name].add(row - 1)
+    judged = [name for name in asked if found[name]]
+    if not judged:
+        raise InvalidInputError(f"{relevant}: no query has a relevant document")
+    rows = [np.array(sorted(found[name]), dtype=np.int64) for name in judged]
+    return Judgements([asked[name] for name in judged], rows)
+
+
+def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInputError(f"{path}: no such file")
+    text = file.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
+    return [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None) -> Judged:
+    """Search with all ways that there are and score them; the model comes first if it is there."""
+    asked: dict[str, NDArray[Any]] = {}
+    if model is not None:
+        asked[MODEL] = unit_rows32(model(judgements.queries))
+    asked[ATTACHED] = encode(judgements.queries)
+    found = search(store, np.concatenate(list(asked.values())).astype(np.float32), _RANKS)
+    size = len(judgements.queries)
+    ranked = {name: found[i * size : (i + 1) * size] for i, name in enumerate(asked)}
+    ranked[BM25] = search_words([text for texts, _ in store.chunks() for text in texts], judgements)
+    return score(ranked | {BOTH: fuse_all(ranked[ATTACHED], ranked[BM25])}, judgements.relevant)
+
+
+def fuse_all(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first ten of two rankings of each query, by reciprocal ranks."""
+    pairs = zip(one, other, strict=True)
+    return np.array([(fuse(pair, DEPTH) + [-1] * DEPTH)[:DEPTH] for pair in pairs])
+
+
+def search_words(texts: list[str], judgements: Judgements) -> NDArray[np.int64]:
+    """Return the rows that BM25 ranks first for each query; -1 where it finds no more."""
+    try:
+        import bm25s
+    except ImportError:
+        raise MissingExtraError("measuring BM25", "bm25") from None
+    index = bm25s.BM25()
+    options = {"stopwords": None, "show_progress": False}
+    index.index(bm25s.tokenize(texts, **options), show_progress=False)
+    queries = bm25s.tokenize(judgements.queries, return_ids=False, **options)
+    found = np.full((len(queries), _RANKS), -1, dtype=np.int64)
+    for i, words in enumerate(queries):
+        scores = np.asarray(index.get_scores(words))
+        order = np.argsort(-scores, kind="stable")[:_RANKS]
+        order = order[scores[order] > 0]
+        found[i, : len(order)] = order
+    return found
+
+
+def score(ranked: Mapping[str, NDArray[np.int64]], relevant: list[NDArray[np.int64]]) -> Judged:
+    """Return nDCG@10 and recall@10 of rankings, query by query."""
+    gains: dict[str, Mean] = {}
+    recalls: dict[str, Mean] = {}
+    for name, orders in ranked.items():
+        pairs = list(zip(orders, relevant, strict=True))
+        gains[name] = Mean(np.array([_ndcg(order, wanted) for order, wanted in pairs]))
+        recalls[name] = Mean(
+            np.array([np.isin(wanted, order[:DEPTH]).mean() for order, wanted in pairs])
+        )
+    return Judged(gains, recalls)
+
+
+def _ndcg(order: NDArray[np.int64], wanted: NDArray[np.int64]) -> float:
+    """Return nDCG@10 of the first rows; relevant ones that are not among them still count."""
+    top = np.isin(order[:DEPTH], wanted)
+    missing = len(wanted) - int(top.sum())
+    rest = np.zeros(DEPTH - len(top), dtype=bool)
+    return ndcg(np.concatenate([top, rest, np.ones(missing, dtype=bool)]))

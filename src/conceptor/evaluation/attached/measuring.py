@@ -1,0 +1,176 @@
+"""What an attached encoder costs: with questions made of held-out documents, or with judgements."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.arrays import unit_rows32
+from conceptor.evaluation.attached.survey import FEW, mark
+from conceptor.evaluation.statistics import Interval, Mean, paired_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.vectors import Vectors
+
+    Encode = Callable[[list[str]], NDArray[Any]]
+
+DEPTH = 10
+# Questions are made of this many documents at most, and this many of one.
+MOST_DOCUMENTS = 300
+EACH = 2
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_SHORTEST, _LONGEST = 5, 30
+# Lines that the lower end of the interval must reach, from the best verdict down. Calibrated on two
+# collections and checked on a third (docs/studies/attach.md).
+USE, WITH_BM25, DO_NOT = "use it", "use it together with BM25", "do not use it"
+_LINES = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How often an encoder finds what it should, in percent, with its 95% interval.
+
+    Attributes
+    ----------
+    against : {"model", "document"}
+        What is to be found among the first ten: the model's own first hit, or the document that
+        the question was taken from.
+    documents : int
+        Documents of the fit that was measured.
+    questions : int
+    share, low, high : float
+    """
+
+    against: str
+    documents: int
+    questions: int
+    share: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """A recommendation.
+
+        After a fit to few documents it is never the best one: the questions are like the model's
+        texts in general, and do not show what is missing.
+        """
+        best, good = _LINES[self.against]
+        if self.low >= best and self.documents >= FEW:
+            return USE
+        return WITH_BM25 if self.low >= good else DO_NOT
+
+    def sentence(self) -> str:
+        """Return what was measured, in words."""
+        goal = (
+            "the document that the model ranks first"
+            if self.against == "model"
+            else "the document that the question was taken from"
+        )
+        return (
+            f"for {self.share:.0f}% [{self.low:.0f}, {self.high:.0f}] of {self.questions} "
+            f"questions {goal} is among the first {DEPTH}"
+        )
+
+
+@dataclass
+class Questions:
+    """Sentences of held-out documents; of many documents those whose hash is smallest."""
+
+    _kept: list[tuple[int, int, list[str]]] = field(default_factory=list)
+
+    def add(self, row: int, text: str) -> None:
+        """Consider the document of a row."""
+        found = make_questions(text)
+        if found:
+            entry = (-int.from_bytes(mark(text)), row, found)
+            if len(self._kept) < MOST_DOCUMENTS:
+                heapq.heappush(self._kept, entry)
+            else:
+                heapq.heappushpop(self._kept, entry)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def texts(self) -> list[str]:
+        """Return the questions."""
+        return [text for _, _, found in self._kept for text in found]
+
+    def rows(self) -> NDArray[np.int64]:
+        """Return the row of the document of each question."""
+        return np.array([row for _, row, found in self._kept for _ in found], dtype=np.int64)
+
+
+def make_questions(text: str) -> list[str]:
+    """Return up to `EACH` sentences of a text, spread over it; else words from its middle."""
+    sentences = [each.strip() for each in _SENTENCE.split(text)]
+    fit = [each for each in sentences if _SHORTEST <= len(each.split()) <= _LONGEST]
+    if not fit:
+        words = text.split()
+        middle = max(0, (len(words) - 20) // 2)
+        fit = [" ".join(words[middle : middle + 20])] if len(words) >= _SHORTEST else []
+    step = max(1, len(fit) // EACH)
+    return fit[step // 2 :: step][:EACH]
+
+
+def search(store: Vectors, queries: NDArray[Any], depth: int = DEPTH) -> NDArray[np.int64]:
+    """Return the rows of the stored vectors with the largest inner products, best first.
+
+    The store is read in one pass; of equals the first row comes first.
+    """
+    found = np.full((len(queries), depth), -1, dtype=np.int64)
+    best = np.full((len(queries), depth), -np.inf, dtype=np.float32)
+    start = 0
+    for _, vectors in store.chunks():
+        scores = queries @ np.asarray(vectors, dtype=np.float32).T
+        rows = np.arange(start, start + scores.shape[1])
+        every = np.concatenate([best, scores], axis=1)
+        numbers = np.concatenate([found, np.broadcast_to(rows, scores.shape)], axis=1)
+        order = np.argsort(-every, axis=1, kind="stable")[:, :depth]
+        best = np.take_along_axis(every, order, axis=1)
+        found = np.take_along_axis(numbers, order, axis=1)
+        start += scores.shape[1]
+    return found
+
+
+def measure(
+    store: Vectors, questions: Questions, encode: Encode, model: Encode | None, documents: int
+) -> Loss:
+    """Return how often the first ten of an encoder, fitted to `documents`, are as they should."""
+    texts = questions.texts()
+    # The model's vectors are searched as it is used: at length 1.
+    asked = [encode(texts)] + ([] if model is None else [unit_rows32(model(texts))])
+    hits = search(store, np.concatenate(asked).astype(np.float32))
+    wanted = questions.rows() if model is None else hits[len(texts) :, 0]
+    right = (hits[: len(texts)] == wanted[:, np.newaxis]).any(axis=1)
+    interval = _interval(right, questions.rows())
+    against = "document" if model is None else "model"
+    return Loss(against, documents, len(texts), interval.difference, interval.low, interval.high)
+
+
+def _interval(right: NDArray[np.bool_], documents: NDArray[np.int64]) -> Interval:
+    """Return the mean and its interval; documents are drawn, not questions."""
+    _, groups = np.unique(documents, return_inverse=True)
+    means = np.bincount(groups, right) / np.bincount(groups)
+    nothing = {"questions": Mean(np.zeros(len(means)))}
+    found = paired_differences(nothing, [{"questions": Mean(means)}])
+    return found["questions"].interval(0)
+
+
+def fuse(rankings: Sequence[NDArray[np.int64]], depth: int, constant: float = 60.0) -> list[int]:
+    """Return one ranking by reciprocal ranks: the sum of 1 / (60 + rank) (Cormack et al. 2009)."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, row in enumerate(ranking.tolist(), 1):
+            if row >= 0:  # fewer were found otherwise
+                scores[row] = scores.get(row, 0.0) + 1 / (constant + rank)
+    # Of equals the first of the first ranking comes first, as dictionaries keep their order.
+    return sorted(scores, key=scores.__getitem__, reverse=True)[:depth]

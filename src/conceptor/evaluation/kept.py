@@ -1,0 +1,30 @@
+"""Neighbours that rows keep: what changes for whoever searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["share_kept", "without_own"]
+
+
+def without_own(near: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the nearest rows without the row that was asked, one fewer than there were.
+
+    Where it is not among them, as with many equal rows, the last is dropped in its place.
+    """
+    others = near != own[:, np.newaxis]
+    others[others.all(axis=1), -1] = False
+    found: NDArray[np.int64] = near[others].reshape(len(near), near.shape[1] - 1)
+    return found
+
+
+def share_kept(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return for each row the share of its nearest before that are among the nearest now."""
+    pairs = zip(now.tolist(), before.tolist(), strict=True)
+    both = [({*a} - {-1}, {*b} - {-1}) for a, b in pairs]
+    return np.array([len(a & b) / len(b) if b else 1.0 for a, b in both])

@@ -1,0 +1,251 @@
+"""The user's own labels for rows of texts: scored pairs, and queries with relevant rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.base.arrays import cosines
+from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.base.files import read_lines
+from conceptor.evaluation.own import check_once, name_files, read_pairs
+from conceptor.evaluation.retrieval import DEPTH, ndcg
+from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
+from conceptor.evaluation.task import Outcome
+from conceptor.vectors.search import Nearest
+from conceptor.vectors.table import MISSING
+from conceptor.vectors.texts import as_texts, read_some
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.vectors.texts import SomeRows
+
+    Rows = NDArray[Any]
+
+__all__ = ["PAIRS", "RETRIEVAL", "Judgements", "TextPairs", "read_judgements", "read_text_pairs"]
+
+# The families of results.
+PAIRS, RETRIEVAL = "text-pairs", "text-retrieval"
+_RECALL_DEPTH = 100
+# Scores of so many queries with a block of rows stay within megabytes.
+_QUERIES_AT_ONCE = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class TextPairs:
+    """Scored pairs of rows; a pair whose rows are not both there is left out."""
+
+    dataset: str
+    left: Sequence[str | int]
+    right: Sequence[str | int]
+    gold: NDArray[np.float64]
+
+    @property
+    def asked(self) -> list[str | int]:
+        """The rows that are needed."""
+        return [*self.left, *self.right]
+
+    def begin(self, some: SomeRows) -> Callable[[Callable[[Rows], Rows]], Outcome]:
+        """Return what scores a transform of the rows; raise if no pair has rows."""
+        left, right = (
+            np.array([some.find(each) for each in side]) for side in (self.left, self.right)
+        )
+        known = (left != MISSING) & (right != MISSING)
+        if not known.any():
+            raise InvalidInputError(
+                f"{self.dataset}: no pair has both of its texts, such as {str(self.left[0])!r}, "
+                "among the rows; name texts as they stand there, or their row numbers from 1"
+            )
+        rows = some.vectors[left[known]], some.vectors[right[known]]
+        gold = self.gold[known]
+
+        def score(change: Callable[[Rows], Rows]) -> Outcome:
+            found = SpearmanCorrelation(cosines(change(rows[0]), change(rows[1])), gold)
+            used, total = int(known.sum()), len(known)
+            return Outcome(PAIRS, self.dataset, "spearman", used, total, found)
+
+        return score
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Queries by their vectors, and the rows that are relevant to each, as they are named."""
+
+    dataset: str
+    queries: Rows
+    relevant: Sequence[Sequence[str | int]]
+    where: Mapping[tuple[int, str | int], str] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[str | int]:
+        """The rows that are needed."""
+        return [each for some in self.relevant for each in some]
+
+    def begin(self, some: SomeRows, dimension: int) -> list[frozenset[int]]:
+        """Return the places of the relevant rows of each query; raise for one that is unknown."""
+        if self.queries.shape[1] != dimension:
+            raise InvalidInputError(
+                f"{self.dataset}: queries of {self.queries.shape[1]} numbers for rows of "
+                f"{dimension}; encode both with the same model"
+            )
+        found = []
+        for query, rows in enumerate(self.relevant):
+            places = [some.find(row) for row in rows]
+            if MISSING in places:
+                row = rows[places.index(MISSING)]
+                where = self.where.get((query, row), self.dataset)
+                raise InvalidInputError(
+                    f"{where}: there is no row {str(row)!r} among {some.count:,}; name a row's "
+                    "number, from 1, or its text"
+                )
+            found.append(frozenset(some.places[places].tolist()))
+        return found
+
+    def searches(self, change: Callable[[Rows], Rows]) -> list[Nearest]:
+        """Return the searches of the queries after a transform."""
+        rows = change(self.queries)
+        step = _QUERIES_AT_ONCE
+        return [Nearest(rows[i : i + step], _RECALL_DEPTH) for i in range(0, len(rows), step)]
+
+    def outcomes(
+        self, searches: Sequence[Nearest], relevant: Sequence[frozenset[int]]
+    ) -> list[Outcome]:
+        """Return what finished searches have found: nDCG@10 and recall@100."""
+        found = np.concatenate([each.rows for each in searches])
+        gains, recalls = [], []
+        for near, wanted in zip(found.tolist(), relevant, strict=True):
+            hits = np.array([row in wanted for row in near])
+            # Those that were not found come last, where nDCG@10 does not look.
+            missed = np.ones(len(wanted) - int(hits.sum()), dtype=np.bool_)
+            gains.append(ndcg(np.concatenate([hits, missed])))
+            recalls.append(hits.sum() / len(wanted))
+        scores = {f"nDCG@{DEPTH}": gains, f"recall@{_RECALL_DEPTH}": recalls}
+        return [
+            Outcome(
+                RETRIEVAL,
+                self.dataset if number == 0 else f"{self.dataset}, recall",
+                metric,
+                len(each),
+                len(each),
+                Mean(np.array(each, dtype=np.float64)),
+                in_mean=number == 0,
+            )
+            for number, (metric, each) in enumerate(scores.items())
+        ]
+
+
+def read_text_pairs(pairs: object) -> list[TextPairs]:
+    """Return scored pairs from files, or from triples of two rows and a score.
+
+    A row is named by its text, by its number from 1 as a string, or by its index from 0.
+    """
+    if pairs is None:
+        return []
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = [pairs]
+    given: list[Any] = list(pairs)  # type: ignore[call-overload]
+    if not given or not isinstance(given[0], (str, os.PathLike)):
+        return [_pairs_of("pairs", given)] if given else []
+    found = []
+    for name, file in zip(name_files(given), given, strict=True):
+        check_once(file)
+        found.append(_pairs_of(name, read_pairs(file)))
+    return found
+
+
+def _pairs_of(name: str, triples: Sequence[tuple[Any, Any, float]]) -> TextPairs:
+    if any(len(each) != 3 for each in triples):
+        raise InvalidInputError(f"{name}: each pair must be two rows and a score")
+    left, right, gold = zip(*triples, strict=True)
+    return TextPairs(name, left, right, np.array(gold, dtype=np.float64))
+
+
+def read_judgements(queries: object, relevant: object) -> Judgements | None:
+    """Return queries and what is relevant to each; raise if one is given without the other.
+
+    Parameters
+    ----------
+    queries : path, array or Vectors
+        Vectors by the same model as the rows, one for each query.
+    relevant : path, mapping, or sequence of rows for each query
+        A file has lines of a query and a row that is relevant to it, or also of a grade, of which 0
+        and below mean not relevant; `query 0 row grade`, as TREC has it, will do too.
+    """
+    if queries is None and relevant is None:
+        return None
+    if queries is None or relevant is None:
+        here, other = ("queries", "relevant") if relevant is None else ("relevant", "queries")
+        raise InvalidInputError(Setting(here), " needs ", Setting(other), " too; give both")
+    opened = as_texts(queries)
+    where: dict[tuple[int, str | int], str] = {}
+    if isinstance(relevant, (str, os.PathLike)):
+        lines = _read_lines(relevant)
+        some = read_some(opened, asked=[query for _, query, _ in lines])
+        by_query: dict[int, list[str | int]] = {}
+        for line, query, row in lines:
+            number = some.find(query)
+            if number == MISSING:
+                raise InvalidInputError(
+                    f"{os.fspath(relevant)}, line {line}: there is no query {query!r} among the "
+                    f"{some.count:,} of {opened.name}; name its number, from 1, or its text"
+                )
+            place = int(some.places[number])
+            by_query.setdefault(place, []).append(row)
+            where.setdefault((place, row), f"{os.fspath(relevant)}, line {line}")
+        name = Path(relevant).name
+    else:
+        items = relevant.items() if isinstance(relevant, Mapping) else enumerate(relevant)  # type: ignore[arg-type]
+        by_query = {int(query): list(rows) for query, rows in items}
+        name = "queries"
+    asked = sorted(query for query, rows in by_query.items() if rows)
+    if not asked:
+        raise InvalidInputError(f"{name}: no query has a relevant row")
+    some = read_some(opened, asked=asked)
+    if asked[0] < 0 or asked[-1] >= some.count:
+        raise InvalidInputError(
+            f"{name}: judgements of query {asked[-1] if asked[0] >= 0 else asked[0]}, and there "
+            f"are {some.count:,} queries, from 0"
+        )
+    again = {
+        (new, row): text
+        for new, query in enumerate(asked)
+        for row in by_query[query]
+        if (text := where.get((query, row)))
+    }
+    return Judgements(name, some.vectors, [_distinct(by_query[each]) for each in asked], again)
+
+
+def _distinct(rows: Iterable[str | int]) -> list[str | int]:
+    return list(dict.fromkeys(each if isinstance(each, str) else int(each) for each in rows))
+
+
+def _read_lines(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
+    """Return line, query and row of what is relevant."""
+    lines = [each for each in read_lines(path, "judgements", "of judgements") if each[1][0] != "#"]
+    tabs = any("\t" in line for _, line in lines)
+    found = []
+    for number, line in lines:
+        fields = [each.strip() for each in line.split("\t" if tabs else None)]
+        try:
+            query, *between, row = fields if len(fields) == 2 else fields[:-1]
+            grade = 1.0 if len(fields) == 2 else float(fields[-1])
+            if len(between) > 1 or not (query and row):
+                raise ValueError
+        except ValueError:
+            raise InvalidInputError(
+                f"{os.fspath(path)}, line {number}: expected a query, a row and perhaps a grade, "
+                "separated by tabs or blanks"
+            ) from None
+        if grade > 0:
+            found.append((number, query, row))
+    if not found:
+        raise InvalidInputError(f"{os.fspath(path)}: says of no row that it is relevant")
+    return found

@@ -1,0 +1,116 @@
+"""Related and unrelated rows told apart, where the texts themselves show which are which.
+
+Two texts that share several rare words are about the same thing more often than two random ones.
+That is a weak sign and favours wording over meaning, but it needs no labels, and an embedding in
+which such pairs are no nearer than random ones has lost something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from conceptor.base.tokens import tokenize
+from conceptor.evaluation.statistics import weighted_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from conceptor.evaluation.statistics import ItemWeights, Vector
+
+__all__ = ["RelatedPairs", "Separation", "find_related"]
+
+# A rare word is in at most this share of the texts.
+_MOST_COMMON = 0.01
+# Related are texts with at least two rare words and this cosine of rare words in common; above the
+# second they are nearly the same text, which any embedding sees.
+_ALIKE, _SAME = 0.2, 0.9
+_FEWEST, _MOST = 50, 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """The chance that a related pair has a higher cosine than an unrelated one (ROC AUC)."""
+
+    cosines: Vector
+    related: NDArray[np.bool_]
+
+    @property
+    def size(self) -> int:
+        """Number of pairs."""
+        return len(self.cosines)
+
+    def __call__(self, weights: ItemWeights) -> Vector:
+        """Return the chance for each column of weights; nan without pairs of both kinds."""
+        ranks = weighted_ranks(self.cosines, weights)
+        of = weights[self.related]
+        here, others = of.sum(axis=0), weights[~self.related].sum(axis=0)
+        above = np.einsum("ij,ij->j", of, ranks[self.related]) - here * (here + 1) / 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(above / (here * others))
+
+
+@dataclass(frozen=True, eq=False)
+class RelatedPairs:
+    """Pairs of texts, and which of them share rare words; the others share none."""
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    related: NDArray[np.bool_]
+
+
+def find_related(texts: Sequence[str], seed: int = 0) -> RelatedPairs | None:
+    """Return pairs of texts that share rare words, and as many random pairs that share none.
+
+    None where fewer than 50 pairs share any, as in texts of a single word, or without blanks.
+    """
+    words = _rare_words(texts)
+    if words is None:
+        return None
+    lengths = np.sqrt(np.asarray(words.multiply(words).sum(axis=1)).ravel())
+    unit = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ words
+    shared = ((words > 0).astype(np.int32) @ (words > 0).astype(np.int32).T).tocoo()
+    cosines = np.asarray((unit.tocsr() @ unit.T.tocsr())[shared.row, shared.col]).ravel()
+    left, right = shared.row, shared.col
+    good = (left < right) & (shared.data >= 2) & (cosines >= _ALIKE) & (cosines <= _SAME)
+    pairs = np.stack([left[good], right[good]], axis=1)
+    rng = np.random.default_rng(seed)
+    pairs = pairs[rng.permutation(len(pairs))]
+    # A text that shares words with many others takes part once.
+    _, first = np.unique(pairs[:, 0], return_index=True)
+    pairs = pairs[np.sort(first)][:_MOST]
+    if len(pairs) < _FEWEST:
+        return None
+    random = rng.integers(0, len(texts), size=(4 * len(pairs), 2))
+    known = shared.tocsr()
+    apart = np.asarray(known[random[:, 0], random[:, 1]]).ravel() == 0
+    random = random[apart & (random[:, 0] != random[:, 1])][: len(pairs)]
+    if len(random) < len(pairs):
+        return None
+    both = np.concatenate([pairs, random]).astype(np.intp)
+    return RelatedPairs(both[:, 0], both[:, 1], np.arange(len(both)) < len(pairs))
+
+
+def _rare_words(texts: Sequence[str]) -> sparse.csr_array | None:
+    """Return the rare words of each text, weighted by how rare they are."""
+    column: dict[str, int] = {}
+    rows, columns = [], []
+    for row, text in enumerate(texts):
+        for token in set(tokenize(text)):
+            rows.append(row)
+            columns.append(column.setdefault(token, len(column)))
+    if not column:
+        return None
+    shape = (len(texts), len(column))
+    found = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    times = np.asarray(found.sum(axis=0)).ravel()
+    rare = np.flatnonzero(times <= max(2, _MOST_COMMON * len(texts)))
+    if not len(rare):
+        return None
+    weights = sparse.diags_array(np.log(len(texts) / times[rare]))
+    return sparse.csr_array(found[:, rare] @ weights)

@@ -1,0 +1,217 @@
+"""A table, and its forms: for a terminal, as Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.table import Table as RichTable
+
+
+__all__ = [
+    "Cell",
+    "Line",
+    "Table",
+    "csv_text",
+    "fit_width",
+    "latex",
+    "markdown",
+    "rich_table",
+    "table_csv",
+]
+
+# The column of how many items a score is over.
+USED = "used"
+# Of a table on a terminal: letters of a heading before it is folded, blanks between columns and
+# around them.
+_HEADING, _GAP, _EDGES = 16, 2, 2
+# Signs that TeX would obey, and those that its fonts for text lack.
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "†": r"\dag{}",
+} | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_NEEDS_TEX = re.compile("[" + re.escape("".join(_TEX)) + "]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One entry of a table."""
+
+    text: str
+    best: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a table; `summary` rows are set apart at the bottom."""
+
+    label: str
+    cells: Sequence[Cell]
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, column names and rows.
+
+    `prose` is for cells of words rather than figures. With a `span`, that many columns belong
+    together, the first of them words.
+    """
+
+    title: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    prose: bool = False
+    span: int = 1
+
+    def is_text(self, place: int) -> bool:
+        """Return whether the cells of a column are words."""
+        return self.prose or (self.span > 1 and place % self.span == 0)
+
+
+def fit_width(table: Table, width: int) -> list[Table]:
+    """Split a table that is too wide into several, each with some of its columns.
+
+    Every part has the labels; a heading may be folded, a figure never.
+    """
+    if table.prose:
+        return [table]
+    label = max((len(line.label) for line in table.lines), default=0)
+    sizes = [
+        max(min(len(name), _HEADING), *(len(line.cells[place].text) for line in table.lines))
+        for place, name in enumerate(table.columns)
+    ]
+    parts: list[list[int]] = [[]]
+    for place in range(0, len(sizes), table.span):
+        together = range(place, min(place + table.span, len(sizes)))
+        taken = label + sum(sizes[i] + _GAP for i in (*parts[-1], *together))
+        if parts[-1] and taken + _EDGES > width:
+            parts.append([])
+        parts[-1] += together
+    # A last part of nothing but the numbers of items would say little.
+    if len(parts) > 1 and [table.columns[i] for i in parts[-1]] == [USED] and len(parts[-2]) > 1:
+        parts[-1].insert(0, parts[-2].pop())
+    return [
+        replace(
+            table,
+            title=table.title if not number else f"{table.title}, continued",
+            columns=[table.columns[i] for i in places],
+            lines=[replace(line, cells=[line.cells[i] for i in places]) for line in table.lines],
+        )
+        for number, places in enumerate(parts)
+    ]
+
+
+def rich_table(table: Table) -> RichTable:
+    """Return the table for a terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(
+        title=Text(table.title) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    shown.add_column("", no_wrap=not table.prose)
+    for place, column in enumerate(table.columns):
+        justify: Literal["left", "right"] = "left" if table.is_text(place) else "right"
+        size = max((len(line.cells[place].text) for line in table.lines), default=0)
+        shown.add_column(
+            column, justify=justify, overflow="fold", min_width=None if table.prose else size
+        )
+    for position, line in enumerate(table.lines):
+        if line.summary and position and not table.lines[position - 1].summary:
+            shown.add_section()
+        cells = [
+            Text(cell.text, style="bold green" if cell.best else "dim" if cell.faint else "")
+            for cell in line.cells
+        ]
+        shown.add_row(Text(line.label, style="dim" if line.summary else ""), *cells)
+    return shown
+
+
+def markdown(table: Table, level: int = 3) -> str:
+    """Return the table as Markdown, the best in bold."""
+    rules = ("---" if table.is_text(i) else "---:" for i in range(len(table.columns)))
+    rows = [["", *table.columns], ["---", *rules]]
+    for line in table.lines:
+        rows.append([line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)])
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    body = "\n".join(f"| {' | '.join(row)} |" for row in escaped)
+    return f"{'#' * level} {table.title}\n\n{body}\n"
+
+
+def latex(table: Table) -> str:
+    """Return the table as LaTeX for the package booktabs, the best in bold."""
+    kinds = "l" + "".join("l" if table.is_text(i) else "r" for i in range(len(table.columns)))
+    rows: list[str] = []
+    for position, line in enumerate(table.lines):
+        if line.summary and position and not table.lines[position - 1].summary:
+            rows.append(r"\midrule")
+        rows.append(_tex_row(line.label, line.cells))
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_tex(table.title)}}}",
+            r"\centering",
+            rf"\begin{{tabular}}{{{kinds}}}",
+            r"\toprule",
+            _tex_row("", [Cell(column) for column in table.columns]),
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _tex_row(label: str, cells: Sequence[Cell]) -> str:
+    shown = (rf"\textbf{{{_tex(cell.text)}}}" if cell.best else _tex(cell.text) for cell in cells)
+    return " & ".join([_tex(label), *shown]) + r" \\"
+
+
+def _tex(text: str) -> str:
+    return _NEEDS_TEX.sub(lambda sign: _TEX[sign[0]], text)
+
+
+def table_csv(tables: Iterable[Table]) -> str:
+    """Return CSV with one line per cell: its table, row, column and text."""
+    return csv_text(
+        ["table", "row", "column", "value"],
+        (
+            [table.title, line.label, column, cell.text]
+            for table in tables
+            for line in table.lines
+            for column, cell in zip(table.columns, line.cells, strict=True)
+        ),
+    )
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV, undefined numbers as nothing."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow(["" if isinstance(x, float) and math.isnan(x) else x for x in row])
+    return stream.getvalue()

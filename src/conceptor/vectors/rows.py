@@ -1,0 +1,132 @@
+"""Words or texts: what rows stand for, decided here for files, tables, shards and objects."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from conceptor.base.errors import InvalidInputError, Message, Setting
+from conceptor.vectors.vectors import RowKind, WrappedVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from conceptor.vectors.vectors import Vectors
+
+__all__ = [
+    "LABELS",
+    "RowDecision",
+    "check_rows",
+    "decide_rows",
+    "describe_rows",
+    "is_word",
+    "parse_rows",
+]
+
+# This many first labels are looked at.
+LABELS = 1000
+# Longer than this are hashes, addresses, and sentences in scripts without spaces.
+_LONGEST_WORD = 30
+# Chinese and Japanese words have few of these characters, sentences many.
+_UNSPACED = re.compile("[\u3040-\u309f\u3400-\u9fff\U00020000-\U0003ffff]")
+_MOST_UNSPACED = 6
+# From this share of single words on, labels are a vocabulary beyond question; of so few, none is
+# asked.
+_SURELY, _FEW = 0.9, 20
+
+
+class RowDecision(NamedTuple):
+    """What rows stand for, and the evidence; none where the input or the user leaves no choice."""
+
+    kind: RowKind
+    evidence: str = ""
+
+
+def is_word(label: str) -> bool:
+    """Return whether a label may be an entry of a vocabulary: a single token that is not long."""
+    return (
+        len(label) <= _LONGEST_WORD
+        and len(label.split()) == 1
+        and len(_UNSPACED.findall(label)) <= _MOST_UNSPACED
+    )
+
+
+def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> RowDecision:
+    """Decide what rows stand for by their first labels.
+
+    They are words if the labels look like a vocabulary: at least half of them are single words,
+    each counted once. Otherwise they are texts.
+
+    Parameters
+    ----------
+    labels
+        The first `LABELS` of them, or fewer; None if the format holds only words.
+    rows
+        What the user says they are, which decides.
+    """
+    if rows is not None:
+        return RowDecision(rows)
+    if labels is None:
+        return RowDecision(RowKind.WORDS)
+    first = list(labels)[:LABELS]
+    words = len(set(filter(is_word, first)))
+    kind = RowKind.WORDS if 2 * words >= len(first) else RowKind.TEXTS
+    # Of a vocabulary, nobody needs to hear that it is one, nor of a handful of words.
+    if kind is RowKind.WORDS and (words >= _SURELY * len(first) or len(first) < _FEW):
+        return RowDecision(kind)
+    found = f"{words:,} of the first {len(first):,} labels are distinct single words"
+    return RowDecision(kind, found)
+
+
+def parse_rows(rows: str | None) -> RowKind | None:
+    """Read what the user says rows are: `words` or `texts`; None leaves it to `decide_rows`."""
+    if rows is None or rows in (RowKind.WORDS, RowKind.TEXTS):
+        return None if rows is None else RowKind(rows)
+    raise InvalidInputError(Setting("rows"), f" is {rows!r}; it must be 'words' or 'texts'")
+
+
+def check_rows(vectors: Vectors, rows: RowKind | None) -> None:
+    """Raise if rows cannot be what the user says: tokens of a model, or words without labels."""
+    if rows is None:
+        return
+    if vectors.kind is RowKind.TOKENS:
+        said = "its rows are the tokens of a static model"
+    elif rows is RowKind.WORDS and not vectors.has_words:
+        said = "its rows have no words"
+    else:
+        return
+    raise InvalidInputError(f"{vectors.name}: {said}; leave out ", Setting("rows", str(rows)))
+
+
+class SaidRows(WrappedVectors):
+    """Vectors whose rows are what the user says."""
+
+    def __init__(self, wrapped: Vectors, rows: RowKind) -> None:
+        check_rows(wrapped, rows)
+        super().__init__(wrapped)
+        self._rows = rows
+
+    @property
+    def kind(self) -> RowKind:
+        """What the user says."""
+        return self._rows
+
+    @property
+    def kind_evidence(self) -> str:
+        """None is needed."""
+        return ""
+
+
+def describe_rows(vectors: Vectors) -> Message | None:
+    """Say in a line what rows were taken for, and how to change it; None if that is no question."""
+    evidence = vectors.kind_evidence
+    if not evidence:
+        return None
+    if vectors.kind is RowKind.TEXTS:
+        said, other = "texts, which count equally", RowKind.WORDS
+    else:
+        said, other = "words, whose frequency counts", RowKind.TEXTS
+    return Message(
+        f"{vectors.name}: its rows are taken for {said}: {evidence}; if they are {other}, use ",
+        Setting("rows", str(other)),
+    )

@@ -1,0 +1,85 @@
+"""`attach` as a process: what it writes, prints, and says about bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conceptor import StaticModel
+from tests.evaluation.test_attached import make_store
+
+pa = pytest.importorskip("pyarrow")
+
+
+def run(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "conceptor", "attach", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    import pyarrow.parquet
+
+    folder = tmp_path_factory.mktemp("attach")
+    texts, vectors = make_store()
+    table = pa.table({"text": texts, "vector": list(vectors)})
+    pyarrow.parquet.write_table(table, folder / "store.parquet")
+    (folder / "q.tsv").write_text("".join(f"{i}\t{texts[i].split('. ')[1]}\n" for i in range(30)))
+    (folder / "r.tsv").write_text("".join(f"{i}\t{i + 1}\n" for i in range(30)))
+    np.save(folder / "v.npy", vectors)
+    (folder / "t.txt").write_text("\n".join(texts))
+    return folder
+
+
+def test_from_a_file_to_a_folder(folder):
+    pytest.importorskip("bm25s")
+    done = run(
+        "store.parquet", "out", "--queries", "q.tsv", "--relevant", "r.tsv", "--json", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["documents"] == 300
+    assert found["verdict"]
+    assert [row["name"] for row in found["judged"]] == ["attached", "BM25", "attached + BM25"]
+    assert StaticModel.load(folder / "out").dimension == 24
+    assert "## Use" in (folder / "out" / "README.md").read_text()
+    assert not list(folder.glob(".*attaching"))
+    again = run("store.parquet", "out", cwd=folder)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
+
+
+def test_an_array_with_texts_and_lines_for_people(folder):
+    done = run("v.npy", "other", "--texts", "t.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "measured: for " in done.stderr
+    assert "verdict: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["v.npy"], "name the file with one text per line with --texts texts.txt"),
+        (["nothing.parquet"], "no such file"),
+        (["store.parquet", "--queries", "q.tsv"], "--queries and --relevant belong together"),
+        (["store.parquet", "--text-column", "x"], "x is not a column of text"),
+        (["store.parquet", "--model", "m/", "--base", "b/"], "both --model and --base"),
+        (["t.txt"], "t.txt"),
+    ],
+)
+def test_bad_input_is_one_line(folder, arguments, said):
+    done = run(arguments[0], "new", *arguments[1:], cwd=folder)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (folder / "new").exists()

@@ -1,0 +1,151 @@
+"""compare, neighbors and explore on rows of texts, as processes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests import processes
+
+COUNT = 400
+TEXTS = [f"How do I solve problem{i // 2} with tool{i // 2} on day{i}?" for i in range(COUNT)]
+
+
+@pytest.fixture
+def world(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = np.repeat(rng.standard_normal((COUNT // 2, 16)), 2, axis=0)
+    rows = (rows + 0.4 * rng.standard_normal((COUNT, 16))).astype(np.float32)
+    np.save(tmp_path / "emb.npy", rows)
+    np.save(tmp_path / "queries.npy", rows[:40:2] + 0.1)
+    (tmp_path / "lines.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    related = [(TEXTS[i], TEXTS[i + 1], 5) for i in range(0, 100, 2)]
+    others = [(TEXTS[i], TEXTS[i + 101], 1) for i in range(0, 100, 2)]
+    lines = [f"{a}\t{b}\t{c}" for a, b, c in related + others]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines))
+    (tmp_path / "rel.tsv").write_text("".join(f"{i + 1}\t{2 * i + 1}\n" for i in range(20)))
+    bare = processes.bare_machine(tmp_path / "cache", COLUMNS="120")
+
+    def run(*arguments: object, own: bool = False):
+        of = processes.conceptor if own else processes.call
+        return of(*arguments, cwd=tmp_path, env=bare)
+
+    return run
+
+
+def test_compare_from_the_texts_to_a_decision(world, tmp_path) -> None:
+    shown = world(
+        "compare", "emb.npy", "--texts", "lines.txt", "--pairs", "pairs.tsv", "--queries",
+        "queries.npy", "--relevant", "rel.tsv", "--resamples", 100, own=True,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert "few" in shown.stderr  # 20 queries
+    for part in (
+        "Your scored pairs", "Your queries", "Without labels", "hubness",
+        "Smaller: gain on your pairs", "Smaller: neighbours kept", "of one in 1,000",
+    ):  # fmt: skip
+        assert part in shown.stdout
+    assert shown.stdout.splitlines()[-2].startswith(("Leave them as they are", "Use "))
+
+
+def test_compare_without_labels_and_in_every_format(world, tmp_path) -> None:
+    plain = (
+        "compare",
+        "emb.npy",
+        "--methods",
+        "original,gentle",
+        "--sizes",
+        "16,4",
+        "--dtypes",
+        "int8",
+    )
+    shown = world(*plain)
+    assert shown.returncode == 0, shown.stderr
+    assert "--pairs" in shown.stdout.splitlines()[-2]
+    found = json.loads(world(*plain, "--json").stdout)
+    assert [form["name"] for form in found["forms"]] == [
+        "original", "gentle", "original int8", "gentle int8",
+        "original 4", "gentle 4", "original 4 int8", "gentle 4 int8",
+    ]  # fmt: skip
+    assert found["method"] == "original"
+    assert world(*plain, "--csv").stdout.startswith("method,task,dataset,metric,score,used,total")
+    assert world(*plain, "--markdown").stdout.count("### ") == 2
+    assert world(*plain, "--html", "-o", "page.html").returncode == 0
+    assert "<h1>conceptor compare: emb.npy</h1>" in (tmp_path / "page.html").read_text()
+
+
+def test_tables_with_a_column_of_texts(world, tmp_path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = np.load(tmp_path / "emb.npy")
+    table = arrow.table({"text": TEXTS, "embedding": list(rows)})
+    parquet.write_table(table, tmp_path / "emb.parquet")
+    short = ("--methods", "original", "--sizes", "16", "--dtypes", "float32", "--json")
+    one = json.loads(world("compare", "emb.parquet", *short).stdout)
+    other = json.loads(world("compare", "emb.npy", "--texts", "lines.txt", *short).stdout)
+    assert one["forms"] == other["forms"]
+    near = [
+        json.loads(world("neighbors", *files, TEXTS[7], "9", "--json").stdout)
+        for files in (("emb.parquet",), ("emb.npy", "--texts", "lines.txt"))
+    ]
+    assert near[0] == near[1]
+    assert list(near[0]) == ["original", "gentle"]
+    assert near[0]["original"][TEXTS[7]][0]["word"] == TEXTS[6]
+
+
+def test_neighbors_shows_texts_and_how_rare_their_cosines_are(world, tmp_path) -> None:
+    shown = world("neighbors", "emb.npy", TEXTS[10], "--texts", "lines.txt", "-n", 3, own=True)
+    assert shown.returncode == 0, shown.stderr
+    assert TEXTS[11] in shown.stdout
+    assert re.search(r"99\.\d+%", shown.stdout)
+    assert "random pairs below" in shown.stdout
+    assert world("postprocess", "emb.npy", "b.npy", "--save-map", "m.safetensors").returncode == 0
+    for methods, code in (("original", 0), ("original,cn", 2)):
+        kept = ("--methods", methods, "--background", "m.safetensors")
+        assert world("neighbors", "b.npy", "11", *kept).returncode == code
+    assert world("fit", "emb.npy", "f.safetensors").returncode == 0
+    kept = world(
+        "neighbors", "b.npy", "11", "--methods", "original", "--background", "f.safetensors"
+    )
+    assert kept.returncode == 0, kept.stderr
+
+
+def test_rows_that_repeat_are_warned_about(world, tmp_path) -> None:
+    np.save(tmp_path / "same.npy", np.repeat(np.load(tmp_path / "emb.npy")[::4], 4, axis=0))
+    for call in (("neighbors", "same.npy", "1"), ("compare", "same.npy", "--sizes", "16")):
+        assert "warning: " in (said := world(*call).stderr)
+        assert "nearly repeat another" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("compare", "emb.npy", "--texts", "pairs.tsv"), "pairs.tsv: 100 texts for the 400 rows"),
+        (("compare", "emb.npy", "--texts", "no.txt"), "no.txt: no such file of texts"),
+        (("compare", "--texts", "lines.txt"), "no vectors are named"),
+        (("compare", "emb.npy", "--queries", "queries.npy"), "--queries needs --relevant too"),
+        (("compare", "emb.npy", "--relevant", "rel.tsv"), "--relevant needs --queries too"),
+        (("compare", "emb.npy", "--pairs", "pairs.tsv"), "no pair has both of its texts"),
+        (("compare", "emb.npy", "--tasks", "sts"), "--tasks is for words"),
+        (("compare", "emb.npy", "--sizes", "17"), "a size of 17: the rows have 16 dimensions"),
+        (("compare", "emb.npy", "--sizes", "few"), "--sizes has 'few'"),
+        (("compare", "emb.npy", "--dtypes", "int4"), "unknown number type 'int4'"),
+        (("compare", "emb.npy", "--methods", "counterfit"), "rows have no words"),
+        (("compare", "emb.npy", "--json", "--csv"), "choose one"),
+        (("compare", "emb.npy", "-o", "emb.npy"), "is the input"),
+        (("neighbors", "emb.npy", "401"), "there is no text or row '401'"),
+        (("neighbors", "emb.npy", "1", "--without", "2"), "--without is for words"),
+        (("neighbors", "emb.npy", "1", "--prior", "0.1"), "--prior is for words"),
+        (("neighbors", "emb.npy", "1", "--texts", "lines.txt", "--rows", "words"), "are words"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(world, arguments, what) -> None:
+    shown = world(*arguments)
+    assert shown.returncode == 2
+    assert shown.stdout == ""
+    assert what in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1

@@ -1,0 +1,150 @@
+"""The nearest texts, by text and by number, with what their cosines mean; kept with the map."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from conceptor import AffineMap, Background, InvalidInputError, most_similar, postprocess
+from conceptor.algebra.background import BackgroundWarning, percent_below
+from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.text_neighbours import shorten
+from conceptor.vectors import WordVectors, open_vectors
+
+COUNT = 500
+TEXTS = [f"This is text number {i}, and it is short." for i in range(COUNT)]
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    rng = np.random.default_rng(8)
+    return (rng.standard_normal((COUNT, 20)) + 0.2).astype(np.float32)
+
+
+def expected(rows: np.ndarray, place: int, n: int) -> list[int]:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    order = np.argsort(-(unit @ unit[place]), kind="stable")
+    return [row for row in order.tolist() if row != place][:n]
+
+
+def test_neighbours_are_the_nearest_rows_however_the_row_is_named(rows) -> None:
+    for asked in (TEXTS[41], "42", 41, f"  {TEXTS[41]} "):
+        found = most_similar(rows, asked, texts=TEXTS, n=7)["original"]
+        assert list(found) == [TEXTS[41]]
+        near = found[TEXTS[41]]
+        assert [each.rank - 1 for each in near] == expected(rows, 41, 7)
+        assert [each.word for each in near] == [TEXTS[each.rank - 1] for each in near]
+
+
+def test_files_tables_and_arrays_have_the_same_neighbours(rows, tmp_path) -> None:
+    np.save(tmp_path / "x.npy", rows)
+    (tmp_path / "t.txt").write_text("\n".join(TEXTS))
+    given = [(rows, TEXTS), (tmp_path / "x.npy", tmp_path / "t.txt"), ((TEXTS, rows), None)]
+    found = [
+        most_similar(vectors, [3, TEXTS[9]], ["original", "gentle"], texts=texts)
+        for vectors, texts in given
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_p_is_the_share_of_random_pairs_with_such_a_cosine(rows) -> None:
+    near = most_similar(rows, 5, n=400)["original"]["6"]
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float64)
+    cosines = (unit @ unit.T)[np.triu_indices(COUNT, 1)]
+    for each in near[::40]:
+        assert each.p == pytest.approx((cosines >= each.score).mean(), rel=0.02, abs=2e-5)
+    assert [each.p for each in near] == sorted(each.p for each in near)
+
+
+def test_texts_need_not_differ(rows) -> None:
+    twice = TEXTS[:250] * 2
+    found = most_similar(rows, [TEXTS[3], 253], texts=twice, n=5)["original"]
+    assert list(found) == [f"{TEXTS[3]} (row 4)", f"{TEXTS[3]} (row 254)"]
+    ranks = [[each.rank - 1 for each in near] for near in found.values()]
+    assert ranks == [expected(rows, 3, 5), expected(rows, 253, 5)]
+
+
+def test_few_rows_have_neighbours_but_no_p(rows) -> None:
+    near = most_similar(rows[:20], 0, n=3)["original"]["1"]
+    assert [each.rank - 1 for each in near] == expected(rows[:20], 0, 3)
+    assert {each.p for each in near} == {None}
+
+
+def test_what_is_not_there_is_named_with_texts_that_contain_it(rows) -> None:
+    with pytest.raises(
+        UnknownWordsError, match=r"no text or row 'NUMBER 7,'; did you mean 8 \(This"
+    ):
+        most_similar(rows, "NUMBER 7,", texts=TEXTS)
+    for asked in ("501", "0", 500, -1, "nothing like it"):
+        with pytest.raises(UnknownWordsError, match=f"there is no text or row '{asked}'"):
+            most_similar(rows, asked, texts=TEXTS)
+    said: list[object] = []
+    found = most_similar(rows, ["nothing like it", 3], texts=TEXTS, unknown=said.append)
+    assert list(found["original"]) == [TEXTS[3]]
+    assert len(said) == 1
+
+
+def test_settings_of_words_do_not_apply(rows) -> None:
+    with pytest.raises(InvalidInputError, match="prior is for words"):
+        most_similar(rows, 1, prior=0.1)
+    words = WordVectors([f"w{i}x" for i in range(COUNT)], rows)
+    with pytest.raises(InvalidInputError, match="background is for rows of texts"):
+        most_similar(words, "w1x", background=Background.fit(rows))
+
+
+def test_a_map_of_texts_is_saved_with_what_its_cosines_mean(rows, tmp_path) -> None:
+    np.save(tmp_path / "x.npy", rows)
+    saved = tmp_path / "map.safetensors"
+    postprocess(tmp_path / "x.npy", tmp_path / "y.npy", save_map=saved)
+    mapped = open_vectors(tmp_path / "y.npy", wordless=True).to_array()
+    np.testing.assert_allclose(AffineMap.load(saved)(rows), mapped, atol=1e-6)
+    kept = Background.load(saved)
+    assert kept.rows == COUNT
+    unit = (mapped / np.linalg.norm(mapped, axis=1, keepdims=True)).astype(np.float64)
+    cosines = (unit @ unit.T)[np.triu_indices(COUNT, 1)]
+    for p in (0.5, 0.01):
+        assert (cosines >= kept.cosine(p)).mean() == pytest.approx(p, rel=0.05)
+    # With it p stays the same whatever else is in the file.
+    few, all_ = (
+        most_similar(mapped[:some], 0, n=COUNT, background=saved)["original"]["1"]
+        for some in (120, COUNT)
+    )
+    by_row = {each.rank: each.p for each in all_}
+    assert all(each.p == by_row[each.rank] for each in few)
+
+
+def test_words_are_saved_without(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}x" for i in rng.permutation(200)]
+    from conceptor import write_vectors
+
+    write_vectors(tmp_path / "w.txt", [(words, rng.standard_normal((200, 5)))])
+    postprocess(tmp_path / "w.txt", tmp_path / "b.txt", save_map=tmp_path / "m.safetensors")
+    with pytest.raises(InvalidInputError, match="without a background"):
+        Background.load(tmp_path / "m.safetensors")
+
+
+def test_a_background_that_does_not_suit_is_warned_about(rows, tmp_path) -> None:
+    narrow = np.ones(20) + 0.1 * rows
+    with pytest.warns(BackgroundWarning, match="random pairs of these rows have p"):
+        most_similar(rows, 1, background=Background.fit(narrow))
+    with pytest.raises(InvalidInputError, match="background is of the cosines of one method"):
+        most_similar(rows, 1, ["original", "cn"], background=Background.fit(rows))
+    repeated = np.repeat(rows[:100], 5, axis=0)
+    with pytest.warns(BackgroundWarning, match="nearly repeat another"):
+        most_similar(repeated, 1)
+    np.save(tmp_path / "x.npy", repeated)
+    saved = tmp_path / "map.safetensors"
+    report = postprocess(tmp_path / "x.npy", tmp_path / "y.npy", save_map=saved)
+    assert any("nearly repeat another" in str(each) for each in report.remarks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        most_similar(rows, 1)  # the control
+
+
+def test_long_texts_are_cut_and_shares_rounded_down() -> None:
+    assert shorten("a  b\nc") == "a b c"
+    assert shorten("x" * 100, 60) == "x" * 59 + "…"
+    assert [percent_below(p) for p in (0.001, 0.00101, 0.5, 1.0)] == ["99.9%", "99.8%", "50%", "0%"]

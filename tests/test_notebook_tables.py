@@ -1,0 +1,49 @@
+"""What functions return shows as a table in a notebook, and no word becomes markup."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from conceptor import inspect, postprocess
+from conceptor.concepts.neighbours import most_similar
+from conceptor.vectors import write_vectors
+
+WORDS = ["the", "<b>bold</b>", "a&b", *(f"w{i:03d}" for i in range(200))]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(5)
+    return WORDS, (rng.standard_normal((len(WORDS), 6)) + 1).astype(np.float32)
+
+
+def test_neighbours_are_a_table_for_each_word(table) -> None:
+    found = most_similar(table, ["w001", "a&b"], ["original", "abtt"], n=4)
+    page = found._repr_html_()
+    assert re.findall(r"<caption>(.*?)</caption>", page) == ["w001", "a&amp;b"]
+    assert page.count("<tr>") == 2 * (1 + 4)
+    for by_word in found.values():
+        for near in by_word["w001"]:
+            assert f">{near.word.replace('<', '&lt;').replace('>', '&gt;')}<" in page
+            assert f"{near.rank:,}" in page
+    nearest = most_similar(table, "w001", n=len(WORDS))._repr_html_()
+    assert "&lt;b&gt;bold" in nearest
+    assert "<b>bold" not in nearest
+
+
+def test_inspections_and_reports_are_tables(table, tmp_path) -> None:
+    found = inspect(table)
+    page = found._repr_html_()
+    assert page.startswith("<table>")
+    assert ">before<" in page
+    assert ">IsoScore<" in page
+    assert f"{found.before.isoscore:.3f}" in page
+    path = tmp_path / "in.bin"
+    write_vectors(path, [table])
+    report = postprocess(path, tmp_path / "out.bin", "abtt")._repr_html_()
+    assert report.startswith("<table>")
+    assert f">{len(WORDS)}<" in report
+    assert ">abtt<" in report

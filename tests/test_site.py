@@ -1,0 +1,128 @@
+"""The site as a reader gets it, and the check that looks at it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+pytest.importorskip("mkdocs")
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+def load(script: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(script, DOCS / f"{script}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check_site, hooks = load("check_site"), load("hooks")
+
+
+def checked(tmp_path: Path, body: str) -> list[str]:
+    (tmp_path / "other.html").write_text('<h2 id="there">There</h2>')
+    (tmp_path / "index.html").write_text(f"<html><body>{body}</body></html>")
+    return check_site.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("<p>```python no-run from x import y</p>", "literal markup"),
+        ("<p>??? note</p>", "literal markup"),
+        ("<p>| a | b |</p>", "literal markup"),
+        ("<p>see [this](other.md)</p>", "literal markup"),
+        (f"<pre><code>{'x' * 101}</code></pre>", "cut at 1366 px"),
+        ('<a href="gone.html">x</a>', "gone.html"),
+        ('<a href="other.html#gone">x</a>', "other.html#gone"),
+        ('<a href="#gone">x</a>', "#gone"),
+        ('<img src="https://example.org/x.png">', "loaded from elsewhere"),
+        ('<script src="//example.org/x.js"></script>', "loaded from elsewhere"),
+    ],
+)
+def test_what_is_wrong_is_found(body, said, tmp_path) -> None:
+    (found,) = checked(tmp_path, body)
+    assert found.startswith("index.html: ")
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<p><code>```</code> and <code>| a |</code></p>",
+        f"<pre><code>{'x' * 100}\n```</code></pre>",
+        f'<div class="language-json highlight"><pre><code>{"x" * 200}</code></pre></div>',
+        '<a href="other.html#there">x</a><a href="https://example.org">y</a><h1 id="a">A</h1>',
+        '<p id="b">b</p><a href="#b">x</a><br><img alt="" src="other.html">',
+    ],
+)
+def test_what_is_right_passes(body, tmp_path) -> None:
+    assert checked(tmp_path, body) == []
+
+
+def page(markdown: str) -> SimpleNamespace:
+    file = SimpleNamespace(src_path="a.md", dest_uri="guides/a.html")
+    return SimpleNamespace(markdown=markdown, file=file)
+
+
+def test_a_lost_heading_stops_the_build() -> None:
+    kept = '<h1 id="a">A <code>b</code><a class="headerlink" href="#a">&para;</a></h1>'
+    assert hooks.on_page_content(kept, page("# A `b`\n\n```sh\n# a comment\n```\n")) == kept
+    with pytest.raises(hooks.PluginError, match="the heading 'Lost' is lost"):
+        hooks.on_page_content(kept, page("# A `b`\n\n## Lost\n"))
+
+
+def test_a_line_that_links_to_a_table_becomes_the_table() -> None:
+    shown = hooks.on_page_markdown("[Words](../data/search.json#words)\n")
+    assert shown.startswith('??? figures "Words"\n\n    | ')
+    assert "23.68 / 83.13" in shown
+    assert "[search.json](../data/search.json)" in shown
+    inline = "See [the table](../data/search.json#words) for more.\n"
+    assert hooks.on_page_markdown(inline) == inline
+    with pytest.raises(hooks.PluginError, match=r"search\.json has no table gone"):
+        hooks.on_page_markdown("[Words](../data/search.json#gone)\n")
+
+
+def test_a_chart_becomes_part_of_the_page() -> None:
+    html = '<p><img alt="A chart" src="../charts/search.svg" /></p>'
+    shown = hooks.on_page_content(html, page(""))
+    assert "<svg" in shown
+    assert "<style>" not in shown  # colours are the page's
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "--site-dir", str(target)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+@pytest.mark.slow
+def test_code_is_not_cut_at_1366_pixels(site) -> None:
+    """Measured in a browser, on every page, from a disk; pages are no wider than a phone either."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("apt-get install chromium")
+    cut = """() => [...document.querySelectorAll('pre > code')]
+        .filter(code => code.scrollWidth > code.clientWidth + 1).map(code => code.textContent)"""
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        desk = browser.new_page(viewport={"width": 1366, "height": 800})
+        phone = browser.new_page(viewport={"width": 390, "height": 800})
+        for path in sorted(site.rglob("*.html")):
+            desk.goto(path.as_uri())
+            assert desk.evaluate(cut) == [], path.name
+            phone.goto(path.as_uri())
+            assert phone.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+        browser.close()
