@@ -9,9 +9,9 @@ import threading
 
 
 def main() -> None:
-    """Import and run it; a Ctrl-C meanwhile ends it quietly."""
+    """Import and run the command line; Ctrl-C ends it quietly."""
     _open_closed_streams()
-    # An exception in the midst of an import may end up anywhere; there is nothing to tidy up yet.
+    # An exception during an import may surface anywhere; there is nothing to clean up yet.
     here = threading.current_thread() is threading.main_thread()
     interrupts = here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
@@ -27,10 +27,10 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that are closed, such that using them fails.
+    """Reopen closed standard streams so that using them raises.
 
-    Their numbers would go to the next files that are opened, and messages into these files. What
-    is said on a closed standard error is lost.
+    Otherwise the next opened files would get their numbers, and messages would go into those
+    files. Messages to a closed standard error are lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
