@@ -58,6 +58,9 @@ def expected(words, X, tmp_path_factory):
 
 def same_map(map_, expected):
     same_directions(map_, expected)
+    assert (map_.lengths is None) == (expected.lengths is None)
+    if expected.lengths is None:
+        return
     assert list(map_.lengths.words) == list(expected.lengths.words)
     np.testing.assert_allclose(map_.lengths.factors, expected.lengths.factors, rtol=1e-12)
 
