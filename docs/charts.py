@@ -88,7 +88,9 @@ def home() -> str:
     claims, kept = Data("claims"), Data("home")
     families = by_family(claims.cells(f"{AGAINST}/all-benchmarks")["original"])
     del families["mean of families"]
-    shapes = [drawing._text(0, 14, "What changes, mean over seven sets of vectors", "title")]
+    shapes = [
+        drawing._text(0, 14, f"What changes, mean over {_count(claims)} sets of vectors", "title")
+    ]
     panel = drawing._panel("", families, [], (122, 4, 290), zero=True, named=True)
     shapes += panel
     bottom = 28 + drawing.ROW * len(families)
@@ -424,6 +426,34 @@ def spectrum() -> str:
     )
 
 
+def lengths() -> str:
+    panels = {}
+    for table, title in (
+        ("sts", "STS by averages"),
+        ("retrieval", "retrieval"),
+        ("categorisation", "categorisation"),
+    ):
+        rows = Data("lengths").rows(table)
+        panels[title] = {
+            name: {"over length 1": dot(cells[4]), "over Zipfian whitening, counts": dot(cells[6])}
+            for name, cells in rows.items()
+        }
+    return drawing.dots(panels, "Lengths by usage", f"cn: {ONE}", columns=3, width=800)
+
+
+def attach() -> str:
+    panels: dict[str, dict[str, Dot]] = {}
+    for name, cells in Data("attach").cells("ndcg").items():
+        if name.startswith(("transformer for", "the same")):
+            continue
+        for title in ("Cranfield (225)", "CISI (76)", "CACM (52)", "mean"):
+            found = re.search(r"\((.*)\)", cells[title])
+            if found:
+                panels.setdefault(title, {})[name.replace("**", "")] = dot(found[1])
+    axis = "difference in nDCG@10 from the transformer, with its 95% interval"
+    return drawing.dots(panels, "Queries without the model", axis, columns=2, width=840)
+
+
 CHARTS = {
     "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
     "apertures": apertures, "encoders": encoders, "paper": paper, "datasets": datasets,
@@ -431,7 +461,7 @@ CHARTS = {
     "debiasing": debiasing, "classifier": classifier, "languages": languages,
     "entailment": entailment, "senses": senses, "dialogue": dialogue, "lexicon": lexicon,
     "ppmi": ppmi, "smaller": smaller, "thresholds": thresholds, "prior": prior,
-    "spectrum": spectrum,
+    "spectrum": spectrum, "lengths": lengths, "attach": attach,
 }  # fmt: skip
 
 
@@ -444,7 +474,7 @@ def readme(text: str) -> str:
         for family, cell in against["original"].items()
         if "mean" not in family
     }
-    count = claims.tables["means-over-the-sets-of-vectors"]["text"].split()[0]
+    count = _count(claims)
     gained = ", ".join(f"{CALLED[family]} {gain}" for family, gain in shown.items())
     paragraphs = [
         f"In points, on the mean over {count} sets of vectors: {gained}.{_measured_with(claims)}",
@@ -456,6 +486,11 @@ def readme(text: str) -> str:
     before, rest = text.split(begin)
     body = "\n\n".join(map(_filled, paragraphs))
     return f"{before}{begin}\n\n{body}\n\n{end}{rest.split(end)[1]}"
+
+
+def _count(claims: Data) -> str:
+    """Return over how many sets of vectors the means are."""
+    return str(claims.tables["means-over-the-sets-of-vectors"]["text"].split()[0])
 
 
 def _measured_with(claims: Data) -> str:

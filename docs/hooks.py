@@ -52,14 +52,19 @@ FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 # The front door, by what it is for; a new public name is listed under the last heading until it
 # is given its place.
 API = {
-    "Files to files": ["postprocess", "FitOptions", "open_vectors", "write_vectors", "WordVectors"],
+    "Files and objects": [
+        "postprocess", "improve", "FitOptions", "open_vectors", "write_vectors", "WordVectors",
+        "Vectors", "Method",
+    ],
     "Looking and measuring": ["inspect", "compare", "evaluate", "most_similar", "Query"],
     "Estimators": [
-        "ConceptorNegation", "AllButTheTop", "PrincipalVarianceNormalization",
-        "EigenvalueWeighting", "Whitening", "HalfSiblingRegression", "PPA",
+        "estimator", "ConceptorNegation", "AllButTheTop", "PrincipalVarianceNormalization",
+        "EigenvalueWeighting", "Whitening", "HalfSiblingRegression", "PPA", "GentleNegation",
+        "Renormalization", "ConceptorClassifier",
     ],
-    "Sentences, text and lexicons": [
-        "SentenceEncoder", "PPMIVectors", "CounterFitting", "Retrofitting",
+    "Sentences, texts and lexicons": [
+        "SentenceEncoder", "distill", "attach", "StaticModel", "PPMIVectors", "CounterFitting",
+        "Retrofitting",
     ],
     "Algebra": ["Conceptor", "Moments", "Spectrum", "AffineMap", "Background"],
     "Errors": ["ConceptorError", "InvalidInputError", "MissingExtraError"],

@@ -9,7 +9,7 @@ import threading
 
 
 def main() -> None:
-    """Import and run the command line; Ctrl-C during the import ends it quietly."""
+    """Import and run the command line; Ctrl-C ends it quietly."""
     _open_closed_streams()
     # An exception during an import may surface anywhere; there is nothing to clean up yet.
     here = threading.current_thread() is threading.main_thread()
@@ -29,7 +29,7 @@ def main() -> None:
 def _open_closed_streams() -> None:
     """Reopen closed standard streams so that using them raises.
 
-    Otherwise the next opened files would get their descriptors, and messages would go into these
+    Otherwise the next opened files would get their numbers, and messages would go into those
     files. Messages to a closed standard error are lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):

@@ -126,5 +126,5 @@ def test_align(folder):
     assert "0 of the dictionary's 3 pairs" in run.stderr
     run = call("align", "-", "fr.bin", "dict.tsv", "--out-dir", "x", cwd=folder)
     assert run.returncode == 2
-    assert "standard input has none" in run.stderr
+    assert "name a file instead of -" in run.stderr
     assert not (folder / "x").exists()

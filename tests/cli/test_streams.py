@@ -66,7 +66,8 @@ def test_memory_that_runs_out_is_one_line(source, tmp_path, monkeypatch):
     done = call("postprocess", source, tmp_path / "o.txt")
     assert (done.returncode, done.stderr) == (
         1,
-        "conceptor: out of memory (Unable to allocate 74.5 GiB); free some, or use less data\n",
+        "conceptor: out of memory (Unable to allocate 74.5 GiB); free some memory, or use less "
+        "data\n",
     )
     assert not (tmp_path / "o.txt").exists()
 

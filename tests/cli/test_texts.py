@@ -126,7 +126,7 @@ def test_rows_that_repeat_are_warned_about(world, tmp_path) -> None:
     [
         (("compare", "emb.npy", "--texts", "pairs.tsv"), "pairs.tsv: 100 texts for the 400 rows"),
         (("compare", "emb.npy", "--texts", "no.txt"), "no.txt: no such file of texts"),
-        (("compare", "--texts", "lines.txt"), "no vectors are named"),
+        (("compare", "--texts", "lines.txt"), "no vectors were named"),
         (("compare", "emb.npy", "--queries", "queries.npy"), "--queries needs --relevant too"),
         (("compare", "emb.npy", "--relevant", "rel.tsv"), "--relevant needs --queries too"),
         (("compare", "emb.npy", "--pairs", "pairs.tsv"), "no pair has both of its texts"),

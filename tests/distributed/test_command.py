@@ -56,7 +56,10 @@ def test_progress_a_bad_row_and_the_rest_once_it_is_repaired(tmp_path, scheduler
         (["in", "-"], "shards are written to a directory"),
         (["in", "out", "--dtype", "float16"], "--dtype float16 does not apply to shards"),
         (["in/*.npy", "out", "--on-error", "skip"], "--on-error skip does not apply"),
-        (["x.bin", "out", "--workers", "2", "--scheduler", "tcp://h:1"], "two different clusters"),
+        (
+            ["x.bin", "out", "--workers", "2", "--scheduler", "tcp://h:1"],
+            "different clusters; choose one",
+        ),
     ],
 )
 def test_what_is_refused_before_any_cluster_is_started(arguments, said, tmp_path):
@@ -81,7 +84,7 @@ def test_no_scheduler_there(monkeypatch):
     ("source", "status", "said"),
     [
         ("*.npy", 1, "running on"),
-        (".", 2, ".: is a directory; name a single file. To process all its files: running on"),
+        (".", 2, ".: is a directory; name a single file. To process all files in it: running on"),
     ],
 )
 def test_without_dask(source, status, said, tmp_path):

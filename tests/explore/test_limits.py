@@ -143,7 +143,7 @@ def test_two_concepts_of_one_name(address):
         asking.request("GET", f"/api/concepts?{asked}")
         answer = asking.getresponse()
         assert answer.status == 422
-        assert b"two concepts are called" in answer.read()
+        assert b"two concepts are named" in answer.read()
 
 
 def test_the_rows_are_those_of_the_file(tmp_path):

@@ -364,7 +364,11 @@ def test_terms_are_explained_on_hover_focus_and_touch(browser, address):
     page = context.new_page()
     page.goto(f"{address}/?like=bank")
     page.wait_for_selector("#after li")
-    for term, part in (("gate", "1 leaves it"), ("aperture", "turned down"), ("rank", "commonest")):
+    for term, part in (
+        ("gate", "1 keeps all"),
+        ("aperture", "turned down"),
+        ("rank", "most common"),
+    ):
         page.locator(f".term[data-term={term}]:visible").first.tap()
         assert part in page.inner_text("#tip")
         box = page.locator("#tip").bounding_box()
@@ -377,7 +381,7 @@ def test_terms_are_explained_on_hover_focus_and_touch(browser, address):
     page.goto(f"{address}/?like=bank")
     page.wait_for_selector("#after li")
     page.hover(".term[data-term=gate]")
-    assert "1 leaves it" in page.inner_text("#tip")
+    assert "1 keeps all" in page.inner_text("#tip")
     page.hover("h1")
     assert page.is_hidden("#tip")
     page.focus(".term[data-term=spectrum]")

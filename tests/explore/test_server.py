@@ -96,7 +96,7 @@ def test_a_method_that_is_being_fitted_holds_nobody_up(table, monkeypatch):
         ("/api/neighbours?method=cn&like=", 422, "like[0]: Expected str of length >= 1"),
         ("/api/solution?method=nothing", 422, "unknown method 'nothing'"),
         ("/api/solution?method=cn&aperture=nan", 422, "aperture: Expected float"),
-        ("/api/solution?method=cn&aperture=1e8", 422, "beyond the slider"),
+        ("/api/solution?method=cn&aperture=1e8", 422, "outside the slider's range"),
         ("/api/solution?method=cn&weights=x", 422, "unknown weights"),
         ("/api/solution?method=cn&method=abtt", 422, "given twice"),
         ("/api/solution?method=cn&colour=red", 422, "unknown parameter colour"),

@@ -70,7 +70,7 @@ def test_the_slider_reaches_both_ends_and_no_further(session):
         solved = session.solve(Settings("cn", aperture=end))
         assert solved.slider.value == pytest.approx(end)
         assert session.neighbours(Settings("cn", aperture=end), ["bank"], [], 3).after
-    with pytest.raises(InvalidInputError, match="beyond the slider"):
+    with pytest.raises(InvalidInputError, match="outside the slider's range"):
         session.solve(Settings("cn", aperture=slider.most * 1.1))
     assert slider.most / slider.marks["automatic"] == pytest.approx(APERTURE_SPAN)
 
@@ -237,7 +237,7 @@ def test_two_files_are_before_and_after(table):
     assert (both.like, both.unknown[0].word, both.unknown[0].where) == (["bank"], lonely, "better")
     assert session.solution(Settings("cn")) is not None
     strange = PageTable("strange", WordVectors(["other"], np.ones((1, 3), np.float32)))
-    with pytest.raises(InvalidInputError, match="no word in common"):
+    with pytest.raises(InvalidInputError, match="no words in common"):
         Session(table, strange)
 
 
@@ -278,7 +278,7 @@ def test_the_smallest_and_oddest_tables_are_shown(rows):
 def test_zero_vectors_are_told_apart():
     rows = np.array([[1, 2], [0, 0], [2, 1]], dtype=np.float32)
     session = Session(PageTable("some", WordVectors(["a", "nothing", "b"], rows)), methods=["cn"])
-    with pytest.raises(InvalidInputError, match="'nothing' as it is is zero; no word is near it"):
+    with pytest.raises(InvalidInputError, match="'nothing' before post-processing is zero"):
         session.neighbours(session.default, ["a", "nothing"], [], 3)
     found = session.neighbours(session.default, ["a"], [], 3)
     assert [near.word for near in found.before] == ["b"]
@@ -298,7 +298,7 @@ def test_the_command_names_what_the_page_was_started_with(table):
 
 @pytest.mark.parametrize("method", ["original", "counterfit", "hsr", "cn+sif"])
 def test_methods_that_are_no_map_are_refused(table, method):
-    with pytest.raises(InvalidInputError, match="not one map of all words; the page can show cn"):
+    with pytest.raises(InvalidInputError, match="not a single map; the page can show cn"):
         Session(table, methods=[method])
 
 

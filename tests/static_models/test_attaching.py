@@ -157,3 +157,12 @@ def test_texts_of_unknown_tokens_raise():
     made = attachment(["☃ ☃"], np.ones((1, 3), np.float32), start, (7,))
     with pytest.raises(InvalidInputError, match="no text has a token"):
         made.fit(None)
+
+
+def test_one_query_is_encoded_as_among_others():
+    texts, _, truth = make_store(5)
+    model = word_model(WORDS, truth.astype(np.float32), {})
+    texts = [*texts, "", "unknown"]
+    alone = np.concatenate([model.encode([text]) for text in texts])
+    np.testing.assert_allclose(alone, model.encode(texts), atol=1e-7)
+    assert not alone[-2:].any()

@@ -61,7 +61,7 @@ def test_the_folder_says_where_it_comes_from(model, tmp_path):
     model.save(tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
     assert 'license: "apache-2.0"' in card
-    assert 'base_model: "tiny-bert"' in card
+    assert 'base_model: "tiny"' in card
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["conceptor"]["sentences"] == len(TEXTS)
     assert config["hidden_dim"] == 24
@@ -157,7 +157,7 @@ def test_wrong_calls(transformer, counts, tmp_path):
     for place in (tmp_path / "nowhere", "nowhere/"):
         with pytest.raises(InvalidInputError, match="no such folder"):
             distill(place)
-    with pytest.raises(InvalidInputError, match="no such file of sentences"):
+    with pytest.raises(InvalidInputError, match="no such file or folder of sentences"):
         distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
     for texts in (["the cat"], ["日本", "中国"], ["!?", "?"]):
         with pytest.raises(InvalidInputError, match="too few, or have no word"):

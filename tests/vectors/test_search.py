@@ -122,8 +122,8 @@ def test_several_searches_share_a_pass(rng):
 
 def test_a_contest_may_be_decided_while_it_is_looked_at():
     """`take` runs beside `look` in other threads: what is asked must be a snapshot."""
-    queries = np.ones((300_000, 1), np.float32)
-    contest = Contest(queries, queries, np.full((len(queries), 1), -1))
+    words = np.ones((1, 1), np.float32)
+    contest = Contest(words, np.zeros((300_000, 4), np.int64), np.full((300_000, 1), -1))
     done = threading.Event()
 
     def decide():
@@ -134,7 +134,7 @@ def test_a_contest_may_be_decided_while_it_is_looked_at():
     thread.start()
     try:
         for _ in range(100):
-            contest.look(queries[:1], 0)
+            contest.look(words, 0)
     finally:
         done.set()
         thread.join()

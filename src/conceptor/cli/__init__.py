@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-# The module that holds each command, in the order of --help: that in which a newcomer needs them.
+# The module of each command, in the order of --help: the order in which a newcomer needs them.
 COMMANDS = {
     "postprocess": "files",
     "inspect": "inspection",
@@ -36,8 +36,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line.
 
-    Where the command is known its module alone is imported: Typer reads the signature of every
-    command that is registered, which takes longer than converting a small file.
+    If the command is known, only its module is imported: Typer reads the signature of every
+    registered command, which takes longer than converting a small file.
     """
     command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     for module in {COMMANDS[command]} if command in COMMANDS else set(COMMANDS.values()):

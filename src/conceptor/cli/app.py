@@ -48,14 +48,14 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command.
 
-    A parameter whose type is a group of options (a data class of `conceptor.cli.groups`) stands
-    for the options of that group; the function gets them as one object.
+    A parameter whose type is a group of options (a data class of `conceptor.cli.groups`) becomes
+    the options of that group; the function gets them as one object.
     """
     return lambda function: to.command(name)(_flatten(function))
 
 
 def _flatten(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function whose signature, which Typer reads, has options instead of groups."""
+    """Return a function with options instead of groups in the signature that Typer reads."""
     kinds: dict[str, Any] = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
     members = {name: list(_parameters(kind)) for name, kind in groups.items()}
@@ -75,7 +75,7 @@ def _flatten(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(of: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a function or a class
-    """Return parameters by name only, since groups mix those with and without a default."""
+    """Return keyword-only parameters, since a group may list defaults before required ones."""
     kinds = get_type_hints(of, include_extras=True)
     return [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name])
@@ -113,7 +113,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # not every encoding has a minus sign
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
-        # Exit as on Ctrl-C, so that no half-written file stays behind.
+        # Exit as on Ctrl-C, which cleans up half-written files.
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         try:
@@ -136,23 +136,23 @@ def main() -> None:
 
 
 def _flush_output() -> None:
-    """Write what is left while an error can still be shown and change the exit code."""
+    """Write the rest of the output while an error can still be shown and set the exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError):  # Python would try again at its end, and show a traceback
+        with suppress(OSError):  # Python would try again at exit, and show a traceback
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _is_expected(error: Exception) -> bool:
-    """Return whether an error says what is wrong; of Python's own, only a lack of memory does."""
+    """Return whether the message is meant for users; of RuntimeErrors, only lack of memory is."""
     return not isinstance(error, RuntimeError) or "start new thread" in str(error)
 
 
 def _one_line(error: Exception, text: str) -> str:
     if isinstance(error, MemoryError | RuntimeError):
-        return f"out of memory{f' ({text})' if text else ''}; free some, or use less data"
+        return f"out of memory{f' ({text})' if text else ''}; free some memory, or use less data"
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

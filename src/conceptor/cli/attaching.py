@@ -1,4 +1,4 @@
-"""`attach`: a static encoder of queries for vectors that are already stored."""
+"""`attach`: fit a static query encoder to vectors that are already stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conceptor.cli.static_models import ModelDtype
 
 @dataclass(frozen=True)
 class StartOptions:
-    """What the fit starts from."""
+    """The starting point of the fit."""
 
     model: Annotated[
         str | None,
@@ -54,7 +54,7 @@ class StartOptions:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Where texts and vectors are, and judgements about them."""
+    """The texts, their vectors, and relevance judgements."""
 
     text_column: Annotated[
         str | None, Option(metavar="NAME", help="Column of a table that holds the texts.")
@@ -99,8 +99,8 @@ def attach(
 ) -> None:
     """Make queries searchable without the model: fit an encoder to vectors you already store.
 
-    OUT is a static model, which model2vec and sentence-transformers load. The index stays as it
-    is: search it by inner product. What the encoder loses is measured on held-out documents, and
+    OUT is a static model, which model2vec and sentence-transformers load. The index does not
+    change: search it by inner product. The encoder's loss is measured on held-out documents, and
     with --queries and --relevant on your own judgements.
 
     [bold]Examples[/bold]
@@ -140,7 +140,7 @@ def attach(
 
 
 def _lines(target: Path, found: dict[str, Any]) -> list[str]:
-    """Return what was made, what was measured, and what to do."""
+    """Return the summary: the model, the measurements, and a recommendation."""
     lines = [
         f"{target}: {found['tokens']:,} tokens × {found['dimensions']}, fitted to "
         f"{found['documents']:,} documents in {found['seconds']:.0f} s"

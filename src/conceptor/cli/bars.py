@@ -1,4 +1,4 @@
-"""Progress bars of downloads, on a terminal only."""
+"""Progress bars for downloads, on a terminal only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _DownloadBar:
         self._progress.update(self._task, advance=amount)
 
     def reset(self) -> None:
-        """Start again at zero: pooch does this before it sets the bar to the total."""
+        """Go back to zero: pooch does this before it sets the bar to the total."""
         self._progress.reset(self._task, total=self.total)
 
     def close(self) -> None:
@@ -36,7 +36,7 @@ class _DownloadBar:
 
 @contextmanager
 def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
-    """Yield a function that makes a bar for a file, or None if this is not a terminal."""
+    """Yield a function that creates a bar for a file, or None if this is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

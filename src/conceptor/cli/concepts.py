@@ -1,4 +1,4 @@
-"""`debias` and `align`: the algebra of conceptors at work."""
+"""`debias` and `align`: commands that use the algebra of conceptors."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConceptOptions:
-    """Concepts, and what is done with them."""
+    """Concepts, and how they are combined and applied."""
 
     concept: Annotated[
         list[str] | None,
         Option(
             metavar="NAME=LIST",
-            help="A concept: a file with a word per line, or with two words per line whose "
-            "differences matter; or the list itself, as in he,him,his or he:she,man:woman. "
+            help="A concept: a file with one word per line, or one pair per line (differences are "
+            "used); or the list itself, as in he,him,his or he:she,man:woman. "
             "Repeatable.",
         ),
     ] = None
@@ -49,20 +49,20 @@ class ConceptOptions:
         str | None,
         Option(
             metavar="TEXT",
-            help="What is kept: not, and, or, brackets, over the concepts and [b]usage[/b], "
-            "what running text shares.  \\[default: not any of the concepts]",
+            help="The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
+            "the directions that running text shares.  \\[default: not any of the concepts]",
         ),
     ] = None
     aperture: Annotated[
         str,
         Option(
             metavar="NUMBER|auto|NAME=NUMBER,...",
-            help="Aperture α of the concepts, for vectors of length 1, or of some of them by name; "
-            "auto derives it from the spectrum of each.",
+            help="Aperture α for vectors of length 1: one for all concepts, or one per name; "
+            "auto derives it from the spectrum of each concept.",
         ),
     ] = "auto"
     power: Annotated[
-        float, Option(min=0.0, help="Power of the result that is applied to the vectors.")
+        float, Option(min=0.0, help="Power of the conceptor that is applied to the vectors.")
     ] = 1.0
 
     @property
@@ -92,9 +92,9 @@ def debias(
     reading: ReadOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    """Take concepts out of vectors, softly, by an expression over word lists.
+    """Turn down concepts in vectors; an expression over word lists defines them.
 
-    Vectors are brought to length 1 on the way.
+    Vectors are scaled to length 1 first.
 
     [bold]Example[/bold]
 
@@ -109,7 +109,7 @@ def debias(
     check_outputs([target, save_map], [weights, *concepts.values()])
     opened = reading.open(source)
     if measure and source == "-":
-        raise InvalidInputError("--measure reads the vectors again, which standard input does not")
+        raise InvalidInputError("--measure reads the vectors twice; name a file instead of -")
     with on_terminal() as progress:
         solved, report = run(
             opened,
@@ -158,7 +158,7 @@ def _show(
     *,
     as_json: bool,
 ) -> None:
-    """Print JSON, or else a summary and what was measured."""
+    """Print JSON, or a summary and the measurements."""
     if as_json:
         write_json(found)
         return
@@ -173,7 +173,7 @@ def align(
     target: Annotated[str, Argument(metavar="B", help="Vectors file of the other language.")],
     dictionary: Annotated[
         Path,
-        Argument(metavar="DICTIONARY", help="File with a word of A and its translation per line."),
+        Argument(metavar="DICTIONARY", help="One word of A and its translation in B per line."),
     ],
     out_dir: Annotated[
         Path, Option("--out-dir", metavar="DIR", help="Directory for both files, aligned.")
@@ -184,11 +184,11 @@ def align(
     test: Annotated[
         Path | None,
         Option(
-            metavar="FILE", help="Another dictionary: how many of its words find a translation."
+            metavar="FILE", help="Test dictionary: report how many words find their translation."
         ),
     ] = None,
     among: Annotated[
-        int, Option(min=1, metavar="N", help="For --test, look among the first N words.")
+        int, Option(min=1, metavar="N", help="For --test, search only the first N words.")
     ] = 200_000,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
@@ -196,7 +196,7 @@ def align(
 ) -> None:
     r"""Bring the vectors of two languages into one space.
 
-    Each side is post-processed; then A is turned so that words come near their translations.
+    Both files are post-processed; then A is rotated so that words are near their translations.
 
     [bold]Examples[/bold]
 
@@ -210,7 +210,7 @@ def align(
     from conceptor.concepts.align import align_files, read_dictionary
 
     if "-" in (source, target):
-        raise InvalidInputError("aligned files keep their names, and standard input has none")
+        raise InvalidInputError("aligned files keep their names; name a file instead of -")
     questions = None if test is None else read_dictionary(test)
     left, right = (open_source(each, on_error) for each in (source, target))
     with on_terminal() as progress:

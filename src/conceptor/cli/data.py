@@ -25,7 +25,7 @@ data_app = typer.Typer(help="List, download and verify the benchmark files.", no
 app.add_typer(data_app, name="data")
 
 NamesArgument = Annotated[
-    list[str] | None, Argument(help="Files by name; by default all.", metavar="NAME")
+    list[str] | None, Argument(help="Names of files; all by default.", metavar="NAME")
 ]
 
 
@@ -37,7 +37,7 @@ def list_files(
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
-    """List the benchmark files: how many of each kind are here, and which are not.
+    """List the benchmark files: how many of each kind were found, and which are missing.
 
     [bold]Examples[/bold]
 
@@ -100,7 +100,7 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
         paths, missing = fetch_all([file.name for file in files], data, progress=progress)
     for name, path in paths.items():
         typer.echo(f"{name}\t{path}")
-    # A file that no server offers is not a failure, unless it was named.
+    # A file that no server offers counts as a failure only if the user named it.
     failed = {
         name: why for name, why in missing.items() if names or data_file(name).url is not None
     }
@@ -109,7 +109,7 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     if failed:
         name, why = next(iter(failed.items()))
         raise ConceptorError(
-            f"{len(failed)} of {len(files)} files could not be downloaded, the first {name}: {why}"
+            f"{len(failed)} of {len(files)} files could not be downloaded; first {name}: {why}"
         )
 
 

@@ -29,12 +29,12 @@ class TrainingOptions:
 
     epochs: Annotated[int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")] = 30
     patience: Annotated[
-        int, Option(min=1, help="Epochs without a better accuracy before training stops.")
+        int, Option(min=1, help="Stop after this many epochs without better accuracy.")
     ] = 10
     batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256
-    rate: Annotated[float, Option(help="Learning rate of Adam, at the start.")] = 0.003
+    rate: Annotated[float, Option(help="Initial learning rate of Adam.")] = 0.003
     decay: Annotated[
-        bool, Option(help="Let the rate fall to zero in a straight line over the epochs.")
+        bool, Option(help="Decrease the learning rate linearly to zero over the epochs.")
     ] = False
     update: Annotated[
         str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
@@ -55,11 +55,11 @@ class TrainingOptions:
     ] = "scaled"
     trust: Annotated[
         float,
-        Option(min=0, help="Initial weight of the belief before a turn; 1 is that of its scores."),
+        Option(min=0, help="Initial weight of the previous belief; the turn's scores have 1."),
     ] = 5.0
 
     def tracker_options(self) -> TrackerOptions:
-        """Return them as the library takes them."""
+        """Return the options in the form that the library expects."""
         from conceptor.paper.dialogue import Confirm, Initialization, TrackerOptions, Update
 
         named = {
@@ -72,7 +72,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is trained, kept, and done with the trackers."""
+    """Which trackers are trained, and where they and their results go."""
 
     methods: Annotated[
         str | None,
@@ -91,8 +91,8 @@ class RunOptions:
     resume: Annotated[
         Path | None,
         Option(
-            help="Keep finished trackers in this file, and do not train again what it holds: the "
-            "same command continues after a stop.",
+            help="Keep results of finished trackers in this file, and do not train those again: "
+            "repeat an interrupted command to continue it.",
             metavar="FILE",
         ),
     ] = None
@@ -115,7 +115,7 @@ class RunOptions:
     ] = None
 
     def check(self) -> None:
-        """Raise for options that exclude each other."""
+        """Raise for options that cannot be combined."""
         if self.load is not None and not self.interactive:
             raise InvalidInputError("--load is only for --interactive; add that, or remove --load")
         if self.resume is not None and (self.interactive or self.save is not None):
@@ -185,7 +185,7 @@ def dialogue(
 def _train(
     vectors: Path | None, run: RunOptions, options: TrackerOptions, where: DataOptions
 ) -> tuple[Study, list[BeliefTracker]]:
-    """Train on the vectors of each method; return what was measured, and the trackers."""
+    """Train on the vectors of each method; return the measurements and the trackers."""
     from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
     from conceptor.paper.dialogue import comparing, load_corpus

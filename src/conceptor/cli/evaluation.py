@@ -62,7 +62,7 @@ def evaluate(
     if len(set(vectors)) < len(vectors):
         raise InvalidInputError("a vectors file was named twice; name each once")
     policy = benchmarks.policy
-    # All files are opened first: what is wrong with one shows before anything is downloaded.
+    # Open all files first, so that a bad one is reported before anything is downloaded.
     sources = {str(path): open_source(path) for path in vectors}
     battery = benchmarks.load(where)
     found = {}
@@ -97,7 +97,7 @@ def compare(
     benchmarks: BenchmarkOptions,
     labels: LabelOptions,
     examples: Annotated[
-        int, Option(min=0, help="Example words whose nearest words are shown, before and after.")
+        int, Option(min=0, help="Show the nearest words of this many words, before and after.")
     ] = 10,
     where: DataOptions,
     show: ShowOptions,
@@ -105,8 +105,8 @@ def compare(
     """Post-process vectors with several methods and compare their scores.
 
     Rows of texts, as in emb.parquet or in emb.npy with --texts, are compared on your own scored
-    pairs (--pairs) or queries (--queries, --relevant), at full and smaller sizes; without these, on
-    what needs no labels.
+    pairs (--pairs) or queries (--queries, --relevant), at full and smaller sizes; without these,
+    on measures that need no labels.
 
     [bold]Examples[/bold]
 
@@ -133,7 +133,7 @@ def compare(
         where,
         show,
         weights.fit_options(lists.lexicon(where.data, offline=where.offline), where.data),
-        examples=0 if show.as_csv else examples,  # a table for people, with a search of its own
+        examples=0 if show.as_csv else examples,  # a table for people; it costs an extra search
     )
 
 
@@ -180,13 +180,13 @@ def _compare(
 
 @dataclass(frozen=True)
 class PaperOptions:
-    """What is reproduced, on which vectors."""
+    """Which parts of the paper are reproduced, on which vectors."""
 
     word2vec: Annotated[
         Path | None,
         Option(
             help="Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
-            "--glove: the 31,530 words of them that can be had]"
+            "--glove: a subset of 31,530 words, if available]"
         ),
     ] = None
     glove: Annotated[
@@ -212,28 +212,28 @@ class PaperOptions:
         Option(
             min=0,
             metavar="RUNS",
-            help="Dialogue state trackers to train for each method: minutes per run; 0 for none "
-            "(dialogue extra).",
+            help="Number of dialogue state trackers to train per method; each takes minutes; 0 "
+            "for none (dialogue extra).",
         ),
     ] = 0
     resume: Annotated[
         Path | None,
         Option(
-            help="Keep what is finished in this directory, and do not do again what it holds: the "
-            "same command continues after a stop.",
+            help="Keep finished results in this directory and do not compute them again: "
+            "repeat an interrupted command to continue it.",
             metavar="DIR",
         ),
     ] = None
 
     def check(self) -> None:
-        """Raise, before any work, if results cannot be kept."""
+        """Raise, before any work, if --resume is not a directory."""
         if self.resume is not None and self.resume.exists() and not self.resume.is_dir():
             raise InvalidInputError(
                 f"--resume {self.resume}: not a directory; name one, or remove it"
             )
 
     def open(self) -> dict[str, VectorSource]:
-        """Open the files that were named."""
+        """Open the named files."""
         given = {"word2vec": self.word2vec, "glove": self.glove}
         return {name: open_source(path) for name, path in given.items() if path is not None}
 
@@ -267,7 +267,7 @@ def reproduce(*, paper: PaperOptions, where: DataOptions, show: ShowOptions) -> 
 def _reproduce(
     files: Mapping[str, VectorSource], paper: PaperOptions, where: DataOptions
 ) -> Reproduction:
-    """Run the protocol on these files, or else on what can be had of the paper's vectors."""
+    """Run the protocol on these files, or on those of the paper's vectors that are available."""
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import PAPER_FAMILIES
     from conceptor.paper import reproduction
@@ -288,7 +288,7 @@ def _reproduce(
         raise ConceptorError("no vectors were found; use --word2vec FILE or --glove FILE")
     battery = load_benchmarks(PAPER_FAMILIES, where)
     if paper.dialogue and paper.resume is None:
-        line = "trackers take long to train; --resume DIR makes it possible to stop and continue"
+        line = "trackers take long to train; with --resume DIR you can stop and continue later"
         typer.echo(f"conceptor: {line}", err=True)
     with (
         print_warnings(FewWordsWarning),
@@ -309,7 +309,7 @@ def _reproduce(
 
 
 def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
-    """Warn about vectors without any word of the benchmarks."""
+    """Warn about vectors that contain no word of the benchmarks."""
     warn(
         f"{evaluation.vectors}: none of the benchmarks' words has a vector; check that the words "
         "are English, in lower case and without prefixes"
@@ -319,5 +319,5 @@ def _warn_if_unused(evaluations: Iterable[Evaluation]) -> None:
 
 
 def _count_words(source: VectorSource) -> int:
-    """Return how many words a file has; it is read for that where an earlier run has fitted it."""
+    """Return the number of words; reads the file if an earlier run has already fitted it."""
     return source.count or sum(len(words) for words, _ in source.chunks())

@@ -19,25 +19,25 @@ from conceptor.cli.texts import RowOptions
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What the page offers, and where it is served."""
+    """The methods on the page, and the address that serves it."""
 
     methods: Annotated[
         str | None,
         Option(
-            help="Comma-separated list of the methods to choose from.  \\[default: cn,cn-paper,"
-            "abtt,pvn,whitening,zipf-whitening; of texts gentle,renormalization,abtt,cn,whitening]"
+            help="Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
+            "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]"
         ),
     ] = None
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for any free.")] = 0
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 0
     host: Annotated[
         str,
         Option(
-            help="Address to listen on. Others can reach the page only if this is not a loopback "
-            "address; it then asks for a token, which is part of the address shown."
+            help="Address to listen on. With an address other than loopback, other machines can "
+            "reach the page; they need a token, which is part of the printed address."
         ),
     ] = "127.0.0.1"
     no_browser: Annotated[
-        bool, Option("--no-browser", help="Only print the address; open no browser.")
+        bool, Option("--no-browser", help="Only print the address; do not open a browser.")
     ] = False
 
 
@@ -46,7 +46,7 @@ def explore(
     vectors: opt.Vectors = None,
     better: Annotated[
         Path | None,
-        Argument(help="A second file, shown as what the first has become.", metavar="[BETTER]"),
+        Argument(help="A second file to compare with the first.", metavar="[BETTER]"),
     ] = None,
     *,
     page: PageOptions,
@@ -72,7 +72,7 @@ def explore(
     from conceptor.vectors import VectorSource
     from conceptor.vectors.files import DEMO
 
-    # What can be wrong with the call shows before the vectors are read.
+    # Report mistakes in the call before reading the vectors.
     host = page.host
     listening = server.open_socket(host, page.port)
     with listening:

@@ -48,11 +48,11 @@ def postprocess(
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
-    .feather, and for OUT .tsv (TensorBoard's projector); text and binary ones also compressed as
-    .gz .bz2 .xz .zst .zip. The format of IN is recognised by its content, that of OUT by its name;
-    OUT appears only when complete. Shards (a directory or a quoted pattern) are written to a
-    directory; repeat an interrupted run to continue it. So is a spaCy pipeline, which
-    keeps all but its vectors.
+    .feather, and for OUT .tsv (TensorBoard's projector); text and binary files may be compressed:
+    .gz .bz2 .xz .zst .zip. The format of IN is detected from its content, the format of OUT from
+    its name. OUT appears only when complete. Shards (a directory or a quoted pattern) are written
+    to a directory; repeat an interrupted run to continue it. A spaCy pipeline is also written to a
+    directory; only its vectors change.
 
     [bold]Examples[/bold]
 
@@ -170,12 +170,12 @@ def _transfer(
     from conceptor.base.progress import on_terminal
     from conceptor.vectors.conversion import convert as run
 
-    # Words and texts are written alike, so what rows are taken for is no question.
+    # Words and texts are written alike, so the kind of rows does not matter here.
     opened = reading.open(source, wordless=True, says_kind=False)
     with on_terminal() as progress:
         written = run(opened, target, map_, **writing.arguments, progress=progress)
     if as_json:
-        from conceptor.postprocessing import Report  # only JSON names what was not fitted
+        from conceptor.postprocessing import Report  # only JSON has fields for a fit
 
         print_report(Report.of(written), as_json=True)
         return

@@ -1,7 +1,7 @@
-"""Options that belong together, and what they amount to: a method, a source, benchmarks.
+"""Groups of options, and the objects they describe: a method, a source, benchmarks.
 
-A command names a group as the type of a parameter, and `conceptor.cli.app.command` makes options
-of its fields.
+A command uses a group as the type of a parameter, and `conceptor.cli.app.command` turns its fields
+into options.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
 _PAPER = "cn-paper"
-# With fewer pairs an interval covers nearly everything.
+# With fewer pairs, confidence intervals are too wide to be useful.
 _FEW_PAIRS = 30
-# What vectors are for, and the method for it.
+# The method for each purpose of --for.
 _PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 
 
@@ -51,9 +51,9 @@ class MethodOptions:
     def choose(
         self, vectors: Vectors | None, weights: str | None, purpose: str | None = None
     ) -> Method:
-        """Return the method with its parameters; raise for parameters of another method.
+        """Return the method with its parameters; raise for parameters that it does not have.
 
-        By default it is that for `vectors`; without them, that for words.
+        The default is the default method for `vectors`; without them, the one for words.
         """
         from conceptor.methods import Method
 
@@ -91,7 +91,7 @@ class MethodOptions:
 
 @dataclass(frozen=True)
 class WeightOptions:
-    """The words that methods are fitted on, and how much each counts."""
+    """The words that methods are fitted on, and their weights."""
 
     weights: opt.Weights = None
     vocabulary: opt.Vocabulary = None
@@ -99,11 +99,11 @@ class WeightOptions:
 
     @property
     def files(self) -> list[str | None]:
-        """What may be names of files."""
+        """The values that may be file names."""
         return [self.weights, self.vocabulary, self.function_words]
 
     def fit_options(self, lexicon: Lexicon | None = None, data: Path | None = None) -> FitOptions:
-        """Return them as the library takes them."""
+        """Return the options in the form that the library expects."""
         from conceptor.fitting import FitOptions
 
         return FitOptions(self.weights, self.vocabulary, lexicon, self.function_words, data)
@@ -118,7 +118,7 @@ class LexiconOptions:
 
     @property
     def files(self) -> list[Path]:
-        """All of them."""
+        """All files of both kinds."""
         return [*(self.synonyms or ()), *(self.antonyms or ())]
 
     def lexicon(self, data: Path | None = None, *, offline: bool = False) -> Lexicon | None:
@@ -142,7 +142,7 @@ class ReadOptions:
     def open(
         self, path: str | Path, *, wordless: bool = False, says_kind: bool = True
     ) -> VectorSource:
-        """Open a vectors file, or the demo vectors, and say what its rows are taken for."""
+        """Open a vectors file or the demo vectors; print whether rows are words or texts."""
         return open_source(
             path,
             self.on_error,
@@ -185,9 +185,9 @@ class DataOptions:
     offline: opt.Offline = False
 
     def fetch_vocabulary(self, *, required: bool = False) -> None:
-        """Download the vocabulary that methods are fitted on, so that every command finds it.
+        """Download the vocabulary for fitting, so that every command finds it.
 
-        Raise if it is `required` and cannot be had.
+        Raise if it is `required` and not available.
         """
         from conceptor.data.registry import MissingDataError, fetch
         from conceptor.weights import PAPER_VOCABULARY
@@ -202,7 +202,7 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What vectors are measured on, and how."""
+    """The benchmarks, and how vectors are scored on them."""
 
     tasks: opt.Tasks = None
     missing: opt.Missing = "skip"
@@ -215,7 +215,7 @@ class BenchmarkOptions:
 
     @property
     def files(self) -> list[Path]:
-        """The user's own pairs."""
+        """The files of the user's own pairs."""
         return [*(self.pairs or ()), *(self.sentence_pairs or ())]
 
     @property
@@ -231,7 +231,7 @@ class BenchmarkOptions:
         return self.resamples, self.seed
 
     def load(self, where: DataOptions) -> Battery:
-        """Load the benchmarks; the user's own pairs stand alone, or beside the tasks named."""
+        """Load the named benchmarks and the user's own pairs; pairs alone load nothing else."""
         from conceptor.evaluation import FAMILIES, Battery
         from conceptor.evaluation.own import read_own
 
@@ -256,7 +256,7 @@ def load_benchmarks(
     kmeans: str = "categories",
     own: Sequence[Task] = (),
 ) -> Battery:
-    """Load families of benchmarks, by default the usual ones, and report missing files."""
+    """Load families of benchmarks (by default the usual ones) and report missing files."""
     from conceptor.evaluation import load_battery
     from conceptor.evaluation.categorization import KMeansStart
 
@@ -267,7 +267,7 @@ def load_benchmarks(
         )
     if battery.missing:
         count, why = len(battery.missing), next(iter(battery.missing.values()))
-        line = f"{count} benchmark files were not found and their tasks left out: {why}"
+        line = f"{count} benchmark files were not found, so their tasks are left out: {why}"
         typer.echo(f"conceptor: {line}", err=True)
     battery = replace(battery, tasks=[*battery.tasks, *own])
     if not battery.tasks:
@@ -277,7 +277,7 @@ def load_benchmarks(
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """In which form results are shown, and where they go."""
+    """The format of results, and where they go."""
 
     as_json: opt.Json = False
     as_markdown: opt.Markdown = False
@@ -287,14 +287,14 @@ class ShowOptions:
     output: opt.Output = None
 
     def check(self, inputs: Iterable[str | Path | None], figure: Path | None = None) -> None:
-        """Raise, before any work, for several forms or a file that cannot be written."""
+        """Raise, before any work, for several formats or a file that cannot be written."""
         forms = (self.as_json, self.as_markdown, self.as_csv, self.as_latex, self.as_html)
         if sum(forms) > 1:
             raise InvalidInputError("more than one output format was requested; choose one")
         check_outputs([self.output], inputs, figure)
 
     def show(self, found: Result) -> None:
-        """Show a result; if it goes to a file, say so, with the answer in a line."""
+        """Show a result; if it goes to a file, print the file name and the verdict."""
         if self.as_json:
             write_json(found.data, self.output)
         elif self.as_html:

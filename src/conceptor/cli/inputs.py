@@ -1,4 +1,4 @@
-"""Values of options, read; vectors, opened."""
+"""Parse option values and open vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
-# The vectors that commands use if no file is named.
+# The vectors that commands use by default.
 DEMO = "GloVe 6B 50d"
 
 
@@ -29,14 +29,14 @@ def split_list(names: str) -> list[str]:
 
 
 def read_methods(names: str) -> list[str]:
-    """Split a list of methods; `all` stands for those that need nothing but vectors."""
+    """Split a list of methods; `all` means all that need only vectors."""
     from conceptor.methods import ORIGINAL, spectral_methods
 
     return [ORIGINAL, *spectral_methods()] if names == "all" else split_list(names)
 
 
 def parse_choice(kind: type[_Choice], value: str, option: str) -> _Choice:
-    """Return the member with this value; raise an error that lists all of them."""
+    """Return the member with this value, or raise an error that lists all members."""
     try:
         return kind(value)
     except ValueError:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from conceptor.concepts.spelling import Unknown
     from conceptor.inspection import Inspection
 
-# Beyond this rank few people know a word.
+# Few people know words beyond this rank.
 _FAR = 100_000
 
 
@@ -88,45 +88,43 @@ def _show_inspection(found: Inspection) -> None:
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """What else is asked of the words."""
+    """Conditions of the query besides its words."""
 
     without: Annotated[
         list[str] | None,
         Option(
             metavar="WORD,...",
-            help="Exclude what is like these words; the words to look up are then one query. "
-            "Repeat it for another list, joined by OR.",
+            help="Exclude the concept of these words; the words to look up become one query. "
+            "Repeatable; several lists are joined by OR.",
         ),
     ] = None
     within: Annotated[
         list[str] | None,
-        Option(
-            metavar="WORD,...", help="Keep to what is like these words; otherwise as --without."
-        ),
+        Option(metavar="WORD,...", help="Keep to the concept of these words; else like --without."),
     ] = None
     together: Annotated[
-        bool, Option("--together", help="One query of all words, without --without or --within.")
+        bool, Option("--together", help="One query of all words; --without and --within imply it.")
     ] = False
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How neighbours are looked for."""
+    """How neighbours are searched."""
 
     number: Annotated[
-        int, Option("--number", "-n", min=1, help="How many neighbours of each word.")
+        int, Option("--number", "-n", min=1, help="Number of neighbours for each word.")
     ] = 10
     among: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Only among the first N words.  \\[default: all]"),
+        Option(min=1, metavar="N", help="Search only the first N words.  \\[default: all]"),
     ] = None
     prior: Annotated[
         float | None,
         Option(
             min=0.0,
             metavar="BETA",
-            help="Prefer common words of a file sorted by frequency: cosine − BETA · "
-            "log(1 + rank/1000).  \\[default: 0.02 if it is sorted, else 0]",
+            help="Prefer common words in a file sorted by frequency: cosine − BETA · "
+            "log(1 + rank/1000).  \\[default: 0.02 if the file is sorted, else 0]",
         ),
     ] = None
 
@@ -144,7 +142,7 @@ def neighbors(
     words: Annotated[
         list[str],
         Argument(
-            metavar="WORD...", help="Words to look up; of texts, a text or a row number from 1."
+            metavar="WORD...", help="Words to look up; for texts, a text or a row number from 1."
         ),
     ],
     *,
@@ -156,9 +154,9 @@ def neighbors(
     background: opt.Background = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Show the nearest words among all words, with score and rank, for several methods.
+    """Show the nearest words, with score and rank, for several methods.
 
-    Of rows of texts it shows the nearest texts, and how rare such a cosine is among random pairs.
+    For rows of texts it shows the nearest texts, and how rare each cosine is among random pairs.
 
     [bold]Examples[/bold]
 
@@ -204,9 +202,9 @@ def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
 def _search(
     words: list[str], asked: QueryOptions, unknown: list[Unknown]
 ) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
-    """Return a search for each of the words, or for all of them as one query.
+    """Return one search per word, or one for all words as one query.
 
-    The first kind adds to `unknown` the words that have no vector.
+    Searches per word add words without a vector to `unknown`.
     """
     if not (asked.without or asked.within or asked.together):
         from conceptor.concepts.neighbours import most_similar
@@ -232,7 +230,7 @@ def _search(
 
 
 def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:
-    """Say which methods lead far from common words."""
+    """Warn about methods whose neighbours are mostly rare words."""
     shares = {}
     for method, by_word in found.items():
         ranks = [one.rank for near in by_word.values() for one in near]

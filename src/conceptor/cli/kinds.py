@@ -1,4 +1,4 @@
-"""`postprocess` by the kind of its input: a file, shards, a spaCy pipeline; and for the hub."""
+"""`postprocess` for each kind of input (file, shards, spaCy pipeline), and for the hub."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from conceptor.postprocessing import Report
     from conceptor.vectors.vectors import Vectors
 
-# A folder for the Hugging Face hub, which is no format of a file.
+# A folder for the Hugging Face hub, not a file format.
 _HUB = "hub"
 
 
@@ -44,7 +44,7 @@ class Postprocessing:
     cluster: groups.ClusterOptions
 
     def run(self) -> Report:
-        """Post-process, in the way of this kind of input."""
+        """Post-process this kind of input."""
         pipeline = _find_spacy_pipeline(self.source)
         if pipeline is not None:
             return self._postprocess_spacy(pipeline)
@@ -132,7 +132,7 @@ class Postprocessing:
         from conceptor.base.progress import on_terminal
         from conceptor.distributed import connect, postprocess
 
-        # When a scheduler is lost, Dask's client logs tracebacks; our error is a single line.
+        # Dask's client logs tracebacks when the scheduler is lost; our error is a single line.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         cluster = self.cluster
         with connect(cluster.scheduler, workers=cluster.workers, memory=memory) as client:
@@ -152,11 +152,11 @@ class Postprocessing:
                 )
 
     def _is_sharded(self) -> bool:
-        """Return whether to use a cluster: because of an option, a directory or a pattern."""
+        """Return whether to use a cluster: for a cluster option, a directory or a pattern."""
         cluster = self.cluster
         if cluster.scheduler is not None and cluster.workers is not None:
             raise InvalidInputError(
-                "--scheduler and --workers are two different clusters; choose one"
+                "--scheduler and --workers select different clusters; choose one"
             )
         if any(value is not None for value in vars(cluster).values()):
             return True
@@ -164,15 +164,15 @@ class Postprocessing:
         return several or "://" in self.source or _is_folder_of_shards(self.source)
 
     def _open_shards(self) -> ShardedVectors:
-        """Return what shards say about themselves; raise if Dask is missing."""
+        """Return the description of the shards; raise if Dask is missing."""
         try:
             from conceptor.distributed.shards import find_shards
             from conceptor.distributed.vectors import ShardedVectors
         except MissingExtraError as error:
             if os.path.isdir(self.source):
                 raise InvalidInputError(
-                    f"{self.source}: is a directory; name a single file. To process all its "
-                    f"files: {error}"
+                    f"{self.source}: is a directory; name a single file. To process all files in "
+                    f"it: {error}"
                 ) from None
             raise
         rows = self.reading.rows
@@ -181,7 +181,7 @@ class Postprocessing:
         return opened
 
     def _refuse_file_options(self, kind: str) -> None:
-        """Raise for options that do not apply to folders of some kind, which keep their format."""
+        """Raise for options that do not apply to inputs of this kind, which keep their format."""
         from conceptor.vectors.formats.registry import has_known_suffix
 
         if self.target == "-":
@@ -215,7 +215,7 @@ def _is_folder_of_shards(source: str) -> bool:
 
 
 def _find_spacy_pipeline(source: str) -> Path | None:
-    """Return the saved spaCy pipeline that a folder is, or that its package contains."""
+    """Return the saved spaCy pipeline: the folder itself, or a folder inside its package."""
     from conceptor.integrations.spacy_folders import find_pipeline
 
     return find_pipeline(Path(source))

@@ -1,4 +1,4 @@
-"""The commands as data, read from the program itself: for the manual page and the site."""
+"""The commands as data, taken from the program itself, for the manual page and the site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARKUP = re.compile(r"(?<!\\)\[/?(?:b|bold|i|dim)\]")
 
 @dataclass(frozen=True, slots=True)
 class OptionHelp:
-    """An argument, or an option with all its spellings, and what it takes."""
+    """An argument, or an option with all its spellings, and the kind of its value."""
 
     names: Sequence[str]
     takes: str
@@ -27,7 +27,7 @@ class OptionHelp:
 
 @dataclass(frozen=True, slots=True)
 class CommandHelp:
-    """One command: its full name, what it does, examples, arguments and options."""
+    """One command: its full name, description, examples, arguments and options."""
 
     name: str
     paragraphs: Sequence[str]
@@ -90,13 +90,13 @@ def _option(parameter: Any) -> OptionHelp:  # noqa: ANN401
 
 
 def _choices(parameter: Any) -> str:  # noqa: ANN401
-    """Return what may be given, where that is one of a few; Typer 0.29 has no types of Click's."""
+    """Return the choices of an option, if it has any; Typer 0.29 has no Click types."""
     kind = getattr(parameter, "type", None) or parameter.type_descriptor
     return "|".join(map(str, getattr(kind, "choices", None) or ()))
 
 
 def _kind(parameter: Any) -> str:  # noqa: ANN401
-    """Return what kind of value is given; one of several, where it is repeatable."""
+    """Return the kind of value; for a repeatable option, the kind of one value."""
     if hasattr(parameter, "type"):
         return str(parameter.type.name)
     return re.sub(r"list\[(.*)\]", r"\1", parameter.display_type(None).strip("<>"))
@@ -120,8 +120,8 @@ def man_page(commands: Sequence[CommandHelp]) -> str:
         "COMMAND [OPTIONS]",
         ".SH DESCRIPTION",
         _roff(
-            "Estimates, in one pass over a vectors file, what the vectors share only because of "
-            "how often words are used, and softly takes it out."
+            "Finds the directions that frequent words share, in one pass over a vectors file, and "
+            "turns them down."
         ),
         ".SH COMMANDS",
     ]
@@ -135,16 +135,16 @@ def man_page(commands: Sequence[CommandHelp]) -> str:
             lines += [".PP", "Examples:", ".nf", *map(_roff, command.examples), ".fi"]
     lines += [
         ".SH EXIT STATUS",
-        "0 if done, 1 if the work failed, 2 if the call or the input is wrong.",
+        "0: success; 1: the work failed; 2: the call or the input is wrong.",
         ".SH ENVIRONMENT",
         ".TP",
         ".B CONCEPTOR_DATA",
-        "Directory in which benchmark files are looked for first.",
+        "Directory that is searched first for benchmark files.",
     ]
     return "\n".join(line for line in lines if line) + "\n"
 
 
 def _roff(text: str) -> str:
-    """Escape what groff would take for a request, and hyphens that must stay hyphens."""
+    """Escape text that groff would read as a request, and hyphens that must stay hyphens."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -25,14 +25,14 @@ class OnErrorChoice(StrEnum):
 
 
 class RowsChoice(StrEnum):
-    """What rows stand for."""
+    """The kind of rows."""
 
     words = "words"
     texts = "texts"
 
 
 class PurposeChoice(StrEnum):
-    """What vectors are for."""
+    """The purpose of vectors."""
 
     words = "words"
     sentences = "sentences"
@@ -48,7 +48,7 @@ class DtypeChoice(StrEnum):
 
 
 def complete_method(incomplete: str) -> list[str]:
-    """Return the methods, for the shell; also behind a comma or a plus sign."""
+    """Complete names of methods in the shell, also after a comma or a plus sign."""
     from conceptor.algebra.recipes import METHODS
     from conceptor.methods import ORIGINAL
 
@@ -56,7 +56,7 @@ def complete_method(incomplete: str) -> list[str]:
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Return the families of benchmarks, for the shell; also behind a comma."""
+    """Complete families of benchmarks in the shell, also after a comma."""
     from conceptor.evaluation import FAMILIES
     from conceptor.evaluation.own import LANGUAGES
 
@@ -64,7 +64,7 @@ def complete_task(incomplete: str) -> list[str]:
 
 
 def complete_format(incomplete: str) -> list[str]:
-    """Return the formats that files can be written in, for the shell."""
+    """Complete the formats that can be written, in the shell."""
     from conceptor.vectors.formats.registry import all_formats
 
     names = (each.name for each in all_formats() if each.is_written)
@@ -80,14 +80,14 @@ In = Annotated[
     str,
     Argument(
         metavar="IN",
-        help="Vectors file or static model's folder; - for text on stdin, demo for GloVe 6B 50d.",
+        help="Vectors file or static model folder; - for text on stdin, demo for GloVe 6B 50d.",
     ),
 ]
 Out = Annotated[str, Argument(metavar="OUT", help="File or folder to write; - for text on stdout.")]
 Vectors = Annotated[
     Path | None,
     Argument(
-        help="Vectors file, or folder of a static model; demo for GloVe 6B 50d, from the demo "
+        help="Vectors file or static model folder; demo for GloVe 6B 50d, from the demo "
         "extra.  \\[default: demo]"
     ),
 ]
@@ -99,8 +99,8 @@ Method = Annotated[
         "--method",
         metavar="NAME",
         autocompletion=complete_method,
-        help="A method of `conceptor methods`, such as cn, cn-paper or abtt. cn+counterfit applies "
-        "one after the other, abtt:n_directions=3 sets a parameter.  "
+        help="A method that `conceptor methods` lists, such as cn, cn-paper or abtt. cn+counterfit "
+        "applies cn, then counterfit; abtt:n_directions=3 sets a parameter.  "
         "\\[default: cn; cn:lengths=kept for a static model, gentle for rows without words]",
     ),
 ]
@@ -109,9 +109,9 @@ Methods = Annotated[
     Option(
         autocompletion=complete_method,
         help="Comma-separated list of methods (`conceptor methods` lists them), or [b]all[/b] "
-        "that need nothing but vectors. [b]cn+counterfit[/b] applies one after the other, "
-        "[b]abtt:n_directions=3[/b] sets a parameter.  \\[default: original and those that are "
-        "usual for words, or for texts]",
+        "that need only vectors. [b]cn+counterfit[/b] applies cn, then counterfit; "
+        "[b]abtt:n_directions=3[/b] sets a parameter.  \\[default: original and the usual methods "
+        "for words, or for texts]",
     ),
 ]
 Aperture = Annotated[
@@ -130,9 +130,9 @@ Purpose = Annotated[
     PurposeChoice | None,
     Option(
         "--for",
-        help="What the vectors are for. The default serves both [b]words[/b] and "
-        "[b]sentences[/b]: it makes frequent words short, which only averages see. "
-        "[b]words[/b] is short for --method cn:lengths=unit, which does not.",
+        help="Purpose of the vectors. The default serves both [b]words[/b] and "
+        "[b]sentences[/b]: it makes frequent words short, which affects only averages. "
+        "[b]words[/b] is short for --method cn:lengths=unit, which makes all lengths 1.",
     ),
 ]
 Directions = Annotated[
@@ -147,8 +147,8 @@ Dimensions = Annotated[
     Option(
         min=1,
         metavar="N",
-        help="Keep the N leading directions of what the method leaves: shorter vectors.  "
-        "\\[default: all; ppa half of them]",
+        help="Keep the N leading directions after the method: fewer dimensions.  "
+        "\\[default: all; for ppa, half of them]",
     ),
 ]
 Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
@@ -157,10 +157,10 @@ Weights = Annotated[
     str | None,
     Option(
         metavar="uniform|zipf|wordfreq:LANG|FILE",
-        help="Word frequencies, for cn and zipf-whitening: all equal; 1/(rank + 2.7) by rank in "
-        "the file; those of a language; or a file of 'word count' lines.  "
-        "\\[default: counts in the file, which fastText's .bin has; zipf if it is sorted by "
-        "frequency; else Wikipedia's counts if found, wordfreq if installed, or uniform]",
+        help="Word frequencies for cn and zipf-whitening: all equal; 1/(rank + 2.7) by rank in "
+        "the file; frequencies of a language; or a file of 'word count' lines.  "
+        "\\[default: counts in the file (fastText .bin has them); zipf if it is sorted by "
+        "frequency; else Wikipedia counts if found, wordfreq if installed, or uniform]",
     ),
 ]
 Vocabulary = Annotated[
@@ -168,7 +168,7 @@ Vocabulary = Annotated[
     Option(
         metavar="FILE|top:N",
         help="Fit on these words only: a file with one word per line, or the first N words. All "
-        "vectors are transformed in any case.  \\[default: for methods that count each word once, "
+        "vectors are transformed.  \\[default: for methods that count each word once, "
         "the paper's list if found, else top:50000]",
     ),
 ]
@@ -198,7 +198,7 @@ Memory = Annotated[
     str | None,
     Option(
         metavar="SIZE",
-        help="Keep decoded vectors between passes if they fit into this, e.g. 100MB or 8GB.  "
+        help="Keep decoded vectors between passes if they fit in this size, e.g. 100MB or 8GB.  "
         "\\[default: a quarter of the machine's memory]",
     ),
 ]
@@ -207,21 +207,21 @@ Format = Annotated[
     Option(
         metavar="NAME",
         autocompletion=complete_format,
-        help="Format of OUT, if its name does not tell.",
+        help="Format of OUT, if its extension does not show it.",
     ),
 ]
 Dtype = Annotated[
     DtypeChoice | None,
     Option(
-        help="Number type of OUT; other than float32 in .npy, .safetensors, .parquet and .feather "
-        "only. int8 and binary (one bit per number) have a scale for each row.  "
+        help="Number type of OUT. Types other than float32 need .npy, .safetensors, .parquet or "
+        ".feather. int8 and binary (one bit per number) store a scale for each row.  "
         "\\[default: float32; for a static model, its own]"
     ),
 ]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
 OnError = Annotated[
     OnErrorChoice,
-    Option(help="Bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
+    Option(help="For bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
 ]
 ReplaceSpaces = Annotated[
     str | None, Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
@@ -245,7 +245,7 @@ Column = Annotated[
     Option(
         metavar="NAME",
         help="Column of a table that holds the vectors, or names or a pattern for one column per "
-        "dimension, as in 'd*'. With shards, --weights column:NAME takes row weights from another "
+        "dimension, as in 'd*'. With shards, --weights column:NAME reads row weights from another "
         "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
     ),
 ]
@@ -254,9 +254,9 @@ Rows = Annotated[
     RowsChoice | None,
     Option(
         "--rows",
-        help="What rows stand for. [b]Words[/b] count by frequency; [b]texts[/b] count equally, "
-        "and their default method is gentle.  \\[default: words if the labels look like a "
-        "vocabulary, mostly single words, each once]",
+        help="Whether rows are words or texts. [b]words[/b] count by frequency; [b]texts[/b] count "
+        "equally, and their default method is gentle.  \\[default: words if the labels look like "
+        "a vocabulary: mostly single words, without repeats]",
     ),
 ]
 
@@ -267,30 +267,30 @@ Tasks = Annotated[
         autocompletion=complete_task,
         help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
         "retrieval, classification, sts-b; or [b]all[/b]; in other languages similarity-de, "
-        "similarity-it, similarity-ru.  \\[default: the first three, and of the "
-        "next three what is at hand]",
+        "similarity-it, similarity-ru.  \\[default: the first three, and those of the "
+        "next three whose files are found]",
     ),
 ]
 Pairs = Annotated[
     list[Path] | None,
     Option(
         help="Your own pairs of words, in any language, or of texts: a file of 'word, word, score' "
-        "lines, separated by tabs (or by commas in .csv files); repeatable. Only these are run "
-        "unless --tasks names others."
+        "lines, separated by tabs (or by commas in .csv files); repeatable. Runs only these pairs "
+        "unless --tasks adds benchmarks."
     ),
 ]
 Texts = Annotated[
     Path | None,
     Option(
         metavar="FILE",
-        help="The texts that the rows of an array were made of, one per line.",
+        help="The texts of an array's rows, one per line.",
     ),
 ]
 Background = Annotated[
     Path | None,
     Option(
         metavar="MAP",
-        help="Compare the cosines of texts with the random pairs that were saved with this map, "
+        help="Compare the cosines of texts with the random pairs saved with this map, "
         "for a single method.  \\[default: random pairs of the rows]",
     ),
 ]
@@ -298,22 +298,22 @@ Queries = Annotated[
     Path | None,
     Option(
         metavar="VECTORS",
-        help="For rows of texts: vectors of your queries, by the same model; with --relevant.",
+        help="For rows of texts: vectors of your queries from the same model; with --relevant.",
     ),
 ]
 Relevant = Annotated[
     Path | None,
     Option(
         metavar="FILE",
-        help="Which rows are relevant to which query: lines of 'query row', or 'query row grade'; "
-        "numbers from 1, or texts separated by tabs.",
+        help="The rows that are relevant to each query: lines of 'query row' or 'query row "
+        "grade'; numbers from 1, or texts separated by tabs.",
     ),
 ]
 Sizes = Annotated[
     str | None,
     Option(
         metavar="N,...",
-        help="For rows of texts: how many dimensions to keep.  \\[default: all, half, a quarter]",
+        help="For rows of texts: numbers of dimensions.  \\[default: all, half, a quarter]",
     ),
 ]
 Dtypes = Annotated[
@@ -328,7 +328,7 @@ SentencePairs = Annotated[
     list[Path] | None,
     Option(
         "--sentences-pairs",
-        help="Your own sentence pairs: 'sentence, sentence, score', as in --pairs.",
+        help="Your own sentence pairs: lines of 'sentence, sentence, score', as in --pairs.",
     ),
 ]
 Resamples = Annotated[
@@ -358,12 +358,12 @@ Data = Annotated[
     ),
 ]
 Offline = Annotated[bool, Option("--offline", help="Do not use the network.")]
-ByTask = Annotated[bool, Option("--by-task", help="Show every STS task instead of years.")]
+ByTask = Annotated[bool, Option("--by-task", help="Show each STS task instead of years.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
 Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
 Latex = Annotated[
-    bool, Option("--latex", help="Print LaTeX tables, for the package booktabs; the best in bold.")
+    bool, Option("--latex", help="Print LaTeX tables (booktabs), with the best scores in bold.")
 ]
 Html = Annotated[bool, Option("--html", help="Print a self-contained web page.")]
 Output = Annotated[

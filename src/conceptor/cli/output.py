@@ -1,4 +1,4 @@
-"""Where results and warnings go: a terminal, standard output, a whole file."""
+"""Write results and warnings to a terminal, standard output, or a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conceptor.report.forms import Table
     from conceptor.vectors.vectors import Vectors
 
-# Settings whose flag has another name, and those that are part of a method's name.
+# Settings whose flag has a different name, and those that are part of a method's name.
 _FLAGS = {
     "n_components": "--dimensions",
     "n_directions": "--directions",
@@ -38,7 +38,7 @@ _NARROWEST = 20
 
 
 def _columns() -> int:
-    """Return how wide tables are in a file or a pipe."""
+    """Return the width of tables in a file or a pipe."""
     asked = os.environ.get("COLUMNS", "")
     return max(_NARROWEST, int(asked)) if asked.isascii() and asked.isdigit() else 80
 
@@ -50,7 +50,7 @@ def check_outputs(
 ) -> None:
     """Raise, before any work, for outputs that cannot be written or would replace an input.
 
-    `figure` is one more output, whose extension must be that of a figure.
+    `figure` is another output; its extension must be that of a figure.
     """
     read = [file for file in inputs if file is not None]
     taken: set[Path] = set()
@@ -68,7 +68,7 @@ def check_outputs(
 
 
 def file_target(target: str) -> str | None:
-    """Return a target unless it is a folder; whether a folder may be written, its source tells."""
+    """Return a target unless it is a folder; the source decides whether a folder is allowed."""
     return None if os.path.isdir(target) else target
 
 
@@ -125,7 +125,7 @@ def show_tables(
 
 
 def with_flags(message: str) -> str:
-    """Return a message of the library with its settings as flags of the command line."""
+    """Return a message of the library with its settings written as command-line flags."""
     return message.spelled(_as_flag) if isinstance(message, Message) else message
 
 
@@ -138,7 +138,7 @@ def _as_flag(setting: Setting) -> str:
 
 
 def _safe_console(**options: Any) -> Console:  # noqa: ANN401
-    """Return a console on which text, unlike its style, cannot command the terminal."""
+    """Return a console that prints control characters in texts as plain text."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -157,7 +157,7 @@ def warn(messages: Iterable[str]) -> None:
 
 
 def say_rows(vectors: Vectors) -> None:
-    """Print on standard error what rows are taken for, where that is a question."""
+    """Print on standard error whether rows are words or texts, where both are possible."""
     from conceptor.vectors.rows import describe_rows
 
     line = describe_rows(vectors)
@@ -167,7 +167,7 @@ def say_rows(vectors: Vectors) -> None:
 
 @contextmanager
 def print_warnings(category: type[Warning]) -> Iterator[None]:
-    """Print warnings of this category, one per line, once the block is done."""
+    """Print warnings of this category, one per line, when the block ends."""
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", category)
         yield

@@ -1,8 +1,8 @@
-"""End soon after a signal, also while a compiled loop runs.
+"""Exit soon after a signal, even while a compiled loop runs.
 
-Python runs handlers in the main thread, between two of its own instructions. Inside a loop of
-machine code there are none, and threads are waited for. The system, however, writes the signal's
-number to a pipe at once; compiled loops run without Python's lock, so a thread can read it.
+Python runs signal handlers in the main thread, between two bytecode instructions. A compiled loop
+has none, and Python waits for its threads. But the system writes the signal's number to a pipe at
+once, and compiled loops release Python's lock, so another thread can read it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from conceptor.base.files import remove_unfinished
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Seconds that the usual way out may take; longer where a server or worker processes end in order.
+# Seconds for a normal exit; more if a server or worker processes must stop first.
 _GRACE, _LONG_GRACE = 1.5, 10.0
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -28,7 +28,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 @contextmanager
 def end_in_time() -> Iterator[None]:
-    """End the process a little after SIGINT or SIGTERM, if by then it has not ended by itself."""
+    """Kill the process a little after SIGINT or SIGTERM, unless it has ended by then."""
     if threading.current_thread() is not threading.main_thread() or os.name == "nt":
         yield
         return
@@ -49,7 +49,7 @@ def end_in_time() -> Iterator[None]:
 
     try:
         threading.Thread(target=watch, daemon=True).start()
-    except RuntimeError:  # out of memory: others will say so
+    except RuntimeError:  # out of memory: reported elsewhere
         os.close(reading)
         os.close(writing)
         yield
@@ -58,24 +58,24 @@ def end_in_time() -> Iterator[None]:
     try:
         yield
     finally:
-        # After a signal the watch goes on: at its end, Python waits for threads in compiled loops.
+        # After a signal keep watching: at exit, Python waits for threads in compiled loops.
         if not arrived.is_set():
             signal.set_wakeup_fd(before)
             os.close(writing)
 
 
 def _children() -> list[Any]:
-    """Return the worker processes; without any, their library was not even imported."""
+    """Return the worker processes; if their library was not imported, there are none."""
     module = sys.modules.get("multiprocessing")
     return [] if module is None else module.active_children()
 
 
 def _end(status: int) -> None:
-    """End the process here and now, without half-written files and worker processes."""
+    """Kill the process now; remove half-written files and stop worker processes first."""
     for child in _children():
         child.kill()
     remove_unfinished()
     with suppress(OSError, ValueError):
-        if sys.stderr.isatty():  # where a progress bar may have hidden it
+        if sys.stderr.isatty():  # a progress bar may have hidden it
             os.write(sys.stderr.fileno(), _SHOW_CURSOR)
     os._exit(status)

@@ -1,4 +1,4 @@
-"""`distill`: a static model out of a transformer."""
+"""`distill`: make a static model from a transformer."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class DistillOptions:
         str | None,
         Option(
             metavar="wordfreq:LANG|FILE|sentences",
-            help="Word frequencies: those of a language, a file of 'word count' lines, or counted "
-            "on the sentences.  \\[default: the language of the vocabulary, else English]",
+            help="Word frequencies: those of a language, a file of 'word count' lines, or counts "
+            "from the sentences.  \\[default: the language of the vocabulary, else English]",
         ),
     ] = None
     sentences: Annotated[
         str | None,
         Option(
             metavar="FILE|FOLDER|drawn:N",
-            help="Any text, one sentence or short paragraph per line; of a folder, all .txt "
+            help="Any text, one sentence or short paragraph per line; for a folder, all .txt "
             "files. The table is fitted to the "
-            "model's vectors of them; no labels are needed. Without any text, drawn:8192 makes "
-            "up sentences of words drawn by their frequency.",
+            "model's vectors for these sentences; no labels are needed. If you have no text, "
+            "drawn:8192 generates sentences of words sampled by frequency.",
         ),
     ] = None
     most_sentences: Annotated[
-        int, Option(min=1, help="Take at most this many sentences, spread over the file.")
+        int, Option(min=1, help="Use at most this many sentences, spread over the file.")
     ] = 50_000
     dimensions: Annotated[
         int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
@@ -64,14 +64,14 @@ class DistillOptions:
     sif: Annotated[
         float | None,
         Option(
-            help="Weigh tokens of share p by a / (a + p), with this a: the larger, the more "
-            "frequent tokens count.  \\[default: 0.01, with sentences 0.001]"
+            help="Weight tokens with frequency p by a / (a + p), with this a: a larger a gives "
+            "frequent tokens more weight.  \\[default: 0.01, with sentences 0.001]"
         ),
     ] = None
 
     @property
     def inputs(self) -> list[str]:
-        """What may be names of files."""
+        """The values that may be file names."""
         return [self.vocabulary, *(each for each in (self.weights, self.sentences) if each)]
 
     @property
@@ -93,7 +93,7 @@ def distill(
     force: Annotated[bool, Option("--force", help="Replace an existing folder.")] = False,
     as_json: opt.SummaryJson = False,
 ) -> None:
-    r"""Distil a static model: a table of token vectors that stands in for a transformer.
+    r"""Distil a static model: a table of token vectors that replaces a transformer.
 
     OUT is a folder that model2vec and sentence-transformers load; a text is the average of its
     tokens' vectors. Repeat an interrupted run to continue it.

@@ -1,4 +1,4 @@
-"""`doctor` and `man`: what is installed here, and the manual."""
+"""`doctor` and `man`: check the installation, and print the manual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are words or texts: options to open them, and to compare those of texts."""
+"""Options to open rows of words or texts, and to compare rows of texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["LabelOptions", "RowOptions", "compare_rows", "refuse_for_texts", "re
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What rows stand for, and where their texts are."""
+    """The kind of rows, and where their texts are."""
 
     texts: opt.Texts = None
     column: opt.Column = None
@@ -40,11 +40,11 @@ class RowOptions:
                 vectors, on_error, wordless=True, column=self.column, rows=self.rows
             )
         if vectors is None or self.rows is opt.RowsChoice.words:
-            why = "no vectors are named" if vectors is None else "--rows says that rows are words"
-            raise InvalidInputError(f"--texts {self.texts} belongs to vectors of texts, and {why}")
+            why = "no vectors were named" if vectors is None else "--rows declares rows as words"
+            raise InvalidInputError(f"--texts {self.texts} needs vectors of texts, but {why}")
         if on_error is not opt.OnErrorChoice.error:
             raise InvalidInputError(
-                "--on-error skip would leave rows out, and then --texts does not match them"
+                "--on-error skip would leave out rows, so --texts would not match them; remove one"
             )
         from conceptor.vectors import open_vectors
         from conceptor.vectors.texts import as_texts
@@ -57,7 +57,7 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """What rows of texts are compared on, and in which sizes."""
+    """The labels and sizes for comparing rows of texts."""
 
     queries: opt.Queries = None
     relevant: opt.Relevant = None
@@ -70,22 +70,21 @@ class LabelOptions:
 
 
 def refuse_for_texts(name: str, **given: object) -> None:
-    """Raise for options that are about words."""
+    """Raise for options that apply only to words."""
     for option, value in given.items():
         if value:
             raise InvalidInputError(
-                f"{name}: its rows are texts, and --{option.replace('_', '-')} is for words; leave "
-                "it out, or say --rows words"
+                f"{name}: its rows are texts, and --{option.replace('_', '-')} is for words; "
+                "remove it, or add --rows words"
             )
 
 
 def refuse_for_words(**given: object) -> None:
-    """Raise for options that are about texts."""
+    """Raise for options that apply only to texts."""
     for option, value in given.items():
         if value is not None:
             raise InvalidInputError(
-                f"the rows are words, and --{option} is for texts; leave it out, or say --rows "
-                "texts"
+                f"the rows are words, and --{option} is for texts; remove it, or add --rows texts"
             )
 
 
@@ -129,5 +128,7 @@ def compare_rows(
 def _read_sizes(text: str) -> Sequence[int]:
     found = split_list(text)
     if wrong := [each for each in found if not (each.isascii() and each.isdigit())]:
-        raise InvalidInputError(f"--sizes has {wrong[0]!r}; it must be numbers of dimensions")
+        raise InvalidInputError(
+            f"--sizes has {wrong[0]!r}; it must list whole numbers of dimensions"
+        )
     return [int(each) for each in found]

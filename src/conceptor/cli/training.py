@@ -1,4 +1,4 @@
-"""`train-ppmi` and `counterfit`: vectors from plain text, vectors adjusted to a lexicon."""
+"""`train-ppmi` and `counterfit`: train vectors on plain text, adjust vectors to a lexicon."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Tokens(StrEnum):
-    """What counts as a token."""
+    """How text is split into tokens."""
 
     words = "words"
     spaces = "spaces"
 
 
 class Unit(StrEnum):
-    """What windows do not cross."""
+    """The unit that windows do not cross."""
 
     line = "line"
     paragraph = "paragraph"
@@ -55,7 +55,7 @@ class TrainingOptions:
         bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
     ] = False
     subsample: Annotated[
-        float | None, Option(help="Subsample words with a larger share of the text, e.g. 1e-5.")
+        float | None, Option(help="Subsample words more frequent than this share, e.g. 1e-5.")
     ] = None
     smoothing: Annotated[
         float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
@@ -66,11 +66,11 @@ class TrainingOptions:
     ] = Tokens.words
     keep_case: Annotated[bool, Option("--keep-case", help="Do not convert to lower case.")] = False
     unit: Annotated[
-        Unit, Option(help="Windows do not cross these; use paragraph for text with wrapped lines.")
+        Unit, Option(help="Unit that windows do not cross; paragraph for text with wrapped lines.")
     ] = Unit.line
 
     def estimator(self) -> PPMIVectors:
-        """Return what is to be trained."""
+        """Return the model to train."""
         from conceptor.paper.ppmi import PPMIVectors
 
         given = {**vars(self), "tokens": self.tokens.value, "unit": self.unit.value}
@@ -81,7 +81,7 @@ class TrainingOptions:
 @command("train-ppmi")
 def train_ppmi(
     corpus: Annotated[
-        list[Path], Argument(metavar="CORPUS...", help="Plain text in UTF-8, may be compressed.")
+        list[Path], Argument(metavar="CORPUS...", help="Plain text in UTF-8; may be compressed.")
     ],
     target: Annotated[Path, Argument(metavar="OUT", help="Vectors file to write.")],
     *,
@@ -140,7 +140,7 @@ def counterfit(
         int | None, Option(min=0, help="Number of steps.  \\[default: 20, or 10 for retrofitting]")
     ] = None,
     radius: Annotated[
-        float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance near.")
+        float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance close.")
     ] = 0.2,
     writing: WriteOptions,
     on_error: opt.OnError = opt.OnErrorChoice.error,

@@ -1,1 +1,1 @@
-"""A page to look at vectors: a server on this machine, and what it answers."""
+"""A page to explore vectors: a local server and its answers."""

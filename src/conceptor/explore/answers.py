@@ -1,4 +1,4 @@
-"""What the page asks for and what it gets: plain data, and nothing else."""
+"""The requests and answers of the page, as plain data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Settings:
     method : str
         One of `About.methods`.
     weights : str
-        How words count: one of `About.weights`; `auto` leaves it to the method.
+        How words are weighted: one of `About.weights`; `auto` uses the method's default.
     aperture : float, optional
-        For methods that have one; None for the automatic one.
+        For methods that have one; None for the automatic aperture.
     directions : int, optional
-        For methods that remove or level leading directions; None for their default.
+        For methods that remove or flatten leading directions; None for their default.
     """
 
     method: str
@@ -31,7 +31,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Choice:
-    """A method that can be chosen; `control` names the parameter that a slider moves."""
+    """A method on the page; `control` names the parameter that a slider sets."""
 
     name: str
     description: str
@@ -40,7 +40,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class About:
-    """The vectors, what rows stand for (`words`, `tokens`, `texts`), and what can be chosen."""
+    """The vectors, the kind of rows (`words`, `tokens`, `texts`), and the available choices."""
 
     vectors: str
     rows: str
@@ -57,7 +57,7 @@ class About:
 
 @dataclass(frozen=True)
 class Completion:
-    """A word that begins as asked, and its rank, from 1."""
+    """A word with the requested prefix, and its rank, from 1."""
 
     word: str
     rank: int
@@ -67,8 +67,8 @@ class Completion:
 class Near:
     """A neighbour; `moved` is `new`, `gone` or `both`, compared with the other side.
 
-    Lists are ordered by `score`: the cosine, less what rare and excluded words lose. Ranks count
-    from 1. Of texts, `above` is the share of random pairs with a lower cosine, such as `99.9%`.
+    Lists are ordered by `score`: the cosine, minus a penalty for rare and for excluded words. Ranks
+    start at 1. For texts, `above` is the share of random pairs with a lower cosine, as in `99.9%`.
     """
 
     word: str
@@ -81,7 +81,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The nearest words before and after, of the words that are known, and which are not."""
+    """The nearest words before and after, for the known words; and the unknown words."""
 
     before: list[Near]
     after: list[Near]
@@ -93,7 +93,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Score:
-    """A benchmark before and after, × 100; None where it is undefined."""
+    """A benchmark score before and after, × 100; None where it is undefined."""
 
     dataset: str
     before: float | None
@@ -103,7 +103,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Slider:
-    """A parameter that can be moved, and its marks."""
+    """A parameter with its range and marks."""
 
     name: str
     value: float
@@ -132,9 +132,9 @@ class SolvedMethod:
 class Points:
     """Common words on a plane before and after, and the names of their clusters.
 
-    `before` and `after` are x and y of one word after the other, in 10,000ths. A cluster is named
-    by words that are typical of it. `frequency_before` and `frequency_after` are the share of the
-    variance of log rank that the plane explains: how much of a frequency axis it shows.
+    `before` and `after` are lists of x, y, x, y, … for all words, in 10,000ths. Typical words name
+    each cluster. `frequency_before` and `frequency_after` are the share of the variance of log
+    rank that the plane explains: how much of a frequency axis it shows.
     """
 
     words: list[str]
@@ -149,7 +149,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Placed:
-    """The words of a query and its neighbours on the planes of `Points`; first the query's."""
+    """The words of a query, then its neighbours, on the planes of `Points`."""
 
     words: list[str]
     ranks: list[int]
@@ -161,7 +161,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Direction:
-    """An eigendirection: its share of the variance, how it follows frequency, what is kept."""
+    """An eigendirection: share of the variance, correlation with frequency, share kept."""
 
     number: int
     share: float
@@ -173,7 +173,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Directions:
-    """The leading directions, and among how many first words their ends were looked for."""
+    """The leading directions, and the number of first words searched for their ends."""
 
     directions: list[Direction]
     among: int
@@ -181,7 +181,7 @@ class Directions:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A word, how far it lies inside a concept, and whether it was given as an example."""
+    """A word, how much of it lies inside a concept, and whether it was given as an example."""
 
     word: str
     evidence: float
@@ -191,7 +191,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class CombinedConcepts:
-    """Concepts: the share of the space each claims, how similar they are, which contains which."""
+    """Concepts: their shares of the space, similarities, and order (which contains which)."""
 
     names: list[str]
     quotas: list[float]
@@ -204,7 +204,7 @@ class CombinedConcepts:
 
 @dataclass(frozen=True)
 class FiguresState:
-    """How far the comparison is: `idle`, `running`, `done` or `failed`, and its report."""
+    """The state of the comparison (`idle`, `running`, `done` or `failed`) and its report."""
 
     state: str
     label: str
@@ -215,7 +215,7 @@ class FiguresState:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why there is no answer; which words are not there, and what may have been meant."""
+    """An error: its message, the unknown words, and suggestions for them."""
 
     error: str
     unknown: list[Unknown] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""The questions that can be asked over HTTP, checked and described by msgspec.
+"""The HTTP requests of the page, validated and described by msgspec.
 
-A question is a class of an address's parameters; what comes in is converted to it, and the OpenAPI
-description is made of the same classes. Answers are the data classes of
+A question is a class with the parameters of an address. Requests are converted to it, and the
+OpenAPI description comes from the same classes. Answers are the data classes of
 `conceptor.explore.answers`.
 """
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["openapi", "routes"]
 
-# The most parameters of an address that are looked at.
+# The maximum number of parameters in an address.
 _MOST = 100
 _Word = Annotated[str, Meta(min_length=1, max_length=1000)]
-_Name = Annotated[str, Meta(min_length=1, max_length=100, description="A name of /api/about.")]
+_Name = Annotated[str, Meta(min_length=1, max_length=100, description="A name from /api/about.")]
 _Words = Annotated[list[_Word], Meta(max_length=20, description="Words; repeatable.")]
 _SomeWords = Annotated[_Words, Meta(min_length=1)]
 _Concept = Annotated[str, Meta(min_length=3, max_length=4000)]
@@ -54,7 +54,7 @@ class Question(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class SettingsQuestion(Question, kw_only=True):
-    """A method at a setting; what is not given is the method's own."""
+    """A method and its settings; missing settings take the method's defaults."""
 
     method: _Name
     weights: _Name = "auto"
@@ -63,12 +63,12 @@ class SettingsQuestion(Question, kw_only=True):
 
     @property
     def settings(self) -> answers.Settings:
-        """The settings by themselves."""
+        """Only the settings."""
         return answers.Settings(self.method, self.weights, self.aperture, self.directions)
 
 
 class WordsQuestion(Question, kw_only=True):
-    """How words begin, in any case."""
+    """A prefix of words; case does not matter."""
 
     prefix: _Word
     n: Annotated[int, Meta(ge=1, le=50)] = 8
@@ -83,7 +83,7 @@ class NeighboursQuestion(SettingsQuestion, kw_only=True):
 
 
 class MapQuestion(SettingsQuestion, kw_only=True):
-    """How common words are laid out, and how many, evenly over log rank."""
+    """The layout of common words, and their number, spread evenly over log rank."""
 
     projection: _Name = "pca"
     count: Annotated[int, Meta(ge=2, le=MOST_WORDS)] = 20_000
@@ -97,7 +97,7 @@ class PlacesQuestion(MapQuestion, kw_only=True):
 
 
 class ConceptsQuestion(SettingsQuestion, kw_only=True):
-    """Concepts, each written NAME: WORD WORD, and an expression, by default the first name."""
+    """Concepts, each as NAME: WORD WORD, and an expression (by default the first name)."""
 
     concept: Annotated[list[_Concept], Meta(min_length=1, max_length=12)]
     expression: Annotated[str, Meta(max_length=500)] = ""
@@ -111,19 +111,19 @@ class ConceptsQuestion(SettingsQuestion, kw_only=True):
             name, colon, words = text.partition(":")
             if not colon or not words.split():
                 raise InvalidInputError(
-                    f"a concept is written NAME: WORD WORD ..., not {text[:80]!r}"
+                    f"a concept must be NAME: WORD WORD ...; it is {text[:80]!r}"
                 )
             if name.strip() in found:
-                raise InvalidInputError(f"two concepts are called {name.strip()!r}; rename one")
+                raise InvalidInputError(f"two concepts are named {name.strip()!r}; rename one")
             found[name.strip()] = words.replace(",", " ").split()
         return found
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address under `/api`, what it takes, what it answers, and what works it out.
+    """An address under `/api`: its question, its answer, and the function that computes it.
 
-    `quick` is answered within milliseconds, once its method is fitted.
+    `quick` questions take milliseconds once their method is fitted.
     """
 
     path: str
@@ -135,12 +135,12 @@ class Endpoint:
     quick: bool = False
 
     def read(self, query: str) -> Question:
-        """Return the question that an address asks; raise for one that it does not take."""
+        """Parse the question in an address; raise for parameters that it does not take."""
         given = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST)
         lists = {"like", "without", "concept"}
         for name, values in given.items():
             if name not in lists and len(values) > 1:
-                raise InvalidInputError(f"{name[:50]} is given twice")
+                raise InvalidInputError(f"{name[:50]} was given twice")
         plain = {name: each if name in lists else each[0] for name, each in given.items()}
         try:
             return msgspec.convert(plain, self.question, strict=False)
@@ -151,7 +151,7 @@ class Endpoint:
             raise InvalidInputError(f"{where}: {what}" if where else what) from None
 
     def is_quick(self, session: Session, question: Question) -> bool:
-        """Return whether the answer takes no longer than milliseconds."""
+        """Return whether the answer takes only milliseconds."""
         if not (self.quick and isinstance(question, SettingsQuestion)):
             return self.quick
         return session.is_fitted(question.settings)
@@ -160,14 +160,14 @@ class Endpoint:
 ENDPOINTS = (
     Endpoint(
         "/api/about",
-        "The vectors, and what can be chosen",
+        "The vectors, and the available choices",
         Question,
         answers.About,
         lambda session, _, __: session.about,
     ),
     Endpoint(
         "/api/words",
-        "Words that begin so, the common ones first",
+        "Words with a prefix, common words first",
         WordsQuestion,
         list[answers.Completion],
         lambda session, _, asked: [
@@ -178,7 +178,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/solution",
-        "A method at a setting: gate, spectrum, isotropy, quick figures, the command",
+        "A method at a setting: gate, spectrum, isotropy, quick scores, the command",
         SettingsQuestion,
         answers.SolvedMethod,
         lambda session, _, asked: session.solve(asked.settings),
@@ -196,7 +196,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/benchmarks",
-        "Analogies and synonyms among all words, before and after",
+        "Scores of analogies and synonyms among all words, before and after",
         SettingsQuestion,
         list[answers.Score],
         lambda session, _, asked: session.benchmarks(asked.settings),
@@ -235,14 +235,14 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/figures",
-        "How far the comparison on all benchmarks is, and its report",
+        "Progress of the comparison on all benchmarks, and its report",
         Question,
         answers.FiguresState,
         lambda _, figures, __: figures.state,
     ),
     Endpoint(
         "/api/figures",
-        "Begin the comparison on all benchmarks",
+        "Start the comparison on all benchmarks",
         SettingsQuestion,
         answers.FiguresState,
         lambda _, figures, asked: figures.start(asked.settings),
@@ -259,7 +259,7 @@ _EXPORT = Endpoint(
 
 
 def routes(session: Session, figures: Figures) -> Iterator[Route]:
-    """Yield what answers each question, and describes all of them."""
+    """Yield the routes: one per question, and the description of all."""
     for endpoint in (*ENDPOINTS, _EXPORT):
         handle = partial(_handle, endpoint, session, partial(endpoint.work, session, figures))
         yield Route(endpoint.path, _explaining(handle), methods=[endpoint.method])
@@ -276,7 +276,7 @@ async def _handle(
     question = endpoint.read(request.url.query)
     if not endpoint.is_quick(session, question):
         return await run_in_threadpool(lambda: _reply(work(question)))
-    # Here and now: with threads, most of the time goes into Python's lock changing hands.
+    # In this thread: with several, most of the time goes into switching Python's lock.
     found = work(question)
     if isinstance(found, AskedNeighbours):
         await asyncio.gather(*map(asyncio.wrap_future, found.futures))
@@ -284,7 +284,7 @@ async def _handle(
 
 
 def _explaining(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Any]:
-    """Say in one line what is wrong with a question that cannot be answered."""
+    """Return a one-line error for a question that cannot be answered."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -309,7 +309,7 @@ def _reply(found: object, status: int = 200) -> Response:
 def _save_map(session: Session, settings: answers.Settings) -> bytes:
     solution = session.solution(settings)
     if solution is None:
-        raise InvalidInputError("a file is no map; choose a method")
+        raise InvalidInputError("the second file has no map; choose a method")
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "map.safetensors")
         found = session.methods.map(settings)
@@ -345,7 +345,7 @@ def openapi(about: answers.About) -> dict[str, Any]:
             ],
             "responses": {
                 "200": _content("The answer", answer),
-                **{status: _content("What is wrong", problem) for status in ("404", "422")},
+                **{status: _content("The error", problem) for status in ("404", "422")},
             },
         }
     return {

@@ -1,4 +1,4 @@
-"""What is costly to make and asked for again: made once, the last few kept."""
+"""A small cache for expensive results: each is computed once, and the last few are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 
 
 class Cache(Generic[Made]):
-    """The things that were last asked for, by key; those who ask at once wait for one making."""
+    """The most recent results, by key; concurrent callers share one computation."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -24,7 +24,7 @@ class Cache(Generic[Made]):
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made for this key; make it if it is not there, and forget the oldest."""
+        """Return the result for this key; compute it if it is missing, and drop the oldest."""
         with self._lock:
             future = self._kept.get(key)
             is_new = future is None
@@ -47,6 +47,6 @@ class Cache(Generic[Made]):
             return found is not None and found.done()
 
     def forget(self, key: Hashable) -> None:
-        """Let the next one who asks have it made anew."""
+        """Drop a result, so that the next caller computes it again."""
         with self._lock:
             self._kept.pop(key, None)

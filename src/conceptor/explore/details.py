@@ -1,4 +1,4 @@
-"""What lies behind a method and beside it: leading directions, and concepts of words."""
+"""Details of a method: its leading directions, and concepts of words."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["CONCEPT_APERTURE", "combine_concepts", "find_directions"]
 
-# First words among which the ends of directions, and the words of concepts, are looked for.
+# The number of first words searched for the ends of directions and the words of concepts.
 _ENDS_AMONG = 20_000
 _EVIDENCE_AMONG = 50_000
 _LEADING = 10
 _END_WORDS = 8
 _EVIDENCE_WORDS = 40
-# The aperture of conceptors made of a few words at length 1.
+# The aperture of conceptors of a few words at length 1.
 CONCEPT_APERTURE = 3.0
 
 
 def find_directions(table: PageTable, solution: Solution, *, by_rank: bool) -> answers.Directions:
     """Return the words at both ends of the leading directions, by the method's own moment.
 
-    `by_rank` says that ranks tell how common words are.
+    `by_rank` means that ranks show how common words are.
     """
     among = min(_ENDS_AMONG, len(table))
     rows = np.asarray(table.rows[:among], dtype=np.float64)
@@ -64,7 +64,7 @@ def find_directions(table: PageTable, solution: Solution, *, by_rank: bool) -> a
 def combine_concepts(
     view: View, lists: dict[str, list[str]], expression: str, aperture: float
 ) -> answers.CombinedConcepts:
-    """Return how concepts relate, and the words with most evidence for an expression.
+    """Return the relations between concepts, and the words with most evidence for an expression.
 
     CombinedConcepts are conceptors of words' directions as the method leaves them.
     """
@@ -76,7 +76,7 @@ def combine_concepts(
     for name, examples in lists.items():
         known, unknown = split_known(examples, vectors)
         if not known:
-            raise InvalidInputError(f"the concept {name} has no word with a vector")
+            raise InvalidInputError(f"none of the words of the concept {name} has a vector")
         missing += unknown
         given.update(known)
         rows = unit_rows(view.rows(vectors.rows(known)))

@@ -1,4 +1,4 @@
-"""The comparison of `conceptor compare`, computed in the background of the page."""
+"""The comparison of `conceptor compare`, running in the background of the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Figures"]
 
 
 class Figures:
-    """One comparison at a time; the last one is kept."""
+    """Runs one comparison at a time; keeps the last one."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -28,12 +28,12 @@ class Figures:
         self.state = FiguresState("idle", "", None, "", [])
 
     def start(self, settings: Settings) -> FiguresState:
-        """Begin a comparison of the methods of the page, the chosen one as it is set now."""
+        """Start a comparison of the page's methods, with the chosen one at its current setting."""
         chosen = self._session.method_text(settings)
         methods = list(dict.fromkeys([ORIGINAL, chosen, *self._session.methods.names]))
         with self._lock:
             if self.state.state == "running":
-                raise InvalidInputError("a comparison is running already; wait until it is done")
+                raise InvalidInputError("a comparison is already running; wait until it is done")
             self.state = FiguresState("running", "starting", None, "", methods)
         Thread(target=self._run, args=(methods,), daemon=True).start()
         return self.state
@@ -44,7 +44,7 @@ class Figures:
     def _run(self, methods: Sequence[str]) -> None:
         try:
             html = self._compare(methods)
-        except Exception as error:  # shown on the page, whatever it is
+        except Exception as error:  # the page shows any error
             self.state = replace(self.state, state="failed", label=str(error), fraction=None)
         else:
             self.state = replace(self.state, state="done", label="", fraction=1.0, html=html)

@@ -1,4 +1,4 @@
-"""Methods fitted to a table as they are asked for, at any setting of the page's controls."""
+"""Methods fitted to a table on demand, at any setting of the page's controls."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 
 __all__ = ["APERTURE_SPAN", "PageMethods"]
 
-# How far the slider goes from the automatic aperture, and in how many steps gates are sampled.
+# The slider's range around the automatic aperture, and the number of sampled gates.
 APERTURE_SPAN = 30.0
 _SAMPLED = 64
 _PAPER_APERTURE = 2.0
 _MOST_DIRECTIONS = 20
-# A view has two numbers for each word, a reach about a dozen.
+# A view holds two numbers per word, a reach about a dozen.
 _KEPT_VIEWS, _KEPT_REACHES = 8, 3
 
 
 class PageMethods:
-    """What methods make of a table: each fitted once, then solved at any setting.
+    """Methods applied to a table: each is fitted once, then solved at any setting.
 
     Attributes
     ----------
     names : list of str
     progress
-        Told how far a pass over the table is.
+        Called with the progress of each pass over the table.
     """
 
     def __init__(self, table: PageTable, names: Sequence[str], options: FitOptions) -> None:
@@ -72,7 +72,7 @@ class PageMethods:
 
     @property
     def choices(self) -> list[Choice]:
-        """The methods, and what moves each of them."""
+        """The methods, and the parameter that a slider sets for each."""
         return [
             Choice(name, recipe.description, _control(recipe))
             for name, recipe in self._recipes.items()
@@ -80,12 +80,12 @@ class PageMethods:
 
     @cached_property
     def weight_choices(self) -> list[str]:
-        """The names of what words may be weighed by."""
+        """The names of the available usage weights."""
         known = ["wordfreq:en"] if importlib.util.find_spec("wordfreq") else []
         return ["auto", "zipf", "uniform", *known]
 
     def solution(self, settings: Settings) -> Solution:
-        """Return the solution of a method at these settings; raise for one that is unknown."""
+        """Return the solution of a method at these settings; raise for an unknown method."""
 
         def make() -> Solution:
             base = self._base(settings)
@@ -97,7 +97,7 @@ class PageMethods:
         return self._solutions.get(settings, make)
 
     def map(self, settings: Settings) -> AffineMap:
-        """Return the map of a method at these settings with the lengths of words, to be saved."""
+        """Return the map of a method at these settings, with the lengths of words, for saving."""
         solution, usage, lengths = self.solution(settings), self.weights(settings), None
         vectors = self._table.vectors
         by_usage = solution.aperture != 0 and solution.recipe.lengths is Lengths.USAGE
@@ -107,11 +107,11 @@ class PageMethods:
         return solution.map.with_lengths(lengths)
 
     def is_fitted(self, settings: Settings) -> bool:
-        """Return whether a method has been fitted with these weights, so that any view is quick."""
+        """Return whether a method is fitted with these weights, so that any view is quick."""
         return (settings.method, settings.weights) in self._reaches
 
     def slider(self, settings: Settings) -> Slider | None:
-        """Return what moves a method, where it is now; None for a method without parameters."""
+        """Return a method's slider at its current value; None for a method without parameters."""
         reach = self._range(self._base(settings))
         if reach is None:
             return None
@@ -130,7 +130,7 @@ class PageMethods:
         return self._views.get(settings, make)
 
     def weights(self, settings: Settings) -> Weights:
-        """Return how words count where a method is fitted."""
+        """Return the usage weights that a method is fitted with."""
         recipe = self._recipes[settings.method]
         return self._weights_for(recipe.words, recipe.unit, settings.weights)
 
@@ -139,12 +139,12 @@ class PageMethods:
         return self._moments_under(self._weights_for(Words.USAGE, unit))
 
     def text(self, settings: Settings) -> str:
-        """Return a method and its parameters as the command line names them."""
+        """Return a method and its parameters as command-line options."""
         given = _parameters(settings, self._range(self._base(settings)))
         return ":".join([settings.method, *(f"{name}={value!r}" for name, value in given.items())])
 
     def command(self, settings: Settings) -> str:
-        """Return the command that writes what is shown, under a name that is not the input's."""
+        """Return the command that writes the vectors shown, to a name other than the input's."""
         target = "better.bin" if Path(self._table.command).name != "better.bin" else "best.bin"
         parts = ["conceptor", "postprocess", self._table.command, target]
         parts += ["--method", self.text(settings)]
@@ -156,7 +156,7 @@ class PageMethods:
         return shlex.join([*parts, *self._table.flags])
 
     def _base(self, settings: Settings) -> Solution:
-        """Return the method's solution with its own parameters."""
+        """Return the method's solution with its default parameters."""
         _check_known("method", settings.method, self.names)
         _check_known("weights", settings.weights, self.weight_choices)
 
@@ -182,7 +182,7 @@ class PageMethods:
         return self._moments.get(weights, collect)
 
     def _range(self, base: Solution) -> Slider | None:
-        """Return what a slider can reach, from a method's own parameters."""
+        """Return the settings within a slider's range, from a method's default parameters."""
         control = _control(base.recipe)
         if control == "aperture":
             auto, own = scale_free_aperture(base.spectrum.values), float(base.aperture or 0.0)
@@ -200,7 +200,7 @@ class PageMethods:
 
     def _reach(self, settings: Settings) -> Reach:
         base = self._base(settings)
-        self.usage_moments(unit=base.map.unit)  # another pass, for figures that follow a slider
+        self.usage_moments(unit=base.map.unit)  # another pass, for scores that follow a slider
         slider = self._range(base)
         parameters: list[dict[str, float]] = [{}]
         if slider is not None and slider.name == "aperture":
@@ -220,13 +220,13 @@ def _recipe(name: str) -> Recipe:
     if recipe is None or not method.is_map:
         shown = ", ".join(known for known in spectral_methods() if Method.parse(known).is_map)
         raise InvalidInputError(
-            f"the method {name!r} is not one map of all words; the page can show {shown}"
+            f"the method {name!r} is not a single map; the page can show {shown}"
         )
     return recipe
 
 
 def _control(recipe: Recipe) -> str:
-    """Return the parameter of a method that a slider moves, or `none`."""
+    """Return the parameter of a method that a slider sets, or `none`."""
     match recipe.gate:
         case Negation():
             return "aperture"
@@ -236,7 +236,7 @@ def _control(recipe: Recipe) -> str:
 
 
 def _treated(solution: Solution) -> int:
-    """Return the number of leading directions that a solution treats."""
+    """Return the number of leading directions that a solution changes."""
     return int(np.count_nonzero(solution.gate != 1.0))
 
 
@@ -246,7 +246,7 @@ def _check_known(what: str, name: str, known: Sequence[str]) -> None:
 
 
 def _parameters(settings: Settings, slider: Slider | None) -> dict[str, float]:
-    """Return the parameters that were set; raise for one that is beyond its slider."""
+    """Return the parameters that were set; raise for one outside its slider's range."""
     if slider is None:
         return {}
     value = settings.aperture if slider.name == "aperture" else settings.directions
@@ -254,7 +254,7 @@ def _parameters(settings: Settings, slider: Slider | None) -> dict[str, float]:
         return {}
     if not slider.least * 0.999 <= value <= slider.most * 1.001:
         raise InvalidInputError(
-            f"{slider.name} {value:g} is beyond the slider, which goes from {slider.least:.4g} to "
+            f"{slider.name} {value:g} is outside the slider's range, from {slider.least:.4g} to "
             f"{slider.most:.4g}"
         )
     return {"aperture": float(value)} if slider.name == "aperture" else {"n_directions": int(value)}

@@ -1,7 +1,7 @@
-"""Limits on slow and greedy clients: the time for the head of a request, and connections for each.
+"""Limits for slow and greedy clients: time to send a request's head, connections per client.
 
-uvicorn waits for the head of a request for ever, and counts such connections as any others: one
-client that holds a thousand of them open would keep everybody else out.
+uvicorn waits forever for the head of a request, and counts such connections like any others: one
+client that holds a thousand of them open would lock everybody else out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Seconds from a connection, or the first byte after an answer, to the end of the head.
 HEAD_SECONDS = 10.0
-# Connections of one client; a browser opens six.
+# Maximum connections per client; a browser opens six.
 MOST_CONNECTIONS = 100
 _open: Counter[str] = Counter()
 
@@ -30,7 +30,7 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
-        """Count the connection; refuse one too many."""
+        """Count the connection; refuse it if there are too many."""
         super().connection_made(transport)
         self._place = client_of(transport.get_extra_info("peername"))
         _open[self._place] += 1
@@ -40,7 +40,7 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
             self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; start or stop the clock by whether the head is complete."""
+        """Continue reading; stop the clock if the head is complete, else start it."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
@@ -66,7 +66,7 @@ class LimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
 
 def client_of(peer: Any) -> str:  # noqa: ANN401
-    """Return what one client is taken by: an address, or a network of IPv6, which one may own."""
+    """Return a client's identity: its address, or its IPv6 network, which one client may own."""
     host = str(peer[0]) if peer else ""
     with suppress(ValueError):
         if ipaddress.ip_address(host).version == 6:

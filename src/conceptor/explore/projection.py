@@ -1,4 +1,4 @@
-"""Words on a plane, before and after, so that the two can be told apart and compared."""
+"""Words on a plane, before and after, aligned so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Clusters", "Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
 
 _CLUSTERS = 8
-# Rows that determine the clusters, and words that name one.
+# Rows that determine the clusters, and words in a cluster's name.
 _CLUSTERED_BY, _NAMED_BY = 5000, 3
 # UMAP needs a few neighbours for each word.
 _LEAST_FOR_UMAP = 16
@@ -34,14 +34,14 @@ _umap_lock = Lock()
 
 
 def projections(words: int) -> list[str]:
-    """Return what is installed and fit for so many words."""
+    """Return the installed projections that suit this many words."""
     by_umap = words >= _LEAST_FOR_UMAP and importlib.util.find_spec("umap")
     return ["pca", "umap"] if by_umap else ["pca"]
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Rows laid out on a plane, and what puts further rows onto it."""
+    """Rows laid out on a plane, and a function that adds more rows to it."""
 
     points: Float64
     place: Callable[[Rows], Float64]
@@ -65,7 +65,7 @@ def pca(rows: Rows) -> Plane:
 
 
 def umap(rows: Rows, start: Float64) -> Plane:
-    """Lay rows out by UMAP, from where they are on another plane."""
+    """Lay rows out by UMAP, starting from their positions on another plane."""
     from umap import UMAP
 
     def place(more: Rows) -> Float64:
@@ -85,9 +85,9 @@ def umap(rows: Rows, start: Float64) -> Plane:
 
 
 def align(plane: Plane, reference: Float64) -> Plane:
-    """Turn, mirror and scale a plane so that its points lie nearest to those of another.
+    """Rotate, mirror and scale a plane to match the points of another.
 
-    (Orthogonal Procrustes.) Both are centred and brought to the same spread, that of the result.
+    (Orthogonal Procrustes.) Both are centred and scaled to the same spread, that of the result.
     """
     own = _Frame(plane.points)
     left, _, right = np.linalg.svd(own(plane.points).T @ _Frame(reference)(reference))
@@ -96,7 +96,7 @@ def align(plane: Plane, reference: Float64) -> Plane:
 
 
 class _Frame:
-    """Centres points and brings them to a spread of 1, as it did those that it was made of."""
+    """Centres and scales points; the points it was made from get a spread of 1."""
 
     def __init__(self, points: Float64) -> None:
         self._mean = points.mean(axis=0)
@@ -140,7 +140,7 @@ class Clusters:
     def names(self, words: Sequence[str], rows: Float64) -> list[str]:
         """Name each cluster by words that are near its centre and far from the other centres.
 
-        `rows` are those of the words, at length 1, the commonest first.
+        `rows` are the words' vectors at length 1, most common first.
         """
         cosines = rows @ self.centres.T
         own = cosines.argmax(axis=1)
@@ -159,7 +159,7 @@ class Clusters:
 
 
 def fit_clusters(rows: NDArray[np.float32]) -> Clusters:
-    """Put rows into clusters, which some of them, evenly chosen, determine."""
+    """Put rows into clusters; an evenly chosen sample of them determines the clusters."""
     from sklearn.cluster import KMeans
 
     directions = unit_rows(rows)

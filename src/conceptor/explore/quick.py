@@ -1,4 +1,4 @@
-"""Figures that follow while a slider is dragged: the spectrum of running text, two benchmarks."""
+"""Scores that update while a slider is dragged: the spectrum of running text, two benchmarks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BENCHMARKS = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 
 
 class QuickFigures:
-    """Spectrum and scores of a table as it is, as a solution leaves it, and of a second file."""
+    """Spectrum and scores of a table before and after a solution, and of a second file."""
 
     def __init__(
         self, table: PageTable, other: PageTable | None, methods: PageMethods, options: FitOptions
@@ -42,7 +42,7 @@ class QuickFigures:
         self._table, self._other, self._methods, self._options = table, other, methods, options
 
     def spectrum(self, solution: Solution | None) -> Float64:
-        """Return the spectrum of running text after; None stands for the second file."""
+        """Return the spectrum of running text after the method; None is the second file."""
         if solution is None:
             return self._other_spectrum
         moments = self._methods.usage_moments(unit=solution.map.unit)
@@ -52,7 +52,7 @@ class QuickFigures:
 
     @cached_property
     def spectrum_before(self) -> Float64:
-        """The spectrum of running text as it is."""
+        """The spectrum of running text before the method."""
         return _eigenvalues(self._methods.usage_moments(unit=False).second_moment)
 
     @cached_property
@@ -63,7 +63,7 @@ class QuickFigures:
         return _eigenvalues(moments.second_moment)
 
     def scores(self, solution: Solution | None) -> list[Score]:
-        """Return benchmarks before and after; None stands for the second file."""
+        """Return benchmarks before and after; None is the second file."""
         found = []
         for before, pairs, other in self._benchmarks:
             after, change = (other or pairs, None) if solution is None else (pairs, solution.map)
@@ -75,7 +75,7 @@ class QuickFigures:
 
     @cached_property
     def _benchmarks(self) -> list[tuple[float | None, _Pairs, _Pairs | None]]:
-        """The score as it is, and the vectors of a benchmark's pairs in each table."""
+        """The score before, and the vectors of a benchmark's pairs in each table."""
         if self._table.of_texts:
             return []
         paths, _ = datasets.fetch_all(
@@ -93,7 +93,7 @@ class QuickFigures:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """The vectors of the words of a benchmark, looked up once; pairs without one are left out."""
+    """The vectors of a benchmark's words, looked up once; pairs that lack one are left out."""
 
     task: WordSimilarity
     known: NDArray[np.bool_]
@@ -107,7 +107,7 @@ class _Pairs:
         return cls(task, known, table.rows[left[known]], table.rows[right[known]])
 
     def score(self, change: AffineMap | None) -> float | None:
-        """Return the score as `WordSimilarity.score` has it, after a map if there is one."""
+        """Return the score of `WordSimilarity.score`, after a map if there is one."""
         sides = (self.left, self.right) if change is None else map(change, (self.left, self.right))
         found = self.task.correlate(cosines(*sides), np.asarray(self.task.gold)[self.known])
         score = 100 * value(found) if self.known.any() else np.nan

@@ -1,8 +1,8 @@
-"""The nearest rows of a table, for many who ask at once: one pass over the rows for all of them.
+"""The nearest rows of a table; concurrent searches share one pass over the rows.
 
-A pass multiplies each block of rows, as they are, with what all searches look for: one product of
-matrices. `conceptor.vectors.search` keeps the rows that may be among the best in single precision;
-those are then scored exactly.
+A pass multiplies each block of original rows with the queries of all searches: one matrix product.
+`conceptor.vectors.search` keeps the rows that may be among the best in single precision; these
+are then scored exactly.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "RowSearch", "Searcher"]
 
-# Rows whose quick score is this near to the best are scored again, exactly.
+# Rows whose quick score is this close to the best are scored again, exactly.
 _MARGIN = 2e-3
 _MOST_SEARCHES = 128
-# Scores of a block: with many searches it has fewer rows. Four megabytes are more than a cache
-# holds, but each block takes Python's lock a dozen times, for which all who ask compete.
+# Scores per block: with many searches a block has fewer rows. Four megabytes exceed the cache,
+# but each block takes Python's lock a dozen times, and all searches compete for it.
 _BLOCK_SCORES = 1 << 20
 _LEAST_ROWS, _MOST_ROWS = 4096, 16384
 
 
 @dataclass(frozen=True, eq=False)
 class RowSearch:
-    """The best k rows of a view by a criterion of its space, but for some that are left out."""
+    """The best k rows of a view by a criterion in its space, except excluded rows."""
 
     view: View
     criterion: Criterion
@@ -53,7 +53,7 @@ class RowSearch:
     left_out: Sequence[int] = ()
 
     def best_of(self, places: NDArray[np.intp]) -> Found:
-        """Return the best of some rows by their exact scores."""
+        """Return the best of these rows by their exact scores."""
         places = places[~np.isin(places, self.left_out)]
         rows = unit_rows(self.view.rows(places))
         cosines = rows @ self.criterion.direction
@@ -72,7 +72,7 @@ class Found:
 
 
 class Searcher:
-    """Carries out searches in one table; those that wait together share one pass over it."""
+    """Runs searches in one table; searches that wait together share one pass over it."""
 
     def __init__(self, table: PageTable) -> None:
         self._table = table
@@ -81,15 +81,15 @@ class Searcher:
         Thread(target=self._serve, daemon=True).start()
 
     def ask(self, search: RowSearch) -> Future[Found]:
-        """Return what will be found."""
+        """Return a future with the result."""
         future: Future[Found] = Future()
-        # It may be shared, so nobody who stops waiting can cancel it.
+        # Several callers may share it, so a caller that stops waiting must not cancel it.
         future.set_running_or_notify_cancel()
         self._waiting.put((search, future))
         return future
 
     def _serve(self) -> None:
-        with one_blas_thread():  # blocks already go to all processors
+        with one_blas_thread():  # blocks already use all processors
             while True:
                 batch = [self._waiting.get()]
                 while len(batch) < _MOST_SEARCHES:
@@ -100,11 +100,11 @@ class Searcher:
                 self._answer(batch)
 
     def _answer(self, batch: list[tuple[RowSearch, Future[Found]]]) -> None:
-        batch.sort(key=lambda each: id(each[0].view))  # those of one view stand together
+        batch.sort(key=lambda each: id(each[0].view))  # group searches by view
         try:
             run = _Pass(self._table, [search for search, _ in batch])
             size = min(max(_BLOCK_SCORES // len(batch), _LEAST_ROWS), _MOST_ROWS)
-            # The first rows set the bar for the others.
+            # The first rows set the threshold for the others.
             first = min(_LEAST_ROWS, len(self._table))
             run.look_at(slice(0, first))
             for _ in self._pool.map(run.look_at, row_blocks(len(self._table), size, first)):
@@ -139,7 +139,7 @@ class _Pass:
             for number, each in enumerate(searches)
             if each.criterion.selective
         }
-        # The rows that are left out would else take the places of others.
+        # Otherwise excluded rows would take the places of others.
         self.best = Best(
             len(searches), max(each.k + len(each.left_out) for each in searches), _MARGIN
         )
@@ -154,7 +154,7 @@ class _Pass:
                 self.best.take(found)
 
     def _score(self, part: slice) -> NDArray[np.float32]:
-        """Return the scores of a block of rows, by search, before a criterion takes anything."""
+        """Return the scores of a block of rows, by search, before a criterion's penalty."""
         scores: NDArray[np.float32] = self._columns @ self._table.rows[part].T
         for view, its, shifts in self._views:
             if (measure := view.measure) is not None:
@@ -167,7 +167,7 @@ class _Pass:
 
 
 class _Penalty:
-    """What a criterion takes off the cosines of rows, in single precision, from rows as they are.
+    """A criterion's penalty on cosines, in single precision, computed from the original rows.
 
     Nearness to a few examples is the length of a product with a few columns, and these can be
     pulled back through the view's map: no row is mapped.
@@ -179,7 +179,7 @@ class _Penalty:
         self._pulled = {id(each): view.pull_back(each.factor) for each in regions if each}
 
     def __call__(self, part: slice, which: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """Return what some rows of a block lose; never less than 0."""
+        """Return the penalty of some rows of a block; never less than 0."""
         view = self._view
         rows = view.table.rows[part][which]
         scale, inverse = (each[part][which, np.newaxis] for each in (view.scale, view.inverse))

@@ -1,7 +1,7 @@
-"""What a method may cost: benchmarks that search all words, as `evaluate` scores them.
+"""Benchmarks that search all words, scored as in `evaluate`: a method may lose on them.
 
-Fixed samples of the questions take about a second for 400,000 words; so they are asked for once a
-slider rests.
+Fixed samples of the questions take about a second for 400,000 words, so the page requests them
+only when a slider rests.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _TITLES = {
 
 
 class SearchedFigures:
-    """Analogies and synonyms among neighbours, before and after, the last few kept."""
+    """Analogies and synonyms among neighbours, before and after; keeps the last few."""
 
     def __init__(self, table: PageTable, other: PageTable | None, options: FitOptions) -> None:
         self._table, self._other, self._options = table, other, options
         self._scores: Cache[list[Score]] = Cache(_KEPT)
 
     def scores(self, settings: Settings, solution: Solution | None) -> list[Score]:
-        """Return the figures at some settings; None stands for the second file."""
+        """Return the scores at some settings; None is the second file."""
         return self._scores.get(settings, lambda: self._make(solution))
 
     def _make(self, solution: Solution | None) -> list[Score]:
@@ -116,7 +116,7 @@ def _sample(questions: Sequence[analogy.Question]) -> list[analogy.Question]:
 
 
 def _fewer(task: neighbours.SynonymRecall, table: PageTable) -> neighbours.SynonymRecall:
-    """Ask for fewer words; the others are listed without synonyms, so they are only answers."""
+    """Query fewer words; the others are listed without synonyms, so they are only answers."""
     asked = [word for word in task.synonyms if word in table.vectors][:_QUESTIONS]
     synonyms = dict.fromkeys(task.synonyms, frozenset[str]())
     return neighbours.SynonymRecall(

@@ -1,4 +1,4 @@
-"""The server of the page: on this machine only unless told otherwise, and nothing from outside."""
+"""The server of the page: local unless configured otherwise, and without external resources."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_loopback(host: str) -> bool:
 
 
 def create_app(session: Session, *, host: str = "127.0.0.1", token: str | None = None) -> Starlette:
-    """Return the application: the page, its files, and the questions it asks."""
+    """Return the application: the page, its files, and its API."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -86,7 +86,7 @@ def _static_files() -> dict[str, Any]:
 
 
 def _file(path: Any) -> Callable[[Request], Any]:  # noqa: ANN401
-    """Return what serves a file of a package."""
+    """Return an endpoint that serves a file of a package."""
 
     async def handle(request: Request) -> Response:
         from starlette.responses import FileResponse
@@ -98,11 +98,11 @@ def _file(path: Any) -> Callable[[Request], Any]:  # noqa: ANN401
 
 
 class _Guard:
-    """Lets through what comes from this page only, and says what a browser may do with it.
+    """Accepts only requests from this page, and sends the security headers.
 
     A foreign site cannot read answers of this server, but it could make its own name point to
-    this machine (DNS rebinding): so the Host must be ours. Where others can reach the server, a
-    token must be known as well.
+    this machine (DNS rebinding), so the Host must be ours. If other machines can reach the server,
+    requests also need a token.
     """
 
     def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
@@ -127,7 +127,7 @@ class _Guard:
         await (answer or self._app)(scope, receive, guarded)
 
     def _refuse(self, method: str, headers: dict[str, list[str]]) -> ASGIApp | None:
-        """Return what is said to requests that this page does not make."""
+        """Return the refusal of a request that this page does not make."""
         from starlette.responses import PlainTextResponse
 
         hosts = headers.get("host", [])
@@ -137,19 +137,19 @@ class _Guard:
         if any(origin != f"http://{hosts[0]}" for origin in origins):
             return PlainTextResponse("Requests from other sites are refused.", 403)
         if headers.get("content-length", ["0"]) != ["0"] or "transfer-encoding" in headers:
-            return PlainTextResponse("Requests have no body here.", 413, {"Connection": "close"})
+            return PlainTextResponse("Requests must not have a body.", 413, {"Connection": "close"})
         return None
 
     def _ask_for_token(self, scope: Scope, headers: dict[str, list[str]]) -> ASGIApp | None:
-        """Return what is said to those who do not know the token; keep it for those who do."""
+        """Return the refusal of a request without the token; store the token in a cookie."""
         from starlette.responses import PlainTextResponse, RedirectResponse
 
         path = scope["path"]
         if self._token is None or path.startswith("/static/"):
-            return None  # none of the vectors is in there
+            return None  # serves no vector data
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if path == "/" and self._is_token(query.pop("token", [""])[0]):
-            # Out of the address, so that it is not shared by accident.
+            # Remove it from the address, so that it is not shared by accident.
             response = RedirectResponse(f"/?{urlencode(query, doseq=True)}", 303)
             response.set_cookie(_COOKIE, self._token, httponly=True, samesite="lax")
             return response
@@ -158,7 +158,9 @@ class _Guard:
         known += [line.removeprefix("Bearer ") for line in headers.get("authorization", [])]
         if any(map(self._is_token, known)):
             return None
-        return PlainTextResponse("Open the address with its token, as the terminal shows it.", 401)
+        return PlainTextResponse(
+            "The token is missing; open the address that the terminal shows.", 401
+        )
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self._token or "").encode())
@@ -189,7 +191,7 @@ def _with_policy(headers: Any) -> list[tuple[bytes, bytes]]:  # noqa: ANN401
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Bind the address before any work; raise for one that is taken or not ours."""
+    """Bind the address before any work; raise if it is taken or not local."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -200,7 +202,7 @@ def open_socket(host: str, port: int) -> socket.socket:
         opened.close()
         reason = error.strerror if isinstance(error, OSError) else "no such port"
         raise InvalidInputError(
-            f"{host}:{port}: {reason}; choose another port with --port, or --port 0 for any"
+            f"{host}:{port}: {reason}; choose another port with --port, or --port 0 for a free one"
         ) from None
     return opened
 

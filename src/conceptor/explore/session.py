@@ -1,4 +1,4 @@
-"""The vectors on the page, and the answers to everything it asks."""
+"""The vectors on the page, and the answers to its requests."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ if TYPE_CHECKING:
 
 __all__ = ["AskedNeighbours", "Session"]
 
-# What can be chosen besides the method that a kind of vectors asks for.
+# The methods on the page besides the default for the kind of vectors.
 _MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
 _MORE_FOR_TEXTS = ("renormalization", "abtt", "cn", "whitening")
-# The choice that stands for the second file.
+# The name of the choice for the second file.
 OTHER = "file"
 _EXAMPLES = ("bank", "doctor", "apple", "river", "music", "paris")
 _KEPT_SEARCHES = 1000
-# Random rows and pairs that say what a cosine of texts means; fitted while a slider is dragged.
+# Random rows and pairs to rate cosines of texts; refitted while a slider is dragged.
 _SCALE_ROWS, _SCALE_PAIRS = 2000, 100_000
 _KEPT_SCALES = 64
-# Neighbours that a map shows, of each side.
+# Neighbours on the map, per side.
 _PLACED = 10
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The words of a question that are known, as the vectors spell them, and the others."""
+    """The known words of a question, as the vectors spell them, and the unknown ones."""
 
     like: list[str]
     without: list[str]
@@ -72,7 +72,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class AskedNeighbours:
-    """Neighbours before and after, for which the tables are still being searched."""
+    """Neighbours before and after, while the search is still running."""
 
     views: tuple[View, View]
     futures: Sequence[Future[Found]]
@@ -81,7 +81,7 @@ class AskedNeighbours:
     scales: tuple[Background | None, Background | None] = (None, None)
 
     def answer(self) -> answers.Neighbours:
-        """Wait for what is found, and compare the two sides."""
+        """Wait for the results, and compare the two sides."""
         found = (each.result() for each in self.futures)
         sides = [
             [
@@ -111,20 +111,20 @@ class AskedNeighbours:
 
 
 class Session:
-    """One or two tables, and methods fitted to the first as they are asked for.
+    """One or two tables, and methods fitted to the first on demand.
 
     Parameters
     ----------
     table : PageTable
     other : PageTable, optional
-        A second file, to be seen as what the first one has become.
+        A second file, shown as the after side of the first.
     methods : sequence of str
         Spectral methods by name; by default the one that `postprocess` would choose, and others.
-        Those that move single words are no map and cannot be shown.
+        Methods that move single words are not maps and cannot be shown.
     options : FitOptions, optional
-        What methods are fitted with, where the page leaves it open.
+        Defaults for fitting, where the page sets nothing.
     progress
-        Told how far the first preparations are.
+        Called with the progress of the first preparations.
     """
 
     def __init__(
@@ -163,12 +163,12 @@ class Session:
 
     @cached_property
     def default(self) -> Settings:
-        """The settings the page opens with."""
+        """The initial settings of the page."""
         return answers.Settings(self.methods.names[0] if self.other is None else OTHER)
 
     @cached_property
     def about(self) -> answers.About:
-        """What the vectors are and what can be chosen."""
+        """The vectors and the available choices."""
         choices = self.methods.choices
         if self.other is not None:
             choices.insert(0, answers.Choice(OTHER, f"{self.other.name} as it is", "none"))
@@ -188,7 +188,7 @@ class Session:
         )
 
     def _examples(self) -> list[str]:
-        """Return words to begin with, which all tables have a vector for."""
+        """Return example words that have a vector in all tables."""
 
         def has_vector(word: str) -> bool:
             places = {table: int(table.vectors.rows([word])[0]) for table in self._searchers}
@@ -197,7 +197,7 @@ class Session:
         found = [] if self.table.of_texts else list(filter(has_vector, _EXAMPLES))
         found = found or list(islice(filter(has_vector, self.table.words), 100))[-1:]
         if not found:
-            raise InvalidInputError("the two files have no word in common")
+            raise InvalidInputError("the two files have no words in common")
         return found
 
     def solution(self, settings: Settings) -> Solution | None:
@@ -207,11 +207,11 @@ class Session:
         return self.methods.solution(settings)
 
     def is_fitted(self, settings: Settings) -> bool:
-        """Return whether all that takes long has been done for the method."""
+        """Return whether the slow work for the method is done."""
         return settings.method == OTHER or self.methods.is_fitted(settings)
 
     def method_text(self, settings: Settings) -> str:
-        """Return a method as the command line names it; the first one for the second file."""
+        """Return a method as on the command line; for the second file, the first method."""
         if self.solution(settings) is None:
             return next(iter(self.methods.names), ORIGINAL)
         return self.methods.text(settings)
@@ -222,7 +222,7 @@ class Session:
         return self.methods.view(settings)
 
     def solve(self, settings: Settings) -> answers.SolvedMethod:
-        """Return gate, spectrum, isotropy and quick figures at these settings."""
+        """Return gate, spectrum, isotropy and quick scores at these settings."""
         solution = self.solution(settings)
         spectra = {"before": self._quick.spectrum_before, "after": self._quick.spectrum(solution)}
         shares = {name: values / (values.sum() or 1.0) for name, values in spectra.items()}
@@ -249,13 +249,13 @@ class Session:
     def neighbours(
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> answers.Neighbours:
-        """Return the words nearest to some, before and after, but not like others."""
+        """Return the words nearest to `like` but unlike `without`, before and after."""
         return self.ask_neighbours(settings, like, without, n).answer()
 
     def ask_neighbours(
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> AskedNeighbours:
-        """Ask for neighbours without waiting for the search."""
+        """Start a search for neighbours without waiting for it."""
         views = self._plain, self._view(settings)
         asked = self.look_up(settings, like, without)
         if not asked.like:
@@ -268,11 +268,11 @@ class Session:
         return AskedNeighbours(views, futures, asked, self.about.sorted, scales)
 
     def background(self, settings: Settings) -> Background | None:
-        """Return what cosines mean as a method leaves rows of texts; None for words."""
+        """Return the scale of cosines of texts after a method; None for words."""
         return self._scale(self._view(settings), settings)
 
     def _scale(self, view: View, key: Settings | None) -> Background | None:
-        """Return what cosines of texts mean in a view; None for words, and for few rows."""
+        """Return the scale of cosines of texts in a view; None for words, and for few rows."""
         if not view.table.of_texts:
             return None
 
@@ -280,12 +280,12 @@ class Session:
             rows = np.random.default_rng(0).permutation(len(view.table))[:_SCALE_ROWS]
             return choose_background(None, view.rows(rows), pairs=_SCALE_PAIRS)
 
-        with warnings.catch_warnings():  # said once, when the page starts
+        with warnings.catch_warnings():  # printed once, when the page starts
             warnings.simplefilter("ignore", BackgroundWarning)
             return self._scales.get(key, fit)
 
     def look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
-        """Return which words all tables in question have, and what is said about the others."""
+        """Return the words that all tables have, and suggestions for the others."""
         tables = dict.fromkeys([self.table, self._view(settings).table])
         unknown: list[Unknown] = []
 
@@ -306,11 +306,11 @@ class Session:
         without: tuple[str, ...],
         n: int,
     ) -> Future[Found]:
-        """Ask for what answers a `Query` for words like some and not like others.
+        """Start a `Query` for words like some and unlike others.
 
-        One side stays as it is while a slider is dragged, and people come back to what they saw:
-        so the last answers are kept, by what the view stands for; one that failed is made
-        anew.
+        While a slider is dragged one side does not change, and people return to earlier settings.
+        So the last answers are kept, by the settings of the view. A failed one is computed
+        again.
         """
         question = key, like, without, n
 
@@ -319,9 +319,9 @@ class Session:
             places = view.table.vectors.rows(words)
             rows = view.rows(places)
             for word in (word for word, row in zip(words, rows, strict=True) if not row.any()):
-                when = "as it is" if view.map is None else "as the method leaves it"
+                when = "before" if view.map is None else "after"
                 raise InvalidInputError(
-                    f"the vector of {word!r} {when} is zero; no word is near it"
+                    f"the vector of {word!r} {when} post-processing is zero, so it has no neighbours"
                 )
             criterion = Query(like, without).criterion(WordVectors(words, rows))
             search = RowSearch(view, criterion, n, np.unique(places).tolist())
@@ -353,23 +353,23 @@ class Session:
 
     def _shown(self, settings: Settings, how: str, count: int) -> Shown:
         if how not in self.about.projections:
-            raise InvalidInputError(f"the projection {how!r} is not installed; use pca")
+            raise InvalidInputError(f"the projection {how!r} is not available here; use pca")
         own = replace(settings, aperture=None, directions=None)
         return Shown(self._view(settings), self._view(own), settings, how, count)
 
     def benchmarks(self, settings: Settings) -> list[answers.Score]:
-        """Return benchmarks that search all words, before and after: seconds of work."""
+        """Return benchmarks that search all words, before and after; takes seconds."""
         return self._searched.scores(settings, self.solution(settings))
 
     def directions(self, settings: Settings) -> answers.Directions:
         """Return the words at both ends of the leading directions, by the method's own moment."""
         solution = self.solution(settings)
         if solution is None:
-            raise InvalidInputError("directions are those of a method; choose one")
+            raise InvalidInputError("the second file has no directions; choose a method")
         return find_directions(self.table, solution, by_rank=self.about.sorted)
 
     def concepts(
         self, settings: Settings, lists: dict[str, list[str]], expression: str, aperture: float
     ) -> answers.CombinedConcepts:
-        """Return how concepts relate, and the words with most evidence for an expression."""
+        """Return the relations between concepts, and words by evidence for an expression."""
         return combine_concepts(self._view(settings), lists, expression, aperture)

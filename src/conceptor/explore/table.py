@@ -1,4 +1,4 @@
-"""All vectors of a file, in memory or mapped from disk, with words to look up and to complete."""
+"""All vectors of a file, in memory or mapped from disk, with lookup and completion of words."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _KEPT_SUGGESTIONS = 1000
-# Letters of a text that stand for it on the page.
+# The length of a text's label on the page.
 _LABEL = 100
 
 
 class PageTable:
-    """Every vector of a file, at hand for any number of questions.
+    """All vectors of a file, ready for any number of questions.
 
     Attributes
     ----------
     name : str
-        What it is called on the page.
+        Its name on the page.
     command : str
-        How the command line names it.
+        Its name on the command line.
     vectors : WordVectors
         Words and rows; the rows may be a memory map.
     flags : sequence of str
-        The options of the command line with which the vectors were opened.
+        The command-line options that the vectors were opened with.
     lengths : array of float32
         The length of each row, and 1 for a row of zeros.
     """
@@ -66,17 +66,17 @@ class PageTable:
             self.lengths[part] = row_lengths(self.rows[part])
             self.empty[part] = ~self.rows[part].any(axis=1)
         if self.empty.all():
-            raise InvalidInputError(f"{name}: all vectors are zero, so there is nothing to look at")
+            raise InvalidInputError(f"{name}: all vectors are zero, so there is nothing to explore")
 
     @classmethod
     def open(
         cls, source: object, name: str, command: str = "", progress: Progress = silent
     ) -> PageTable:
-        """Take vectors as they are, or decode them into memory.
+        """Use vectors that are in memory, or decode them into memory.
 
-        What is larger than a quarter of the memory when decoded goes to a temporary file. The
-        file itself is never mapped: whoever cuts it short would end this process. Texts are
-        labelled by their beginnings.
+        Vectors larger than a quarter of the memory when decoded go to a temporary file. The
+        original file is never mapped: truncating it would crash this process. Texts are
+        labelled by their first characters.
         """
         skips = isinstance(source, VectorSource) and source.on_error == "skip"
         if isinstance(source, Vectors) and not isinstance(source, WordVectors):
@@ -107,7 +107,7 @@ class PageTable:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The number of dimensions."""
         return self.vectors.dimension
 
     @cached_property
@@ -117,14 +117,14 @@ class PageTable:
 
     @cached_property
     def penalties(self) -> NDArray[np.float32]:
-        """What is taken off each row's cosine to prefer common words; ∞ for rows of zeros."""
+        """The penalty on each row's cosine that prefers common words; ∞ for rows of zeros."""
         found = rank_penalties(np.arange(len(self)), choose_prior(None, self.vectors))
         found[self.empty] = np.inf
         return found
 
     @cached_property
     def _alphabetic(self) -> NDArray[np.int32]:
-        """All rows by word, in any case."""
+        """All rows by word, ignoring case."""
         folded = self._folded
         return np.array(sorted(range(len(folded)), key=folded.__getitem__), dtype=np.int32)
 
@@ -133,10 +133,10 @@ class PageTable:
         return [word.casefold() for word in self.words]
 
     def complete(self, prefix: str, n: int) -> list[tuple[str, int]]:
-        """Return the first n words that begin so, in any case, with their rows.
+        """Return the first n words with a prefix, ignoring case, with their rows.
 
-        In the order of the file, so common words come first where it is sorted by frequency. An
-        exact match comes before all others. Of texts those come next that contain it.
+        They are in file order, so common words come first if it is sorted by frequency. An exact
+        match comes before all others. For texts, those that contain the prefix come last.
         """
         wanted = prefix.casefold()
 
@@ -155,12 +155,12 @@ class PageTable:
         return [(self.words[row], row) for row in found[:n]]
 
     def _containing(self, wanted: str, n: int) -> list[int]:
-        """Return the first rows whose text contains something."""
+        """Return the first rows whose text contains a string."""
         rows = (row for row, text in enumerate(self._folded) if wanted in text)
         return list(islice(rows, n))
 
     def label(self, asked: str) -> str:
-        """Return the label of what people ask for: of texts also by a longer text, or a number."""
+        """Return the label for a query: a word; for texts also a longer text, or a row number."""
         if not self.of_texts or asked in self.vectors:
             return asked
         short = shorten(asked, _LABEL)
@@ -170,7 +170,7 @@ class PageTable:
         return short
 
     def unknown(self, word: str) -> Unknown:
-        """Return what is said about a word that is not there."""
+        """Return the answer for an unknown word, with suggestions."""
         if self.of_texts:
             rows = self._containing(word.casefold(), 3)
             return Unknown(word, self.name, [self.words[row] for row in rows], "text or row")
@@ -179,7 +179,7 @@ class PageTable:
 
 
 def _short_labels(texts: Sequence[str]) -> list[str]:
-    """Return the beginnings of texts, with the row's number where another begins the same."""
+    """Return the beginnings of texts, with the row number where two begin alike."""
     labels: list[str] = []
     seen: set[str] = set()
     for row, text in enumerate(texts, start=1):

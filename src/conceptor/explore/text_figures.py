@@ -1,4 +1,4 @@
-"""What a method changes for texts without any labels, on a sample of rows, before and after."""
+"""Scores of a method for texts without labels, on a sample of rows, before and after."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEPT = 64
 
 
 class TextFigures:
-    """Neighbours kept and hubness; the last few are kept."""
+    """Neighbours kept, and hubness; caches the last few results."""
 
     def __init__(self, table: PageTable, other: PageTable | None, options: FitOptions) -> None:
         self._table, self._other = table, other
@@ -40,7 +40,7 @@ class TextFigures:
         self._scores: Cache[list[Score]] = Cache(_KEPT)
 
     def scores(self, settings: Settings, solution: Solution | None) -> list[Score]:
-        """Return the figures at some settings; none for a second file, which has other rows."""
+        """Return the scores at some settings; none for a second file, which has other rows."""
         if solution is None:
             return []
         return self._scores.get(settings, lambda: self._make(solution.map))
@@ -48,8 +48,8 @@ class TextFigures:
     def _make(self, change: AffineMap) -> list[Score]:
         near = self._near(change)
         kept = 100 * float(share_kept(near, self._before).mean())
-        note = f"a sample of {len(near):,} rows among all"
-        hubs = f"skew of how often a row is near others, among {len(self._hubs):,} rows"
+        note = f"a sample of {len(near):,} rows, searched among all"
+        hubs = f"skewness of neighbour counts, among {len(self._hubs):,} rows"
         after = _finite(hubness(change(self._hubs), _NEAR))
         return [
             Score("Neighbours kept", 100.0, kept, f"% of the ten nearest; {note}"),

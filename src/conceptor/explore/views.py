@@ -1,11 +1,11 @@
-"""A table as any setting of a method leaves it, without computing its vectors anew.
+"""A table after a method at any setting, without recomputing its vectors.
 
 A method's setting (its aperture) changes only the gate g in ``y = U diag(g) Uᵀ (x − m)``. The
-cosine of y with a query q is ``y·q / |y|``. The first factor is one product of the rows as they
-are with ``A q``. The lengths are ``|y|² = Σ c_k² g_k²`` with the coordinates ``c = Uᵀ (x − m)``,
-which do not depend on the setting; and since all gates that a slider can reach differ smoothly,
-their squares lie in a space of a dozen dimensions. So a dozen numbers are kept for each row, made
-once, and neither vectors nor lengths are computed anew while a slider is dragged.
+cosine of y with a query q is ``y·q / |y|``. The first factor is one product of the original rows
+with ``A q``. The lengths are ``|y|² = Σ c_k² g_k²`` with the coordinates ``c = Uᵀ (x − m)``, which
+do not depend on the setting. All gates within a slider's range differ smoothly, so their squares
+lie in a space of a dozen dimensions. So a dozen numbers per row are computed once and kept, and
+dragging a slider recomputes neither vectors nor lengths.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _LEAST = np.float32(1e-30)
 
 
 class Reach:
-    """What the settings of a method have in common: directions, and the gates within reach.
+    """The common part of a method's settings: directions, and the gates within reach.
 
     Parameters
     ----------
     table : PageTable
     solution : Solution
-        Of any setting; its spectrum and map tell the directions, the offset and `unit`.
+        At any setting; its spectrum and map define the directions, the offset and `unit`.
     gates : array of shape (settings, n)
-        The gates that views may have; others come out wrong where they are not between these.
+        The gates that views may have; gates outside their range give wrong lengths.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Reach:
         squares = squares / squares.max(axis=1, keepdims=True, initial=np.finfo(float).tiny)
         _, strengths, basis = np.linalg.svd(squares, full_matrices=False)
         self._basis = basis[strengths > _PRECISION * strengths[0]].T
-        # One row for each dimension: weighing these is twice as quick as weighing columns.
+        # One row per dimension: weighting rows is twice as fast as weighting columns.
         self._energies = np.empty((self._basis.shape[1], len(table)), dtype=np.float32)
         rotation = solution.spectrum.vectors.astype(np.float32)
         offset, basis32 = solution.map.offset.astype(np.float32), self._basis.astype(np.float32)
@@ -76,7 +76,7 @@ class Reach:
                 progress("preparing", done / len(table), done)
 
     def view(self, solution: Solution) -> View:
-        """Return the table as a solution whose gate is within reach leaves it."""
+        """Return the table after a solution whose gate is within reach."""
         table = self._table
         inverse = np.empty(len(table), dtype=np.float32)
         scale = np.empty_like(inverse) if solution.map.unit else inverse
@@ -96,20 +96,20 @@ class Reach:
 
 @dataclass(eq=False)
 class View:
-    """A table as a map leaves it; as it is without one.
+    """A table after a map; without a map, the original table.
 
     Attributes
     ----------
     table : PageTable
     map : AffineMap, optional
     inverse : array of float32
-        ``1 / |y|`` of every row; some large number where y is 0.
+        ``1 / |y|`` of every row; a large number where y is 0.
     scale : array of float32
-        What makes a cosine of a product with a row as it is: `inverse`, and over the row's length
-        where rows are brought to length 1 first.
+        Turns a product with an original row into a cosine: `inverse`, divided by the row's length
+        if rows are scaled to length 1 first.
     measure : callable, optional
         Sets `inverse` and `scale` of a block of rows. The first pass over the table calls it, block
-        by block on all processors, and puts None here when it is through.
+        by block on all processors, and sets it to None at the end.
     """
 
     table: PageTable
@@ -120,16 +120,16 @@ class View:
 
     @classmethod
     def plain(cls, table: PageTable) -> View:
-        """Return the table as it is."""
+        """Return the original table."""
         return cls(table, None, table.inverse, table.inverse)
 
     @property
     def n_out(self) -> int:
-        """The length of its rows."""
+        """The number of dimensions."""
         return self.table.dimension if self.map is None else self.map.n_out
 
     def rows(self, places: NDArray[np.intp] | slice) -> Float64:
-        """Return some rows as the map leaves them, in double precision."""
+        """Return some rows after the map, in double precision."""
         rows = np.asarray(self.table.rows[places], dtype=np.float64)
         return rows if self.map is None else np.asarray(self.map(rows))
 
@@ -143,6 +143,6 @@ class View:
 
 
 def row_blocks(count: int, size: int = _BLOCK_ROWS, first: int = 0) -> Iterator[slice]:
-    """Cut a table's rows into blocks, from the `first` on."""
+    """Split a table's rows into blocks, starting at `first`."""
     for start in range(first, count, size):
         yield slice(start, min(start + size, count))

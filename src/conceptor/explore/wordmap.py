@@ -1,4 +1,4 @@
-"""Common words on a plane, before and after, in clusters with names, and a query among them."""
+"""A map of common words, before and after, with named clusters and a query."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_WORDS", "Shown", "WordMap"]
 
-# Words are spread evenly over log rank, so that common and rare ones can be told apart.
+# Words are spread evenly over log rank, so that the map shows both common and rare words.
 MOST_WORDS = 100_000
-# UMAP takes seconds for as many words, and longer than people wait for more.
+# UMAP takes seconds for this many words; for more, it takes longer than people wait.
 _MOST_BY_UMAP = 5000
 _KEPT = 6
 _PRECISION = 10_000
 _NAMED_AMONG = 5000
-# Letters of a word, or of the beginning of a text, that is part of a cluster's name.
+# The maximum length of each word, or beginning of a text, in a cluster's name.
 _LONGEST_NAME = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a map shows: a view at some settings, PCA or UMAP, and how many words.
+    """The contents of a map: a view at some settings, PCA or UMAP, and the number of words.
 
-    Clusters are those of `own`, the view at the method's own setting: so they stay while a slider
-    is dragged.
+    Clusters are those of `own`, the view at the method's default setting, so they do not change
+    while a slider is dragged.
     """
 
     view: View
@@ -53,7 +53,7 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class _Planes:
-    """The words of a map, the planes on which they lie, and their clusters."""
+    """The words of a map, their planes, and their clusters."""
 
     words: list[str]
     rows: NDArray[np.intp]
@@ -63,7 +63,7 @@ class _Planes:
 
 
 class WordMap:
-    """The words of a table on a plane; the last few planes are kept."""
+    """The words of a table on a plane; keeps the last few planes."""
 
     def __init__(self, plain: View) -> None:
         self._plain, self._vectors = plain, plain.table.vectors
@@ -71,7 +71,7 @@ class WordMap:
         self._clusters: Cache[Clusters] = Cache(_KEPT)
 
     def points(self, shown: Shown) -> Points:
-        """Lay out words as they are and in a view."""
+        """Lay out words before and after, in a view."""
         planes = self._lay_out(shown)
         before, after = planes.before.points, planes.after.points
         logs = np.log(planes.rows + 1.0)
@@ -113,7 +113,7 @@ class WordMap:
         count = min(shown.count, _MOST_BY_UMAP) if shown.how == "umap" else shown.count
         rows = _spread(len(self._vectors), count)
         words = [self._vectors.words[row] for row in rows.tolist()]
-        other = shown.view.table is not self._plain.table  # with other words than methods have
+        other = shown.view.table is not self._plain.table  # its words differ
         if other:
             kept = [i for i, word in enumerate(words) if word in known]
             rows, words = rows[kept], [words[i] for i in kept]
@@ -151,7 +151,7 @@ def _spread(total: int, count: int) -> NDArray[np.intp]:
 
 
 def _single(view: View, places: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Return rows of a view in single precision, made in blocks."""
+    """Return rows of a view in single precision, computed in blocks."""
     found = np.empty((len(places), view.n_out), dtype=np.float32)
     for start in range(0, len(places), 8192):
         part = slice(start, start + 8192)
@@ -160,7 +160,7 @@ def _single(view: View, places: NDArray[np.intp]) -> NDArray[np.float32]:
 
 
 def _integers(points: Float64) -> list[int]:
-    """Return coordinates as whole numbers, which are shorter to send."""
+    """Return coordinates as whole numbers, which are smaller to send."""
     whole = np.rint(np.clip(points, -1e4, 1e4) * _PRECISION).astype(np.int64)
     found: list[int] = whole.ravel().tolist()
     return found

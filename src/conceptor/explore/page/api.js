@@ -1,5 +1,5 @@
 // @ts-check
-// Questions to the server; of those on one subject only the last one counts.
+// Requests to the server; for each subject only the latest one counts.
 
 /** @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both", above: string }} Near */
 /** @typedef {{ word: string, where: string, suggestions: string[], what: string }} Unknown */
@@ -30,7 +30,7 @@
  *   methods: Choice[], weights: string[], projections: string[], examples: string[], version: string }} About
  */
 
-/** A question that has no answer, and words that may have been meant. */
+/** An error from the server, with suggestions for unknown words. */
 export class Problem extends Error {
   /** @param {string} message @param {Unknown[]} [unknown] */
   constructor(message, unknown = []) {
@@ -43,11 +43,11 @@ export class Problem extends Error {
 const asked = new Map();
 
 /**
- * Ask the server; an earlier question on the same subject is dropped.
+ * Ask the server; this cancels an earlier request on the same subject.
  * @param {string} path
  * @param {URLSearchParams} [query]
  * @param {{ subject?: string, method?: string }} [options]
- * @returns {Promise<any>} what it answers; undefined if a later question took its place
+ * @returns {Promise<any>} the answer; undefined if a later request replaced this one
  */
 export async function ask(path, query = new URLSearchParams(), { subject = path, method = "GET" } = {}) {
   asked.get(subject)?.abort();
@@ -59,18 +59,18 @@ export async function ask(path, query = new URLSearchParams(), { subject = path,
     response = await fetch(text ? `/api/${path}?${text}` : `/api/${path}`, { method, signal: control.signal });
   } catch (error) {
     if (control.signal.aborted) { return undefined; }
-    throw new Problem("The server does not answer; is it still running?");
+    throw new Problem("The server does not respond; is it still running?");
   }
   const answer = await response.json().catch(() => undefined);
   if (asked.get(subject) !== control) { return undefined; }
   if (!response.ok) {
-    throw new Problem(answer?.error ?? `The server answers ${response.status}.`, answer?.unknown);
+    throw new Problem(answer?.error ?? `The server returned status ${response.status}.`, answer?.unknown);
   }
   return answer;
 }
 
 /**
- * Return a function that runs one thing at a time: while it runs, further calls become one more run.
+ * Return a function that runs one call at a time: calls during a run are merged into one more run.
  * @param {() => Promise<void>} run
  */
 export function oneAtATime(run) {

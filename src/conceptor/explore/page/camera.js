@@ -1,9 +1,9 @@
 // @ts-check
-// What part of the plane is seen, and the way from one part to another.
+// The visible part of the plane, and the path from one part to another.
 
 /** @typedef {{ x: number, y: number, scale: number }} Sight the centre, and pixels for a unit */
 
-// A plane has no unit of its own, so it may be stretched as far as this to fill a wide or a high window.
+// A plane has no fixed unit, so it may be stretched up to this factor to fill a wide or tall window.
 const STRETCH = 1.8;
 
 export class Camera {
@@ -51,7 +51,7 @@ export class Camera {
   /** @param {number} right @param {number} down in pixels */
   pan(right, down) { this.look({ x: this.x - right / this.scale / this.stretch, y: this.y + down / this.scale, scale: this.scale }); }
 
-  /** Zoom so that what is at a pixel stays there. @param {number} left @param {number} top @param {number} factor */
+  /** Zoom around a pixel. @param {number} left @param {number} top @param {number} factor */
   zoomAt(left, top, factor) {
     const [right, down] = [left - this.width / 2, top - this.height / 2];
     const [x, y] = [this.x + right / this.scale / this.stretch, this.y - down / this.scale];
@@ -60,7 +60,7 @@ export class Camera {
   }
 
   /**
-   * The smoothest way to look at something else: far away, it zooms out on the way (van Wijk & Nuij 2003).
+   * The smoothest path to another view: for a distant one it zooms out on the way (van Wijk & Nuij 2003).
    * @param {Sight} to @returns {(done: number) => Sight}
    */
   flight(to) {

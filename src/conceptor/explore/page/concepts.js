@@ -1,5 +1,5 @@
 // @ts-check
-// Word lists as conceptors: names, words, an expression, and what follows from them.
+// Word lists as conceptors: names, words, an expression, and the results.
 
 import { byId, make, shownRank, wordButton } from "./panels.js";
 
@@ -63,5 +63,5 @@ export function showConcepts(found) {
   byId("similarity").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
   const order = found.order.map(([a, b]) => `${a} ≤ ${b}`).join(", ");
   const missing = found.missing.length ? ` Without a vector: ${found.missing.join(", ")}.` : "";
-  byId("order").textContent = (order ? `Order: ${order}.` : "Order: none of them contains another.") + missing;
+  byId("order").textContent = (order ? `Order: ${order}.` : "Order: no concept contains another.") + missing;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Many points on a canvas, by WebGL where there is one, and how dense they lie.
+// Many points on a canvas (by WebGL if available), and their density.
 
 const VERTEX = `
 attribute vec2 origin, before, after;
@@ -26,7 +26,7 @@ void main() {
 }`;
 
 /**
- * What is moving: from `origin` to a place between `before` and `after`.
+ * Moving points: from `origin` to a place between `before` and `after`.
  * @typedef {{ origin: Float32Array, before: Float32Array, after: Float32Array }} Ways
  * @typedef {{ mixed: number, done: number, size: number, alpha: number }} Moment
  */
@@ -41,7 +41,7 @@ export class Dots {
     this.gl = canvas.getContext("webgl");
     this.flat = this.gl ? null : canvas.getContext("2d");
     if (this.gl) { this.compile(this.gl); }
-    // A graphics card that was taken away and given back has forgotten everything.
+    // After a lost WebGL context is restored, everything must be uploaded again.
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
       if (!this.gl) { return; }
@@ -136,7 +136,7 @@ function backwards(values, each) {
 
 const CELL = 6;
 
-/** How dense points lie, as a soft shade below them. */
+/** The density of points, as a soft shade below them. */
 export class Density {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -154,7 +154,7 @@ export class Density {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     if (strength <= 0) { return; }
-    // A margin of a few cells: what is just outside shades the edge.
+    // A margin of a few cells: points just outside also shade the edge.
     const margin = 4;
     const columns = Math.ceil(camera.width / CELL) + 2 * margin;
     const rows = Math.ceil(camera.height / CELL) + 2 * margin;
@@ -172,7 +172,7 @@ export class Density {
     const shade = pen.createImageData(columns, rows);
     for (let i = 0; i < counts.length; i++) {
       shade.data.set(ink, 4 * i);
-      // In steps, like the lines of a map.
+      // In steps, like contour lines.
       shade.data[4 * i + 3] = 255 * strength * 0.3 * Math.ceil(7 * (counts[i] / (most || 1)) ** 0.6 - 0.35) / 7;
     }
     pen.putImageData(shade, 0, 0);

@@ -1,5 +1,5 @@
 // @ts-check
-// Names on the map: none covers another, and none is cut off.
+// Names on the map: they do not overlap, and none is cut off.
 
 /** @typedef {[left: number, top: number, right: number, bottom: number]} Box */
 
@@ -56,7 +56,7 @@ export class Labels {
   }
 
   /**
-   * Put a name beside a point where there is room: above, below, on either side, and for what must be seen farther off.
+   * Put a name where there is room beside its point: above, below, or on either side; important names also farther off.
    * @param {string} word @param {Kind} kind @param {number} x @param {number} y
    * @param {{ gap?: number, colour?: string, opacity?: number }} [look]
    */
@@ -69,7 +69,7 @@ export class Labels {
       for (const [dx, dy] of [[0, -1], [0, 1], [1, 0], [-1, 0], [0.8, -0.8], [-0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]]) {
         const left = Math.round(x + dx * (away + width / 2) - width / 2);
         const top = Math.round(y + dy * (away + height / 2) - height / 2);
-        // At the edge a name moves inwards as far as it must, if it still touches its point.
+        // At the edge a name moves inwards as far as necessary, if it still touches its point.
         const inside = Math.min(Math.max(left, EDGE), this.width - EDGE - width);
         const box = /** @type {Box} */ ([dx ? left : inside, top, (dx ? left : inside) + width, top + height]);
         if (!this.isFree(box)) { continue; }

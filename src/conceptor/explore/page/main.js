@@ -1,5 +1,5 @@
 // @ts-check
-// The page: what is chosen, what is asked, where it is shown.
+// The page: its state, its requests, and where answers are shown.
 
 import { Problem, ask, oneAtATime } from "./api.js";
 import { addConcepts, conceptForm, showConcepts } from "./concepts.js";
@@ -14,17 +14,17 @@ import { chosenWords, completeWords } from "./words.js";
 const state = fromQuery(new URLSearchParams(location.search));
 /** @type {import("./api.js").About} */
 let about;
-/** The last words that all had a vector. */
+/** The last query whose words all had a vector. */
 let known = { like: /** @type {string[]} */ ([]), without: /** @type {string[]} */ ([]) };
-/** How long words move; while a slider is dragged they follow it at once. */
+/** Duration of the words' movement; while a slider is dragged they follow at once. */
 let moveFor = 900;
-/** Whether the map flies to the words once it knows where they are. */
+/** Whether the map flies to the words once their places are known. */
 let flies = false;
 
 const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ (byId(id));
 const map = new WordMap((word) => lookUp(word));
 
-/** Show what went wrong with a question; others go on. @param {unknown} error @param {string} [place] */
+/** Show the error of a request; others continue. @param {unknown} error @param {string} [place] */
 function report(error, place = "status") {
   showProblem(byId(place), error instanceof Problem ? error : new Problem(String(error)));
 }
@@ -45,7 +45,7 @@ function withWords(query) {
   return query;
 }
 
-/** Rows are texts: none is more frequent than another, and people look for a text or a row. */
+/** Adapt the page to texts: they have no frequencies, and people search by text or row number. */
 function speakOfTexts() {
   /** @type {HTMLInputElement} */ (byId("like")).placeholder = "a text, or a row number";
   /** @type {HTMLInputElement} */ (byId("without")).placeholder = "a text to exclude";
@@ -54,11 +54,11 @@ function speakOfTexts() {
   state.colour = "cluster";
   byId("spectrum-of").textContent = "of all texts";
   byId("count-of").textContent = byId("jump-words").textContent = "Texts";
-  byId("figures-state").textContent = "Methods, smaller sizes and number types; takes a minute or more.";
+  byId("figures-state").textContent = "Methods, fewer dimensions and other number types; takes a minute or more.";
   byId("run-figures").textContent = "Compare";
 }
 
-// Words: what is typed is looked up; adding is said.
+// Words: Enter looks a word up; Shift+Enter adds it.
 
 /** @param {string} word @param {string} [how] `look`, `add` or `without` */
 function lookUp(word, how = "look") {
@@ -104,7 +104,7 @@ const askNeighbours = oneAtATime(async () => {
   } catch (error) {
     if (!(error instanceof Problem)) { throw error; }
     showProblem(byId("word-problem"), error, how);
-    // Words that are there stay, with what is near them.
+    // Known words stay, with their neighbours.
     if (error.unknown.length) { Object.assign(state, known); remember(); } else { showNeighbours([], []); }
   }
 });
@@ -115,7 +115,7 @@ function showNeighbours(before, after) {
   showNear(byId("after"), after);
 }
 
-// The method: what it keeps, what is gained and lost.
+// The method: its gate, its gains and losses.
 
 const showSlider = makeSlider((aperture, directions) => {
   Object.assign(state, { aperture, directions });
@@ -144,7 +144,7 @@ const askSolution = oneAtATime(async () => {
 });
 
 let resting = 0;
-/** Searching all words takes a second: asked for once the slider rests. */
+/** Searching all words takes a second, so it starts when the slider rests. */
 function askBenchmarks() {
   byId("benchmarks").classList.add("waiting");
   clearTimeout(resting);
@@ -183,11 +183,11 @@ const askMap = oneAtATime(async () => {
   const opens = !byId("map").dataset.drawn && state.side === "after" && !still;
   try {
     byId("map").classList.add("waiting");
-    if (state.projection === "umap") { byId("axis").textContent = "UMAP is laying the words out; this takes a while, most of all the first time."; }
+    if (state.projection === "umap") { byId("axis").textContent = "UMAP is computing the layout; this takes a while, especially the first time."; }
     /** @type {import("./api.js").Points | undefined} */
     const points = await ask("map", withLayout(settings(state)));
     if (!points) { return; }
-    // The first time, words are seen to move.
+    // The first time, animate the words from before to after.
     if (opens) { showSide(0, 0); }
     map.setPoints(points, moveFor);
     if (opens) { setTimeout(() => { if (state.side === "after") { showSide(1, 2200); } }, 500); }
@@ -195,7 +195,7 @@ const askMap = oneAtATime(async () => {
     const share = (/** @type {number} */ value) => `${(100 * value).toFixed(0)}%`;
     byId("axis").replaceChildren("This plane explains ", share(points.frequency_before), " of ",
       make("button", { type: "button", class: "term", "data-term": "rank" }, "log rank"), " before, ", share(points.frequency_after),
-      " after: how much of the map is only about how common words are.");
+      " after: the share of the map that only shows how common words are.");
     askPlaces();
   } catch (error) { report(error, "word-problem"); } finally {
     byId("map").classList.remove("waiting");
@@ -267,7 +267,7 @@ const askConcepts = oneAtATime(async () => {
   } catch (error) { report(error, "concept-problem"); }
 });
 
-/** Ask for what the open tab shows. */
+/** Request the content of the open tab. */
 function askTab() {
   if (state.tab === "map") { askMap(); }
   if (state.tab === "directions") { askDirections(); }
@@ -300,7 +300,7 @@ TABS.forEach((name, i) => {
   });
 });
 
-// Figures, in the background of the server.
+// Figures, computed in the background of the server.
 
 const followFigures = oneAtATime(async () => {
   for (;;) {
@@ -313,7 +313,7 @@ const followFigures = oneAtATime(async () => {
     if (found.fraction === null) { progress.removeAttribute("value"); } else { progress.value = found.fraction; }
     /** @type {HTMLButtonElement} */ (byId("run-figures")).disabled = isRunning;
     if (isRunning) { byId("figures-state").textContent = `${found.methods.join(", ")}: ${found.label}`; }
-    if (found.state === "failed") { byId("figures-state").textContent = `It failed: ${found.label}`; }
+    if (found.state === "failed") { byId("figures-state").textContent = `The comparison failed: ${found.label}`; }
     if (found.state === "done") {
       byId("figures-state").textContent = "";
       byId("figures-report").innerHTML = found.html;
@@ -336,7 +336,7 @@ async function copy(button, text) {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "Copy it from the address bar";
+    button.textContent = "Could not copy; select the text";
   }
   setTimeout(() => { button.textContent = label; }, 1500);
 }

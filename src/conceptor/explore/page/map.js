@@ -1,5 +1,5 @@
 // @ts-check
-// The map: words that move from before to after, their clusters, a query and what is near it.
+// The map: words that move from before to after, their clusters, a query and its neighbours.
 
 import { Camera } from "./camera.js";
 import { Density, Dots } from "./dots.js";
@@ -9,13 +9,13 @@ import { byId, make } from "./panels.js";
 /** @typedef {import("./camera.js").Sight} Sight */
 /** @typedef {{ words: string[], ranks: number[], clusters: number[], before: Float32Array, after: Float32Array, origin: Float32Array }} Layer */
 
-// Okabe & Ito's colours, which the colour-blind can tell apart; darker where they are read as text.
+// Okabe & Ito's colours, which colour-blind people can distinguish; darker for text.
 const CLUSTERS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b0a000", "#777777"];
 const NAMES = {
   light: ["#005a8f", "#8a5c00", "#006b4e", "#92407a", "#1f6d99", "#a34700", "#6d6300", "#555555"],
   dark: ["#5cb5ea", "#f0b840", "#3fcfa3", "#e3a5c8", "#8fd0f5", "#ff9a57", "#d8ca3c", "#bbbbbb"],
 };
-// From common to rare: yellow to blue, which every eye can tell apart.
+// From common to rare: yellow to blue, which everyone can distinguish.
 const FREQUENCY = {
   light: [[224, 154, 0], [140, 140, 134], [22, 80, 143]],
   dark: [[255, 215, 94], [150, 150, 146], [84, 158, 242]],
@@ -54,7 +54,7 @@ export class WordMap {
     this.at = new Float32Array();
     this.mixed = 1;
     this.done = 1;
-    /** What is moving: a function of the time that has passed, from 0 to 1. @type {Map<string, { start: number, duration: number, run: (done: number) => void }>} */
+    /** Running movements: functions of the elapsed time, from 0 to 1. @type {Map<string, { start: number, duration: number, run: (done: number) => void }>} */
     this.moves = new Map();
     this.pending = 0;
     this.hovered = "";
@@ -62,7 +62,7 @@ export class WordMap {
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
-  // What is shown.
+  // Content.
 
   /** @param {import("./api.js").Points} points @param {number} duration */
   setPoints(points, duration) {
@@ -104,7 +104,7 @@ export class WordMap {
     this.redraw();
   }
 
-  /** Fly to the query and what is near it; back to everything without one. @param {number} duration */
+  /** Fly to the query and its neighbours; without a query, back to everything. @param {number} duration */
   fly(duration) {
     const at = this.places(this.chosen, 1);
     if (!this.query) { this.flyTo(this.camera.home, duration); return; }
@@ -127,7 +127,7 @@ export class WordMap {
     this.flyTo({ x: this.camera.x, y: this.camera.y, scale: this.camera.scale * factor }, duration);
   }
 
-  // Movement: a frame is drawn only if something has changed.
+  // Movement: draw a frame only if something has changed.
 
   /** @param {string} name @param {number} duration @param {(done: number) => void} run */
   move(name, duration, run) {
@@ -143,7 +143,7 @@ export class WordMap {
 
   frame() {
     this.pending = 0;
-    if (!this.camera.width || !this.element.offsetParent) { return; }  // it is drawn when it is seen
+    if (!this.camera.width || !this.element.offsetParent) { return; }  // drawn when it becomes visible
     for (const [name, { start, duration, run }] of [...this.moves]) {
       const done = duration ? Math.min(1, (performance.now() - start) / duration) : 1;
       run(done);
@@ -193,7 +193,7 @@ export class WordMap {
     this.dots.setTints(tints);
   }
 
-  /** How many words are seen, and so how large each may be. */
+  /** The number of visible words, which limits their size. */
   look() {
     const { camera } = this;
     let seen = 0;
@@ -217,7 +217,7 @@ export class WordMap {
     this.drawNames();
   }
 
-  /** The query and its neighbours, and the way each has come. */
+  /** The query and its neighbours, and the path of each. */
   drawChosen() {
     const { marks: pen, camera, chosen } = this;
     const style = getComputedStyle(this.element);
@@ -255,7 +255,7 @@ export class WordMap {
     }
   }
 
-  /** Names, the more important ones first: each takes the room that is left. */
+  /** Names, important ones first: each takes the remaining room. */
   drawNames() {
     const { camera, chosen, labels, base } = this;
     /** @type {import("./labels.js").Box[]} */
@@ -283,7 +283,7 @@ export class WordMap {
       });
     }
     for (let i = this.query; i < chosen.words.length; i++) { name(i); }
-    // While words move, only those that matter keep their names.
+    // While words move, only important ones keep their names.
     if (!this.moves.has("mixed") && !this.moves.has("done")) {
       const known = new Set(chosen.words);
       let [tried, put] = [0, 0];
@@ -403,10 +403,10 @@ export class WordMap {
     element.addEventListener("restored", () => { this.dots.setWays(this.base); this.tint(); this.redraw(); });
   }
 
-  /** The map as a picture without its names, for a page that cannot draw; empty while there is none. */
+  /** The map as a picture without names, for a page that cannot draw; empty before the first map. */
   picture() {
     if (!this.element.dataset.drawn || !this.element.offsetParent) { return ""; }
-    this.draw();  // what WebGL has drawn is there only until it is shown
+    this.draw();  // WebGL clears its buffer after showing it
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [this.marks.canvas.width, this.marks.canvas.height];
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -415,7 +415,7 @@ export class WordMap {
   }
 }
 
-/** A colour of the style sheet, as it is now. @param {CSSStyleDeclaration} style @param {string} name */
+/** The current value of a colour in the style sheet. @param {CSSStyleDeclaration} style @param {string} name */
 function shown(style, name) {
   const text = style.getPropertyValue(name);
   const sides = text.match(/^light-dark\((.+), (.+)\)$/);
@@ -431,7 +431,7 @@ function layer({ words, ranks, clusters, before, after }, origin) {
   return { words, ranks, clusters, before: plain(before), after: target, origin: origin ?? target };
 }
 
-/** Where words were, if they were there. @param {string[]} words @param {string[]} old @param {Float32Array} at @returns {Float32Array | undefined} */
+/** The previous places of words, if they were on the map. @param {string[]} words @param {string[]} old @param {Float32Array} at @returns {Float32Array | undefined} */
 function placesOf(words, old, at) {
   if (!old.length) { return undefined; }
   const rows = new Map(old.map((word, i) => [word, i]));
@@ -443,14 +443,14 @@ function placesOf(words, old, at) {
   return found;
 }
 
-/** How far nearly all points lie from the middle. @param {Float32Array} at @param {number} axis */
+/** The distance from the middle that nearly all points are within. @param {Float32Array} at @param {number} axis */
 function extent(at, axis) {
   const values = at.filter((_, i) => i % 2 === axis).map(Math.abs).sort();
   return 1.06 * (values[Math.floor(0.9995 * (values.length - 1))] || 1);
 }
 
 /**
- * Where a cluster lies most clearly: the cell in which it has many words and others few.
+ * The clearest place of a cluster: the cell where it has many words and others have few.
  * @param {Float32Array} at @param {number[]} clusters @param {number} cluster
  */
 function crest(at, clusters, cluster) {

@@ -1,5 +1,5 @@
 // @ts-check
-// From answers to what is seen: every word is set as text, never as HTML.
+// Show answers on the page: every word is inserted as text, never as HTML.
 
 /**
  * Make an element.
@@ -37,13 +37,13 @@ export function showNear(list, side) {
     const mark = near.moved === "both" ? [] : [make("span", { class: `moved ${near.moved}` }, near.moved === "new" ? "+ new" : "− gone")];
     return make("li", {}, wordButton(near.word), ...mark,
       make("span", { class: "figures" }, make("span", { title: `score; the cosine is ${near.cosine.toFixed(3)}` }, near.score.toFixed(3)),
-        ...(near.above ? [make("span", { title: `above ${near.above} of random pairs` }, `> ${near.above}`)] : []),
+        ...(near.above ? [make("span", { title: `higher than ${near.above} of random pairs` }, `> ${near.above}`)] : []),
         make("span", { title: near.above ? "row in the file" : "rank in the file" }, shownRank(near.rank))));
   }));
 }
 
 /**
- * Figures now, and how they have changed.
+ * Current scores, and their changes.
  * @param {HTMLElement} place
  * @param {{ name: string | Node, before: number | null, after: number | null, digits: number, note: string }[]} rows
  */
@@ -61,7 +61,7 @@ function showChanges(place, rows) {
 export function showScores(solved) {
   const isotropy = make("button", { type: "button", class: "term", "data-term": "isotropy" }, "Isotropy");
   showChanges(byId("scores"), [
-    { name: isotropy, before: solved.participation_before, after: solved.participation_after, digits: 3, note: "participation of running text; 1 is even" },
+    { name: isotropy, before: solved.participation_before, after: solved.participation_after, digits: 3, note: "participation ratio of running text; 1 is even" },
     ...solved.scores.map((score) => ({ name: score.dataset, ...score, digits: 1 })),
   ]);
 }
@@ -85,7 +85,7 @@ export function showDirections(found) {
   const rows = found.directions.map((each) => {
     const bar = make("span", { class: "bar" });
     bar.style.width = `${Math.round(60 * Math.min(1, each.kept))}px`;
-    // On a phone each cell says what it is.
+    // On a phone each cell shows its name.
     return make("tr", {}, make("th", { scope: "row" }, String(each.number)),
       make("td", { "data-name": "variance" }, `${(100 * each.share).toFixed(1)}%`),
       make("td", { class: "kept", "data-name": "kept" }, bar, each.kept.toFixed(2)),
@@ -97,7 +97,7 @@ export function showDirections(found) {
 }
 
 /**
- * Say what is wrong, and offer words that may have been meant; `how` says what becomes of one that is chosen.
+ * Show the error and suggest words; `how` returns the action for a chosen suggestion.
  * @param {HTMLElement} place @param {import("./api.js").Problem} problem @param {(word: string) => string} [how]
  */
 export function showProblem(place, { message, unknown }, how = () => "look") {

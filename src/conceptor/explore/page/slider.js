@@ -1,5 +1,5 @@
 // @ts-check
-// The slider of a method: logarithmic for apertures, by whole numbers for directions.
+// The slider of a method: logarithmic for apertures, whole numbers for directions.
 
 import { byId, make } from "./panels.js";
 
@@ -11,8 +11,8 @@ function position(range, value) {
 }
 
 /**
- * @param {(aperture: number | null, directions: number | null) => void} change null for the method's own value
- * @returns {(slider: Slider | null, isAutomatic: boolean) => void} which shows where the slider is, and whether the method's own value is the automatic one
+ * @param {(aperture: number | null, directions: number | null) => void} change null for the method's default
+ * @returns {(slider: Slider | null, isAutomatic: boolean) => void} shows the slider's value, and whether the method's default is automatic
  */
 export function makeSlider(change) {
   const knob = /** @type {HTMLInputElement} */ (byId("knob"));
@@ -49,7 +49,7 @@ export function makeSlider(change) {
     const shown = isAperture ? now.value.toPrecision(3) : String(now.value);
     byId("knob-value").textContent = shown;
     knob.setAttribute("aria-valuetext", shown);
-    // The smaller mark's label ends at its tick and the larger one's begins there: they never meet.
+    // The smaller mark's label ends at its tick and the larger one's starts there, so they never overlap.
     const marks = Object.entries(now.marks).sort((a, b) => a[1] - b[1]);
     byId("marks").replaceChildren(...marks.map(([name, value], i) => {
       const text = `${name} ${isAperture ? Number(value.toPrecision(3)) : value}`;

@@ -1,5 +1,5 @@
 // @ts-check
-// What is seen as one file that needs no server: styles inside, the map as a picture.
+// The page as one file that needs no server: styles included, the map as a picture.
 
 import { make } from "./panels.js";
 
@@ -29,7 +29,7 @@ export async function snapshot(title, picture) {
   copy.querySelectorAll(".map-view, .map-tip, .map-buttons, .map-labels [hidden]").forEach((each) => each.remove());
   copy.querySelectorAll("canvas").forEach((canvas, i) => canvas.replaceWith(i || !picture ? "" : make("img", { src: picture, alt: "Map of words", class: "picture" })));
   const [map, still] = [document, copy].map((root) => /** @type {HTMLElement} */ (root.querySelector("#map")));
-  // The names stand where they stood, so the map keeps its size.
+  // Fix the map's size, so that the names stay in place.
   Object.assign(still.style, { flex: "none", width: `${map.clientWidth}px`, height: `${map.clientHeight}px` });
   copy.querySelectorAll("[role=tabpanel][hidden]").forEach((each) => each.remove());
   copy.querySelector(".tabs")?.remove();

@@ -1,5 +1,5 @@
 // @ts-check
-// What is shown, kept in the address so that it can be shared.
+// The state of the page, kept in the address so that it can be shared.
 
 /** @typedef {{ name: string, words: string }} ConceptList */
 /**
@@ -8,7 +8,7 @@
  *   concepts: ConceptList[], expression: string }} State
  */
 
-// An example that can be checked at a glance: what is left are capitals of other continents.
+// An example that is easy to check: the result is capitals of other continents.
 /** @type {ConceptList[]} */
 const CONCEPTS = [
   { name: "capitals", words: "paris berlin rome madrid vienna warsaw tokyo cairo beijing lima nairobi hanoi" },
@@ -61,7 +61,7 @@ export function fromQuery(query) {
   return state;
 }
 
-/** The method and its parameters, as the server takes them. @param {State} state */
+/** The method and its parameters, in the server's format. @param {State} state */
 export function settings(state) {
   const query = new URLSearchParams({ method: state.method });
   if (state.weights !== "auto") { query.set("weights", state.weights); }

@@ -1,19 +1,19 @@
 // @ts-check
-// Terms with a plain sentence, on hover, on focus and on touch.
+// A plain sentence for each term, on hover, focus and touch.
 
 import { byId } from "./panels.js";
 
 /** @type {Record<string, string>} */
 const TERMS = {
-  gate: "How much of each direction is kept: 1 leaves it as it is, 0 removes it. Directions that all common words share are turned down most.",
-  aperture: "How firmly shared directions are turned down. To the left the vectors stay as they are; to the right more is removed, and at some point more than is good.",
-  directions: "How many of the strongest shared directions are removed or levelled.",
-  spectrum: "How strongly text varies along each direction, the strongest first. A steep line means that a few directions drown out the others.",
-  isotropy: "How evenly running text uses all directions: 1 is even, near 0 means that all words point the same way.",
-  rank: "A word's place in the file: 1 is the commonest. Log rank counts its digits, so ranks 10 and 100 are as far apart as 100 and 1,000.",
-  score: "What the list is ordered by: the cosine, less a little for rare words, and less for words like those excluded.",
-  weights: "How much each word counts when the method looks for shared directions: by how often it is used, or all alike.",
-  evidence: "How much of a word's vector lies inside the concept, from 0 to 1.",
+  gate: "The share of each direction that is kept: 1 keeps all of it, 0 removes it. Directions that common words share are turned down most.",
+  aperture: "How strongly shared directions are turned down. At the left the vectors stay unchanged. Further right more is removed, at some point too much.",
+  directions: "The number of the strongest shared directions that are removed or flattened.",
+  spectrum: "How strongly text varies along each direction, strongest first. A steep line means that a few directions dominate.",
+  isotropy: "How evenly running text uses all directions: at 1 evenly, near 0 all words point the same way.",
+  rank: "A word's position in the file: 1 is the most common. On the log scale, ranks 10 and 100 are as far apart as 100 and 1,000.",
+  score: "The list is sorted by score: the cosine, minus a small penalty for rare words and a penalty for words like the excluded ones.",
+  weights: "How much each word counts when the method finds shared directions: by how often it is used, or all equally.",
+  evidence: "The share of a word's vector that lies inside the concept, from 0 to 1.",
 };
 
 export function explainTerms() {

@@ -1,5 +1,5 @@
 // @ts-check
-// A field for words with type-ahead: a combobox by the ARIA pattern, chips for what was chosen.
+// A field for words with type-ahead: a combobox by the ARIA pattern, with chips for the chosen words.
 
 import { ask } from "./api.js";
 import { byId, make, shownRank } from "./panels.js";
@@ -7,8 +7,8 @@ import { byId, make, shownRank } from "./panels.js";
 let fields = 0;
 
 /**
- * Let a field complete words. Enter or a choice from the list takes a word; Shift+Enter, and the button `ID-add` if
- * there is one, add it to those that are there.
+ * Complete words in a field. Enter or a choice from the list looks a word up; Shift+Enter, or the button `ID-add` if
+ * there is one, adds it to the chosen words.
  * @param {string} id of the input
  * @param {(word: string, add: boolean) => void} take
  */
@@ -35,7 +35,7 @@ export function completeWords(id, take) {
     if (wanted) { take(wanted, add); }
   }
 
-  /** What is marked in the list, else what was typed. */
+  /** The marked word of the list, or the typed text. */
   function current() {
     return /** @type {HTMLElement | undefined} */ (list.children[active])?.dataset.choice ?? input.value;
   }
@@ -77,13 +77,13 @@ export function completeWords(id, take) {
     if (option) { event.preventDefault(); choose(option.dataset.choice ?? "", false); }
   });
   button?.addEventListener("click", () => { choose(current(), true); input.focus(); });
-  // The button takes what is marked, so the list stays while it is pressed.
+  // The button takes the marked word, so the list stays open while it is pressed.
   button?.addEventListener("pointerdown", (event) => event.preventDefault());
   input.addEventListener("blur", close);
 }
 
 /**
- * The words that were chosen in a field, each with a button that takes it away.
+ * The chosen words of a field, each with a button that removes it.
  * @param {string} id of the input @param {() => string[]} words @param {(words: string[]) => void} change
  */
 export function chosenWords(id, words, change) {
