@@ -121,7 +121,7 @@ def measure_in_turn(candidates: dict[str, Candidate], rounds: int) -> dict[str, 
 
 
 def make(path: Path, rows: int, dimension: int) -> None:
-    """Make a file in another process, because a child's peak memory includes its parent's."""
+    """Make a file in another process, because a child's peak is at least its parent's."""
     maker = multiprocessing.get_context("spawn").Process(target=_make, args=(path, rows, dimension))
     maker.start()
     maker.join()
