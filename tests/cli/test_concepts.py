@@ -56,7 +56,7 @@ def test_debias_as_json(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "no concept was given"),
+        ([], "no concept and no expression was given"),
         (["--concept", "gender"], "it must be NAME=FILE"),
         (["--concept", "gender="], "it must be NAME=FILE"),
         (["--concept", "g=she:he", "--concept", "g=she,he"], "two concepts have the same name"),
@@ -73,7 +73,7 @@ def test_debias_as_json(folder):
         (["--concept", "g=she,he", "--aperture", "g=wide"], "--aperture is wide"),
         (["--concept", "g=she,he", "--aperture", "h=2"], "for h, which is not in the expression"),
         (["--concept", "g=she,he", "--expression", "g", "--aperture", "0"], "leaves nothing"),
-        (["--concept", "g=she:she"], "its pairs do not differ"),
+        (["--concept", "g=she:she"], "its pairs have equal vectors"),
         (["--concept", "g=she,he", "--save-map", "in.bin"], "in.bin"),
         (["--concept", "g=gender.txt", "--save-map", "gender.txt"], "gender.txt: is the input"),
     ],

@@ -227,7 +227,7 @@ def test_judgements_are_checked(tmp_path):
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
     for text, said in (
-        ("3\t1\n", "no query has the id"),
+        ("3\t1\n", "has no query with the id"),
         ("1\t6\n", "rows 1 to 5"),
         ("1\n", "line 1"),
     ):
