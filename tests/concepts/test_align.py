@@ -117,4 +117,4 @@ def test_dictionaries_that_are_none(tmp_path, languages) -> None:
     with pytest.raises(InvalidInputError, match="contains no pairs"):
         align(source, target, [])
     short = align(source, target, pairs[:5])
-    assert "undetermined" in short.remarks[-1]
+    assert "do not determine" in short.remarks[-1]

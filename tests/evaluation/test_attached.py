@@ -115,7 +115,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
             vocabulary=["ba"],
             sentences=None,
         )
-    with pytest.raises(InvalidInputError, match="vectors of 7 numbers"):
+    with pytest.raises(InvalidInputError, match="vectors have 7 dimensions"):
         attach(
             texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None
         )
@@ -132,7 +132,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
         (["a b", "c d"], np.zeros((2, 3)), "all vectors are 0"),
         ([], np.ones((0, 3)), "there are no texts"),
         ("a b", np.ones((1, 3)), "single string"),
-        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a token"),
+        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a known token"),
     ],
 )
 def test_bad_input_is_named(texts, vectors, said):
