@@ -33,7 +33,7 @@ def test_debias(folder):
     assert run.stdout == ""
     assert "gender: 2 of 6 words have no vector" in run.stderr
     assert "204 words × 8" in run.stderr
-    assert "not (gender or names); taken out:" in run.stderr
+    assert "not (gender or names); removed:" in run.stderr
     written = open_vectors(folder / "out.bin").to_array()
     map_ = AffineMap.load(folder / "map.safetensors")
     np.testing.assert_allclose(written, map_(VECTORS), atol=1e-6)

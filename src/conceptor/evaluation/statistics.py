@@ -101,7 +101,7 @@ class SpearmanCorrelation(_Correlation):
 
     def _correlate(self, weights: ItemWeights) -> Vector:
         total = weights.sum(axis=0)
-        # The mean rank is (total + 1) / 2 whatever the ties; divided by the total, ranks are of
+        # The mean rank is (total + 1) / 2 for any ties; divided by the total, ranks are of
         # order one.
         x, y = (
             (weighted_ranks(values, weights) - (total + 1) / 2) / total

@@ -171,7 +171,7 @@ class Session:
         """The vectors and the available choices."""
         choices = self.methods.choices
         if self.other is not None:
-            choices.insert(0, answers.Choice(OTHER, f"{self.other.name} as it is", "none"))
+            choices.insert(0, answers.Choice(OTHER, f"{self.other.name}, unchanged", "none"))
         penalties = self.table.penalties
         return answers.About(
             vectors=self.table.name,

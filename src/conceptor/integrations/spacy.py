@@ -192,7 +192,7 @@ def postprocess_folder(
         config = load_config(source / "config.cfg", interpolate=False)
         language = str(config.get("nlp", {}).get("lang", ""))
         belongs = _belongs(config)
-    except Exception as error:  # whatever spaCy says about damaged files
+    except Exception as error:  # spaCy raises any kind for damaged files
         said = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({said})") from None
     meta = _read_meta(source / "meta.json")
@@ -215,7 +215,7 @@ def parts_of(folder: Path) -> Callable[[Path], bool] | None:
         return None
     try:
         return _belongs(load_config(folder / "config.cfg", interpolate=False))
-    except Exception:  # whatever spaCy says about damaged files
+    except Exception:  # spaCy raises any kind for damaged files
         return None
 
 

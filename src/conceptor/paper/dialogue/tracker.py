@@ -71,7 +71,8 @@ class Tracker(nn.Module):
         self.filter_biases = nn.Parameter(torch.full((len(WIDTHS), 1, dimension), 0.1))
         for weights in self.filters:
             nn.init.trunc_normal_(weights, std=0.1, a=-0.2, b=0.2, generator=self.generator)
-        # Their inputs have a length, whatever the dimension, so the gain undoes the division.
+        # The length of their inputs does not depend on the dimension, so the gain undoes the
+        # division.
         self.candidate = self._normal(dimension, dimension, gain=dimension**0.5)
         self.candidate_bias = nn.Parameter(torch.zeros(dimension))
         self.hidden = self._normal(HIDDEN, dimension, gain=dimension**0.5)
