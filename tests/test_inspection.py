@@ -306,21 +306,22 @@ def test_far_from_all_measured_vectors_nothing_is_predicted(rng):
     found = inspect(named(rng.standard_normal((5000, 40))))
     assert found.before.participation > 0.7
     assert not any(each.sign for each in found.predictions.values())
-    assert "cannot be told from the vectors alone; compare measures it" in found.advice
+    assert "do not show whether this helps; measure it with compare" in found.advice
 
 
 def test_without_usage_nothing_is_predicted(rng):
     found = inspect(named(rng.standard_normal((5000, 20)) + 3), "uniform")
     assert found.predictions == {}
-    assert "cannot be told" in found.advice
+    assert "do not show whether this helps" in found.advice
 
 
 def test_predictions_in_words():
     gain, loss, none = (Prediction(sign, 3, 1, 0, 2) for sign in (1, -1, 0))
     assert str(gain) == "should gain (3 right, 1 undecided, 0 wrong)"
-    assert str(none) == "cannot be told"
+    assert str(none) == "unclear"
     said = describe({"a": gain, "b": gain, "c": loss, "d": none})
     assert said == (
-        "It should gain on a, b and lose on c. It cannot be told of d. compare measures it."
+        "It should gain on a, b and lose on c. There is no prediction for d. "
+        "Measure it with compare."
     )
     assert describe({"d": none}) == describe({})

@@ -1,4 +1,4 @@
-"""Statistics of vectors before and after post-processing, and whether it will help."""
+"""Statistics of vectors before and after post-processing, and a prediction of its effect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 LEADING = 5
 # A direction follows log frequency if |r| is above this.
 FOLLOWS = 0.2
-# Spreads that may be rounding: relative to the vectors' length, and of log frequencies.
+# Spreads below these may be rounding: relative to the vectors' length, and of log frequencies.
 _ROUNDING = 1e-12
 _SAME_LOGS = 1e-6
 
@@ -73,7 +73,7 @@ def partition_ratio(log_partitions: Float64) -> float:
 
 @dataclass(frozen=True)
 class Side:
-    """The vectors before, or after the map; lengths by usage, which come after it, are not seen.
+    """Statistics before or after the map; lengths by usage come later and are not included.
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ class Inspection:
     Attributes
     ----------
     predictions
-        What the default should do to each family of benchmarks, as far as the vectors alone tell,
-        and how often such answers were right: `conceptor.report.prediction`.
+        The expected effect of the default on each family of benchmarks, derived from the vectors
+        alone, and how often such predictions were right: `conceptor.report.prediction`.
     """
 
     vectors: str
@@ -170,7 +170,7 @@ def inspect(
     rows: str | None = None,
     progress: Progress = silent,
 ) -> Inspection:
-    """Inspect vectors in two streaming passes: one for moments, one for what needs directions.
+    """Inspect vectors in two streaming passes: one for moments, one along the directions.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def inspect(
     weights
         Word weights; by default the same as for `postprocess`.
     column, rows
-        Which column holds the vectors, and what rows stand for, as for `improve`.
+        The column that holds the vectors, and the kind of rows, as for `improve`.
     """
     opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
     method = Method.default_for(opened)
@@ -244,7 +244,7 @@ class _View:
     def __init__(self, types: Moments, matrix: Float64, values: Float64) -> None:
         spectrum = Spectrum.from_matrix(matrix.T @ types.second_moment @ matrix)
         self._values = spectrum.values
-        # Rows of length 1 where the moments were of such.
+        # Scale rows to length 1 if the moments did.
         self._coordinates = AffineMap(matrix @ spectrum.vectors, unit=types.unit)
         covariance = matrix.T @ types.covariance @ matrix
         varies = np.trace(covariance) > _ROUNDING**2 * self._values.sum()
@@ -301,11 +301,11 @@ def _log_sums(coordinates: Float64) -> Float64:
 def _predict(
     kind: RowKind, method: str, before: Side, solution: Solution, usage: Weights, rows: Moments
 ) -> dict[str, Prediction]:
-    """Return what the default should do to each family; nothing where none was measured."""
+    """Return the predicted effect of the default on each family; nothing without a record."""
     if kind is RowKind.TEXTS:
         values = _spectrum(rows)
         return predict(_traits(isotropy(values), values), method, kind="rows")
-    if usage.kind == "uniform":  # what was measured is about running text
+    if usage.kind == "uniform":  # the record is about running text
         return {}
     return predict(_traits(before.participation, solution.spectrum.values), method)
 
@@ -315,12 +315,12 @@ def _traits(participation: float, values: Float64) -> dict[str, float]:
 
 
 def _obstacle(before: Side, solution: Solution, usage: Weights, kind: RowKind) -> str:
-    """Return why nothing can be predicted; an empty string if something may."""
+    """Return the reason why nothing can be predicted, or an empty string."""
     values, count = solution.spectrum.values, solution.moments.count
     n = len(values)
     if values.any() and count <= n:
         return (
-            f"Too few vectors to judge: {n} dimensions need more than {n} vectors, and there are "
+            f"Too few vectors to judge: {n} dimensions need more than {n} vectors; there are "
             f"{count}."
         )
     if not values.any():
@@ -331,7 +331,7 @@ def _obstacle(before: Side, solution: Solution, usage: Weights, kind: RowKind) -
         return Message(
             "Find word frequencies first: ",
             usage.caution,
-            ". They are needed to tell whether running text shares a direction.",
+            ". They are needed to find the directions that running text shares.",
         )
     return ""
 
@@ -343,7 +343,7 @@ def _shared_by_texts(rows: Moments) -> str:
 
 
 def _shared_by_words(before: Side, solution: Solution, usage: Weights) -> str:
-    """Say what running text shares, and what is removed."""
+    """Describe the directions that running text shares, and the variance removed."""
     values, gate, count = solution.spectrum.values, solution.gate, solution.moments.count
     strongest = max(map(abs, before.frequency), default=0.0)
     # A correlation within three standard errors of zero may be due to chance.

@@ -1,4 +1,4 @@
-"""From file to file in streaming passes: fit a method, then write the vectors through it."""
+"""Post-process a file in streaming passes: fit a method, then write the transformed vectors."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ if TYPE_CHECKING:
 
 _BITS = "binary"
 _LEVELS = (
-    "levels directions, which bits then count alike; gentle keeps more neighbours in bits "
+    "flattens directions, and all bits count equally; gentle keeps more neighbours in bits "
     "(docs/studies/smaller.md)"
 )
-# Of the variance: less than this is rounding.
+# A smaller share of the variance is rounding.
 _NOTHING = 1e-12
 
 
 @dataclass
 class Report(Written):
-    """What was written, and which method was fitted for it.
+    """The vectors written, and the method fitted for them.
 
     Attributes
     ----------
     estimated_on
-        How many of the vectors the map was estimated on.
+        The number of vectors that the map was estimated on.
     variance_removed
-        ``1 − Σ g² λ / Σ λ`` over the spectrum the map was made from.
+        ``1 − Σ g² λ / Σ λ`` over the spectrum that the map was derived from.
     quota
-        ``Σ (1 − g) / n``, for a conceptor the share of the space it takes up.
+        ``Σ (1 − g) / n``; for a conceptor, its share of the space.
     aperture
-        The α that was used, where there is one.
+        The α that was used, if the method has one.
     method, fitted_on
-        The method's name, and which words it was fitted on, with which weights.
+        The method's name, and the words and weights it was fitted on.
     lengths
-        What became of the lengths of rows: `kept`, `unit` or `usage` (`Lengths`).
+        How the lengths of rows were set: `kept`, `unit` or `usage` (`Lengths`).
     """
 
     estimated_on: int | None = None
@@ -82,7 +82,7 @@ class Report(Written):
     def of(
         cls, written: Written, found: FittedMethods | None = None, name: str | None = None
     ) -> Report:
-        """Return a report on what was written with a fitted method; without one, as it is."""
+        """Return a report on written vectors, with the fitted method if there is one."""
         report = cls(**vars(written), method=name)
         if found is None or name is None:
             return report
@@ -93,11 +93,11 @@ class Report(Written):
         return report if solution is None else report.describe(solution)
 
     def describe(self, solution: Solution) -> Report:
-        """Add what a solved recipe does to the vectors."""
+        """Add the effect of a solved recipe on the vectors."""
         self.estimated_on, self.aperture = solution.moments.count, solution.aperture
         gate, values = solution.gate, solution.spectrum.values
         if not (gate**2 * values).sum() > _NOTHING * values.sum():
-            self.remarks.append("nothing is left of the vectors: all their variance was taken out")
+            self.remarks.append("the method removed all the variance of the vectors")
         self.variance_removed = solution.variance_removed
         if self.variance_removed is not None:
             self.quota = float((1 - gate).mean())
@@ -118,36 +118,36 @@ def postprocess(
     progress: Progress = silent,
     caution: Callable[[str], object] | None = None,
 ) -> Report:
-    """Fit a method to the vectors of a file and write them all, improved, to another.
+    """Fit a method to the vectors of a file and write all improved vectors to another file.
 
     Parameters
     ----------
     source
-        A file, the folder of a static model, `-`, or what `open_vectors` returned. Arrays and
-        tables without words are taken too; their rows count the same.
+        A file, the folder of a static model, `-`, or a result of `open_vectors`. It may also be an
+        array or a table without words; then all rows count equally.
     target
-        The file to write, by name in any format; `-` for text on standard output. A static model
-        is written as a folder like its own, unless the name has the extension of a format.
+        The file to write; its name sets the format; `-` for text on standard output. A static model
+        is written as a folder of the same kind, unless the name has the extension of a format.
     method
         A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`), a recipe or a `Method`; by
         default `Method.default_for` the vectors.
     options : FitOptions, optional
-        What words weigh, which take part in the fit, and the lexicon; by default as the method
-        asks (`conceptor.weights.choose_weights`).
+        Usage weights, the words to fit on, and the lexicon; the default depends on the method
+        (`conceptor.weights.choose_weights`).
     memory
-        Bytes within which decoded vectors are kept between the passes, where that saves decoding
+        Keep decoded vectors between the passes if they fit in this many bytes, to save decoding
         them again; by default a quarter of the machine's memory.
     save_map
-        Also save the map there. Of rows of texts, what cosines of mapped rows mean is saved with it
-        (`Background`).
+        Also save the map to this file. For rows of texts, it includes the scale of cosines of
+        mapped rows (`Background`).
     format, dtype, force
-        As for `write_vectors`. As `binary`, rows of texts go through a rotation behind the method,
-        learned from them in one more pass, so that their signs lose least (`ITQ`).
+        As for `write_vectors`. For `binary`, rows of texts are rotated after the method so that
+        their signs lose least (`ITQ`); one more pass learns the rotation.
     progress
-        Called as the passes go on.
+        Called with the progress of the passes.
     caution
-        Called before anything is written if the evidence is against it; by default that is a
-        remark of the report.
+        Called before anything is written if the evidence is against it; by default the caution
+        becomes a remark of the report.
     """
     started = time.perf_counter()
     opened = _open(source)
@@ -192,14 +192,14 @@ def postprocess(
     written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
     report = Report.of(written, found, name)
     if goal.kind.rewrite and report.lengths == Lengths.USAGE:
-        report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and add up to them
+        report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and are summed
     return report
 
 
 def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
-    """Return a map and, behind it, the rotation whose signs lose least of what it leaves.
+    """Return a map followed by the rotation whose signs lose least of the mapped rows.
 
-    Learned from rows spread over all of them, in one pass; of too few rows the map stays alone.
+    One pass learns it from rows spread over the file; with too few rows, the map has no rotation.
     """
     step = -(-(vectors.count or 1) // MOST_ROWS)
     taken: list[Any] = []
@@ -215,9 +215,9 @@ def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
 
 
 def fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
-    """Return what cosines of mapped rows mean, in one pass, and what speaks against these rows.
+    """Return the scale of cosines of mapped rows, in one pass, and cautions about these rows.
 
-    None for words, whose random pairs nobody asks about, and for fewer than 100 rows.
+    The scale is None for words, which do not need it, and for fewer than 100 rows.
     """
     if vectors.kind is not RowKind.TEXTS:
         return None, []
@@ -236,9 +236,10 @@ def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
 
 
 def describe_doubts(found: FittedMethods, where: str) -> list[str]:
-    """Say which methods should or may not help, and why."""
+    """Describe the methods that should or may not help, and why."""
     return [
-        f"{where}: {name} {reason}; compare measures it" for name, reason in found.doubts.items()
+        f"{where}: {name} {reason}; measure it with compare"
+        for name, reason in found.doubts.items()
     ]
 
 
@@ -254,7 +255,7 @@ def fit(
     opened = _open(source)
     chosen = _choose_method(method, opened)
     if chosen.recipe is None or not chosen.is_map:
-        raise InvalidInputError(f"{chosen}: only a single spectral method makes a map")
+        raise InvalidInputError(f"{chosen}: a map needs a single spectral method")
     found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
     fitted = found.methods[chosen.name]
     written = sum_up(opened, started, opened.count or found.count)
@@ -283,7 +284,7 @@ def plan_passes(
     dtype: str | None,
     force: bool,
 ) -> tuple[Target, KeptVectors]:
-    """Return where vectors are written, and the source, wrapped for rereading.
+    """Return the target of the vectors, and the source, wrapped for rereading.
 
     Raise if the vectors cannot be written there, or the map cannot be saved beside them.
     """
@@ -292,7 +293,7 @@ def plan_passes(
         check_new_file(save_map, source.files(), force=force)
         if Path(save_map).resolve() in goal.files:
             raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-    # A model is written from rows that were not decoded, so none of those that were are kept.
+    # A model is written from its encoded rows, so decoded rows are not kept.
     return goal, keep_vectors(source, 0 if goal.kind.rewrite else memory)
 
 
@@ -307,9 +308,9 @@ def write_last(
     dimension: int | None = None,
     background: Background | None = None,
 ) -> int:
-    """Write the vectors, or a whole model, in the last pass; return how many there are.
+    """Write the vectors, or a whole model, in the last pass; return their number.
 
-    `map_` is what `transform` does, as it is saved or written into a model; else not needed.
+    `map_` is the map of `transform`; it is needed only to save it or to write it into a model.
     `background` is saved with it.
     """
     source = kept.wrapped

@@ -31,9 +31,9 @@ def test_debias(folder):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
-    assert "gender: 2 of 6 words are not among the vectors" in run.stderr
+    assert "gender: 2 of 6 words have no vector" in run.stderr
     assert "204 words × 8" in run.stderr
-    assert "not (gender or names); taken out:" in run.stderr
+    assert "not (gender or names); removed:" in run.stderr
     written = open_vectors(folder / "out.bin").to_array()
     map_ = AffineMap.load(folder / "map.safetensors")
     np.testing.assert_allclose(written, map_(VECTORS), atol=1e-6)
@@ -56,24 +56,24 @@ def test_debias_as_json(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "no concept was given"),
+        ([], "no concept and no expression was given"),
         (["--concept", "gender"], "it must be NAME=FILE"),
         (["--concept", "gender="], "it must be NAME=FILE"),
         (["--concept", "g=she:he", "--concept", "g=she,he"], "two concepts have the same name"),
         (["--concept", "not=she,he"], "cannot name a concept"),
         (["--concept", "usage=she,he"], "another name"),
         (["--concept", "g=nowhere.txt"], "nowhere.txt: no such file"),
-        (["--concept", "g=she,unknown"], "1 of its 2 words are among the vectors"),
+        (["--concept", "g=she,unknown"], "1 of its 2 words have vectors"),
         (["--concept", "g=she,"], "has a single word"),
         (["--concept", "g=she,he", "--expression", "not (g or"], "expected a concept, found the"),
-        (["--concept", "g=she,he", "--expression", "not h"], "names h, which is not defined"),
+        (["--concept", "g=she,he", "--expression", "not h"], "uses h, which is not defined"),
         (["--concept", "g=she,he", "--aperture", "wide"], "--aperture is wide"),
         (["--concept", "g=she,he", "--aperture", "g=1,g=2"], "NAME=NUMBER,NAME=NUMBER, each name"),
         (["--concept", "g=she,he", "--aperture", "g="], "NAME=NUMBER"),
         (["--concept", "g=she,he", "--aperture", "g=wide"], "--aperture is wide"),
         (["--concept", "g=she,he", "--aperture", "h=2"], "for h, which is not in the expression"),
         (["--concept", "g=she,he", "--expression", "g", "--aperture", "0"], "leaves nothing"),
-        (["--concept", "g=she:she"], "its pairs do not differ"),
+        (["--concept", "g=she:she"], "its pairs have equal vectors"),
         (["--concept", "g=she,he", "--save-map", "in.bin"], "in.bin"),
         (["--concept", "g=gender.txt", "--save-map", "gender.txt"], "gender.txt: is the input"),
     ],

@@ -177,7 +177,7 @@ def test_what_is_odd_about_the_output_is_said(folder):
     for name in ("o.txt", "plain"):
         assert "warning" not in call("convert", "in.txt", name, cwd=folder).stderr
     run = call("postprocess", "in.txt", "o.bin", "--aperture", "inf", "--json", cwd=folder)
-    assert "nothing is left of the vectors" in run.stderr
+    assert "removed all the variance" in run.stderr
     assert json.loads(run.stdout)["aperture"] is None
     assert "Infinity" not in run.stdout
 

@@ -131,7 +131,7 @@ def test_rows_that_repeat_are_warned_about(world, tmp_path) -> None:
         (("compare", "emb.npy", "--relevant", "rel.tsv"), "--relevant needs --queries too"),
         (("compare", "emb.npy", "--pairs", "pairs.tsv"), "no pair has both of its texts"),
         (("compare", "emb.npy", "--tasks", "sts"), "--tasks is for words"),
-        (("compare", "emb.npy", "--sizes", "17"), "a size of 17: the rows have 16 dimensions"),
+        (("compare", "emb.npy", "--sizes", "17"), "a size is 17, but the rows have 16 dimensions"),
         (("compare", "emb.npy", "--sizes", "few"), "--sizes has 'few'"),
         (("compare", "emb.npy", "--dtypes", "int4"), "unknown number type 'int4'"),
         (("compare", "emb.npy", "--methods", "counterfit"), "rows have no words"),
@@ -140,7 +140,7 @@ def test_rows_that_repeat_are_warned_about(world, tmp_path) -> None:
         (("neighbors", "emb.npy", "401"), "there is no text or row '401'"),
         (("neighbors", "emb.npy", "1", "--without", "2"), "--without is for words"),
         (("neighbors", "emb.npy", "1", "--prior", "0.1"), "--prior is for words"),
-        (("neighbors", "emb.npy", "1", "--texts", "lines.txt", "--rows", "words"), "are words"),
+        (("neighbors", "emb.npy", "1", "--texts", "lines.txt", "--rows", "words"), "--rows words"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(world, arguments, what) -> None:

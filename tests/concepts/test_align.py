@@ -97,7 +97,7 @@ def test_files(tmp_path, languages) -> None:
     np.testing.assert_allclose(chunk.vectors, expected, atol=1e-5)
     with pytest.raises(InvalidInputError, match="force=True"):
         align_files(tmp_path / "en.bin", tmp_path / "fr.bin", dictionary, tmp_path / "deep/aligned")
-    with pytest.raises(InvalidInputError, match=r"both files are called en\.bin"):
+    with pytest.raises(InvalidInputError, match=r"both files are named en\.bin"):
         align_files(tmp_path / "en.bin", tmp_path / "en.bin", dictionary, tmp_path / "other")
     with pytest.raises(InvalidInputError, match="is a file"):
         align_files(tmp_path / "en.bin", tmp_path / "fr.bin", dictionary, dictionary)
@@ -117,4 +117,4 @@ def test_dictionaries_that_are_none(tmp_path, languages) -> None:
     with pytest.raises(InvalidInputError, match="contains no pairs"):
         align(source, target, [])
     short = align(source, target, pairs[:5])
-    assert "undetermined" in short.remarks[-1]
+    assert "do not determine" in short.remarks[-1]

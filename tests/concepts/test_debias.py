@@ -77,7 +77,7 @@ def test_files_of_words_and_of_pairs(tmp_path, text, items) -> None:
         ("she\n", "has a single word"),
         ("she\nshe\n", "has a single word"),
         ("she\nher hers\n", "mixes words and pairs"),
-        ("she her hers\n", "line 1: expected a word or two"),
+        ("she her hers\n", "line 1: expected one word or two"),
     ],
 )
 def test_lists_that_are_none(tmp_path, text, message) -> None:
@@ -97,10 +97,8 @@ def test_a_missing_file_and_nonsense() -> None:
 def test_unknown_words_are_counted_and_too_few_known_ones_refused(table) -> None:
     found = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
     assert found.moments["gender"].count == 3
-    assert found.remarks == [
-        "gender: 2 of 8 words are not among the vectors and were left out: her, him"
-    ]
-    with pytest.raises(InvalidInputError, match="1 of its 2 words are among the vectors"):
+    assert found.remarks == ["gender: 2 of 8 words have no vector and were left out: her, him"]
+    with pytest.raises(InvalidInputError, match="1 of its 2 words have vectors"):
         learn_concepts(table, {"gender": ["she", "unknown"]})
     with pytest.raises(InvalidInputError, match="0 of its 1 pairs"):
         learn_concepts(table, {"gender": [("she", "unknown")]})
@@ -194,9 +192,9 @@ def test_the_file_holds_what_the_map_gives(table, file, tmp_path) -> None:
 
 
 def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
-    with pytest.raises(InvalidInputError, match="names names, which is not defined"):
+    with pytest.raises(InvalidInputError, match="uses names, which is not defined"):
         debias(file, tmp_path / "out.bin", {"gender": PAIRS}, "not (gender or names)")
-    with pytest.raises(InvalidInputError, match="no concept was given"):
+    with pytest.raises(InvalidInputError, match="no concept and no expression was given"):
         debias(file, tmp_path / "out.bin", {})
     assert not (tmp_path / "out.bin").exists()
 
@@ -204,7 +202,7 @@ def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
 def test_expressions_and_lists_that_leave_or_say_nothing(table) -> None:
     with pytest.raises(InvalidInputError, match="'gender' leaves nothing of the vectors"):
         solve_expression(table, {"gender": PAIRS}, "gender", aperture=0.0)
-    with pytest.raises(InvalidInputError, match="its pairs do not differ"):
+    with pytest.raises(InvalidInputError, match="its pairs have equal vectors"):
         solve_expression(table, {"gender": [("she", "she")]})
 
 

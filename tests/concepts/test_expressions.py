@@ -98,7 +98,7 @@ def test_any_text_is_an_expression_or_a_clear_mistake(text) -> None:
 def test_names_in_order_and_unknown_ones() -> None:
     expression = Expression("b or (a and b)")
     assert expression.names == ("b", "a")
-    with pytest.raises(InvalidInputError, match="names a, which is not defined; defined are: b"):
+    with pytest.raises(InvalidInputError, match="uses a, which is not defined; defined names: b"):
         expression({"b": Conceptor.zero(2)})
 
 

@@ -119,7 +119,7 @@ def test_two_meanings_are_told_apart():
         (([],), "at least one word"),
         (("w001", [[]]), "words to exclude is empty"),
         (("w001", (), [""]), "words to keep to is empty"),
-        (("w001", ["w002", "w001"]), "'w001' is both looked for and excluded"),
+        (("w001", ["w002", "w001"]), "'w001' is both wanted and excluded"),
     ],
 )
 def test_queries_that_mean_nothing(given, message):

@@ -130,7 +130,7 @@ def test_a_background_that_does_not_suit_is_warned_about(rows, tmp_path) -> None
     narrow = np.ones(20) + 0.1 * rows
     with pytest.warns(BackgroundWarning, match="random pairs of these rows have a median p"):
         most_similar(rows, 1, background=Background.fit(narrow))
-    with pytest.raises(InvalidInputError, match="background is of the cosines of one method"):
+    with pytest.raises(InvalidInputError, match="background is for the cosines of one method"):
         most_similar(rows, 1, ["original", "cn"], background=Background.fit(rows))
     repeated = np.repeat(rows[:100], 5, axis=0)
     with pytest.warns(BackgroundWarning, match="nearly repeat another"):

@@ -74,7 +74,7 @@ def test_no_scheduler_there(monkeypatch):
     monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.5)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with (
-            pytest.raises(ConceptorError, match="no Dask scheduler answers at"),
+            pytest.raises(ConceptorError, match="no Dask scheduler responds at"),
             connect(address),
         ):
             pass

@@ -115,7 +115,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
             vocabulary=["ba"],
             sentences=None,
         )
-    with pytest.raises(InvalidInputError, match="vectors of 7 numbers"):
+    with pytest.raises(InvalidInputError, match="vectors have 7 dimensions"):
         attach(
             texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None
         )
@@ -132,7 +132,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
         (["a b", "c d"], np.zeros((2, 3)), "all vectors are 0"),
         ([], np.ones((0, 3)), "there are no texts"),
         ("a b", np.ones((1, 3)), "single string"),
-        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a token"),
+        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a known token"),
     ],
 )
 def test_bad_input_is_named(texts, vectors, said):
@@ -227,7 +227,7 @@ def test_judgements_are_checked(tmp_path):
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
     for text, said in (
-        ("3\t1\n", "no query has the id"),
+        ("3\t1\n", "has no query with the id"),
         ("1\t6\n", "rows 1 to 5"),
         ("1\n", "line 1"),
     ):

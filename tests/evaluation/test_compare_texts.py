@@ -185,7 +185,7 @@ def test_forms_are_those_asked_for() -> None:
     whole = [name for name, form in plan_forms(eight).items() if form.whole]
     assert whole == ["original", "gentle", "renormalization", "abtt", "cn"]
     assert list(plan_forms(eight, {"mine": METHODS["abtt"]}, []))[:2] == ["original", "mine"]
-    with pytest.raises(InvalidInputError, match="a size of 9: the rows have 8"):
+    with pytest.raises(InvalidInputError, match="a size is 9, but the rows have 8"):
         plan_forms(eight, sizes=[9])
     with pytest.raises(InvalidInputError, match="unknown number type 'int4'"):
         plan_forms(eight, dtypes=["int4"])
@@ -237,7 +237,7 @@ def test_without_labels_nothing_is_better(rng, rows) -> None:
     plain = compare_texts(rows, resamples=100)
     assert plain.verdict.method == "original"
     assert "pairs" in plain.summary[0]
-    assert "Without resamples" in compare_texts(rows, ["cn"], resamples=0).summary[0]
+    assert "without resamples" in compare_texts(rows, ["cn"], resamples=0).summary[0]
 
 
 def test_a_shared_direction_is_taken_out_where_labels_ask_for_it(rows, pairs) -> None:
@@ -283,13 +283,13 @@ def test_labels_that_do_not_fit(rows, texts, tmp_path) -> None:
         read_judgements(rows, None)
     with pytest.raises(InvalidInputError, match="relevant needs queries too"):
         read_judgements(None, [[1]])
-    with pytest.raises(InvalidInputError, match="queries of 5 numbers for rows of 24"):
+    with pytest.raises(InvalidInputError, match="queries have 5 dimensions, the rows 24"):
         compare_texts(rows, queries=rows[:, :5], relevant=[[1]])
     with pytest.raises(InvalidInputError, match="there is no row '600' among 600"):
         compare_texts(rows, queries=rows, relevant=[[600]])
     with pytest.raises(InvalidInputError, match="no query has a relevant row"):
         read_judgements(rows, [[], []])
-    with pytest.raises(InvalidInputError, match="judgements of query 700"):
+    with pytest.raises(InvalidInputError, match="judgements for query 700"):
         read_judgements(rows, {700: [1]})
     with pytest.raises(InvalidInputError, match="no pair has both of its texts"):
         compare_texts(rows, texts=texts, pairs=[("a", "b", 1.0), ("c", "d", 2.0)])
@@ -315,7 +315,7 @@ def test_files_of_judgements(rows, texts, tmp_path) -> None:
         "1 2 x\n": "line 1: expected a query, a row",
         "1 2 3 4 5\n": "line 1: expected",
         "1 2\n3 4\n": "line 2: there is no query '3' among the 2",
-        "1 2 0\n": "says of no row that it is relevant",
+        "1 2 0\n": "lists no relevant row",
     }.items():
         path.write_text(content)
         with pytest.raises(InvalidInputError, match=what):

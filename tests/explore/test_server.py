@@ -104,7 +104,7 @@ def test_a_method_that_is_being_fitted_holds_nobody_up(table, monkeypatch):
         ("/api/words?prefix=" + "a" * 1001, 422, "of length <= 1000"),
         ("/api/concepts?method=cn&concept=nothing", 422, "NAME: WORD"),
         ("/api/concepts?method=cn&concept=a:+bank&expression=a+and+(", 422, "expression"),
-        ("/api/map?method=cn&projection=tsne", 422, "not installed"),
+        ("/api/map?method=cn&projection=tsne", 422, "not available here"),
         ("/api/map?method=cn&count=100001", 422, "count: Expected int <= 100000"),
         ("/api/neighbours?method=cn" + "&like=a" * 30, 422, "of length <= 20"),
         ("/api/words?prefix=a" + "&n=1" * 200, 422, "Max number of fields"),

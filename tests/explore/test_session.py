@@ -272,7 +272,7 @@ def test_the_smallest_and_oddest_tables_are_shown(rows):
             session.place(settings, [word], [], "pca", 100)
         except InvalidInputError as error:
             refusals.append(str(error))
-    assert all("as the method leaves it is zero" in refusal for refusal in refusals)
+    assert all("after post-processing is zero" in refusal for refusal in refusals)
 
 
 def test_zero_vectors_are_told_apart():

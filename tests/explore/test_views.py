@@ -160,7 +160,7 @@ def test_exclusions_on_the_page_are_those_of_the_command_line(session, table):
     expected = rank_words(table.vectors, query, ["original", "cn"], n=6)
     for side, name in ((found.before, "original"), (found.after, "cn")):
         assert printed(side) == printed(expected[name])
-    with pytest.raises(InvalidInputError, match="both looked for and excluded"):
+    with pytest.raises(InvalidInputError, match="both wanted and excluded"):
         session.neighbours(session.default, ["bank"], ["bank"], 6)
 
 

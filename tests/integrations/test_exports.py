@@ -116,7 +116,7 @@ def test_a_faiss_transform_by_itself(vectors):
     for export in (lambda: to_faiss(unit), lambda: to_faiss(linear, normalize=True)):
         with pytest.raises(InvalidInputError, match="pass the index"):
             export()
-    with pytest.raises(InvalidInputError, match="for 7 dimensions, the map gives 12"):
+    with pytest.raises(InvalidInputError, match="has 7 dimensions, but the map returns 12"):
         to_faiss(unit, faiss.IndexFlatL2(7))
 
 

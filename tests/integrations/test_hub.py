@@ -91,9 +91,7 @@ def test_from_the_command_line(file, tmp_path):
     assert AffineMap.load(tmp_path / "better" / "map.safetensors").n_out == 3
     run = call(*arguments, cwd=tmp_path)
     assert run.returncode == 2
-    assert (
-        "exists; name a new folder, or replace one that was written so with --force" in run.stderr
-    )
+    assert "exists; name a new folder, or replace an earlier hub folder with --force" in run.stderr
     run = call(*arguments, "--force", "--save-map", "map", cwd=tmp_path)
     assert run.returncode == 2
     assert "remove --save-map" in run.stderr

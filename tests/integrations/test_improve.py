@@ -245,7 +245,7 @@ def test_polars_and_arrow(words, X, written) -> None:
 @pytest.mark.parametrize(
     ("x", "said"),
     [
-        (3, "no vectors in a int that improve knows of"),
+        (3, "improve does not support int"),
         (("a", "b", "c"), r"expected \(words, array\), not a tuple of 3"),
         ((["a"], np.zeros(3)), "must be a matrix with one vector per row"),
         ((["a"], np.zeros((2, 3))), "1 words but 2 vectors"),
@@ -304,7 +304,7 @@ def test_the_registry_is_open(words, X, written, monkeypatch) -> None:
     def entry_points(group: str, name: str) -> list[EntryPoint]:
         return [entry] if (group, name) == (entry.group, entry.name) else []
 
-    with pytest.raises(InvalidInputError, match="no vectors in a Special"):
+    with pytest.raises(InvalidInputError, match="improve does not support Special"):
         improve(Special(words, X))
     monkeypatch.setattr(registry, "entry_points", entry_points)
     better = improve(Special(words, X))  # also for what inherits from it

@@ -137,7 +137,9 @@ def test_texts_are_asked_for(static) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize
 
-    with pytest.raises(InvalidInputError, match="texts must be a sequence of sentences"):
+    with pytest.raises(
+        InvalidInputError, match="texts must be a sequence of hundreds of sentences"
+    ):
         improve(static, texts="a sentence")
     static.truncate_dim = 4
     with pytest.raises(InvalidInputError, match="truncates to 4 dimensions"):

@@ -134,7 +134,7 @@ def test_components_trained_on_the_table_are_named(words, X) -> None:
     with pytest.warns(UserWarning, match=r'tagger: trained on the vectors.*component "conceptor"'):
         improve(nlp)
     before = nlp.vocab.vectors.data.copy()
-    with pytest.raises(InvalidInputError, match="cannot take 3; keep the dimension"):
+    with pytest.raises(InvalidInputError, match="not 3; keep the number of dimensions"):
         improve(nlp, n_components=3)
     assert np.array_equal(nlp.vocab.vectors.data, before)  # nothing changed
     assert trained_on_vectors(spacy.blank("fr").config) == []

@@ -155,7 +155,7 @@ def test_words_of_the_store_start_as_the_sum_of_their_pieces(transformer, counts
 def test_texts_of_unknown_tokens_raise():
     start = start_from_zero(["word"])
     made = attachment(["☃ ☃"], np.ones((1, 3), np.float32), start, (7,))
-    with pytest.raises(InvalidInputError, match="no text has a token"):
+    with pytest.raises(InvalidInputError, match="no text has a known token"):
         made.fit(None)
 
 

@@ -160,7 +160,7 @@ def test_wrong_calls(transformer, counts, tmp_path):
     with pytest.raises(InvalidInputError, match="no such file or folder of sentences"):
         distill(transformer, vocabulary=WORDS, weights=counts, sentences=tmp_path / "x.txt")
     for texts in (["the cat"], ["日本", "中国"], ["!?", "?"]):
-        with pytest.raises(InvalidInputError, match="too few, or have no word"):
+        with pytest.raises(InvalidInputError, match="too few sentences, or they have no word"):
             distill(transformer, vocabulary=WORDS, weights=counts, sentences=texts)
     with pytest.raises(InvalidInputError, match="cannot distil a int"):
         distill(3)

@@ -167,7 +167,7 @@ def test_pickles_are_never_opened(damaged, tmp_path):
         {name: torch.from_numpy(each) for name, each in tensors.items()},
         damaged / "pytorch_model.bin",
     )
-    with pytest.raises(InvalidInputError, match="no transformer that can be loaded"):
+    with pytest.raises(InvalidInputError, match="cannot be loaded as a transformer"):
         Transformer.load(damaged)
 
 

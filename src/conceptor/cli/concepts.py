@@ -127,7 +127,7 @@ def debias(
     warn(report.remarks)
     line = (
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s; kept: "
-        f"{report.method}; taken out: {report.quota:.1%} of the space"
+        f"{report.method}; removed: {report.quota:.1%} of the space"
     )
     more, tables, closing = _measure_bias(opened, solved.map, data) if measure else ({}, [], [])
     _show(asdict(report) | more, line, tables, closing, as_json=as_json)
@@ -146,7 +146,7 @@ def _measure_bias(
         found = compare_bias(
             opened, {"debiased": lambda _, rows: map_(rows)}, data, progress=progress
         )
-    note = "Bias: 0 is none; p by permutation, in both directions. Quality: × 100."
+    note = "Bias: 0 is no bias; p by permutation, two-sided. Quality: × 100."
     return found.to_dict(), [bias_table(found, "debiased")], [note]
 
 

@@ -46,7 +46,10 @@ def explore(
     vectors: opt.Vectors = None,
     better: Annotated[
         Path | None,
-        Argument(help="A second file to compare with the first.", metavar="[BETTER]"),
+        Argument(
+            help="A second file to compare with the first; it is the after side.",
+            metavar="[BETTER]",
+        ),
     ] = None,
     *,
     page: PageOptions,

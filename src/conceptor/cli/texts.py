@@ -40,7 +40,7 @@ class RowOptions:
                 vectors, on_error, wordless=True, column=self.column, rows=self.rows
             )
         if vectors is None or self.rows is opt.RowsChoice.words:
-            why = "no vectors were named" if vectors is None else "--rows declares rows as words"
+            why = "no vectors were named" if vectors is None else "--rows words was given"
             raise InvalidInputError(f"--texts {self.texts} needs vectors of texts, but {why}")
         if on_error is not opt.OnErrorChoice.error:
             raise InvalidInputError(

@@ -1,1 +1,1 @@
-"""Conceptors of word lists, and what can be done with their algebra."""
+"""Conceptors of word lists, and applications of their algebra."""

@@ -43,15 +43,15 @@ __all__ = ["Alignment", "align", "align_files", "read_dictionary"]
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Maps that bring two sets of vectors into one space.
+    """Maps of two sets of vectors into one space.
 
     Attributes
     ----------
     source, target : AffineMap
     pairs, listed : int
-        How many pairs of the dictionary have both their vectors, and how many there are.
+        The number of pairs with a vector on both sides, and the number of all pairs.
     remarks : sequence of str
-        What users should know.
+        Warnings for users.
     """
 
     source: AffineMap
@@ -87,10 +87,10 @@ def align(
     options: tuple[FitOptions, FitOptions] | None = None,
     progress: Progress = silent,
 ) -> Alignment:
-    """Learn to map two sets of vectors into one space, from pairs of words with one meaning.
+    """Learn maps of two sets of vectors into one space, from pairs of words with the same meaning.
 
-    Each side is post-processed by `method`; then the source is turned by the rotation that
-    brings the dictionary's words nearest to their translations (orthogonal Procrustes; Xing et
+    Each side is post-processed by `method`; then the source is rotated to bring the dictionary's
+    words as close as possible to their translations (orthogonal Procrustes; Xing et
     al. 2015).
 
     Parameters
@@ -100,7 +100,7 @@ def align(
     method : str
         A spectral method, or `original` for none.
     options : two FitOptions, optional
-        How words are weighed on either side.
+        Usage weights of each side.
     """
     pairs = (
         read_dictionary(dictionary)
@@ -120,14 +120,14 @@ def align(
     if count < 2:
         raise InvalidInputError(
             f"{count} of the dictionary's {len(pairs)} pairs have vectors on both sides; "
-            "are the files in the dictionary's order of languages?"
+            "are the languages of the files in the same order as in the dictionary?"
         )
     left, right = (unit_rows(side.table.vectors[side.rows[known]]) for side in sides)
     remarks = [*sides[0].remarks, *sides[1].remarks]
     if count < left.shape[1]:
         remarks.append(
-            f"{count} pairs of words leave a rotation of {left.shape[1]} dimensions "
-            "undetermined; a longer dictionary is better"
+            f"{count} pairs of words do not determine a rotation of {left.shape[1]} dimensions; "
+            "use a longer dictionary"
         )
     provenance = {"method": f"{method}, aligned", "pairs": count}
     provenance["library"] = f"conceptor {__version__}"
@@ -166,7 +166,7 @@ class _Side(NamedTuple):
 def rotation(left: Float64, right: Float64) -> Float64:
     """Return the orthogonal matrix W with the least ``‖left W − right‖`` (Schönemann 1966).
 
-    With more columns on the right its rows are orthonormal, with fewer its columns.
+    If the right side has more columns, its rows are orthonormal; if it has fewer, its columns.
     """
     with one_blas_thread():
         U, _, Vt = np.linalg.svd(left.T @ right, full_matrices=False)
@@ -186,7 +186,7 @@ def align_files(
 ) -> tuple[Alignment, list[Written]]:
     """Align two files of vectors and write both, under their own names, to a directory.
 
-    Parameters are those of `align`. The directory is made if it does not exist.
+    Parameters are those of `align`. The directory is created if it does not exist.
     """
     left, right = (
         each if isinstance(each, VectorSource) else open_vectors(each) for each in (source, target)
@@ -195,10 +195,10 @@ def align_files(
     names = [each.path.name for each in opened]
     if names[0] == names[1]:
         raise InvalidInputError(
-            f"both files are called {names[0]} and would be written to one; rename one"
+            f"both files are named {names[0]}, so their outputs would collide; rename one"
         )
     if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"{folder}: is a file, not a directory to write to")
+        raise InvalidInputError(f"{folder}: is a file, not a directory; name a directory")
     if folder.is_dir():
         for each, name in zip(opened, names, strict=True):
             plan_target(folder / name, source=each, force=force)

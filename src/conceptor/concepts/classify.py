@@ -1,4 +1,4 @@
-"""A classifier with one conceptor for each class (Jaeger 2014)."""
+"""A classifier with one conceptor per class (Jaeger 2014)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ConceptorClassifier"]
 
-# Apertures tried for `auto`, over the one at which the strongest direction has even odds.
+# Apertures tried for `auto`, relative to the one that keeps half of the strongest direction.
 _GRID = 10.0 ** np.linspace(-2, 4, 241)
 
 
 class ConceptorClassifier(ClassifierMixin, BaseEstimator):
-    """Classify vectors by the evidence that they lie in a class, and that they lie in no other.
+    """Classify vectors by the evidence that they are in a class and in no other class.
 
     The evidence for class j is ``xᵀ C_j x + xᵀ ¬(C_1 ∨ … without j … ∨ C_k) x``, over ``xᵀx``.
 
@@ -41,8 +41,8 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
     negative : bool, default=True
         Whether evidence against the other classes counts.
     bias : bool, default=True
-        Add a component of constant size, the root mean square length of the vectors. Without it
-        x and −x are the same to a conceptor.
+        Add a constant component: the root mean square length of the vectors. Without it, a
+        conceptor treats x and −x alike.
 
     Attributes
     ----------
@@ -51,15 +51,15 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
     aperture_ : float
         The aperture that was used.
     moments_ : dict of labels to Moments
-        All that is kept of the data.
+        The only part of the data that is kept.
     conceptors_ : list of Conceptor
-        One for each class, of vectors with the constant component, if there is one.
+        One per class, for vectors with the constant component, if there is one.
 
     Notes
     -----
-    `partial_fit` takes more vectors of known classes, or of classes never seen before: a class
-    is a moment, and moments add, so nothing is trained again. k classes of n features cost 2k
-    eigendecompositions of n × n, whatever the number of vectors.
+    `partial_fit` takes more vectors of known or new classes. A class is a moment, and moments add,
+    so nothing is trained again. k classes of n features cost 2k eigendecompositions of n × n,
+    for any number of vectors.
 
     References
     ----------
@@ -87,7 +87,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn one conceptor for each label of `y`."""
+        """Learn one conceptor per label of `y`."""
         self.__dict__.pop("moments_", None)
         return self._learn(X, y, sample_weight, reset=True)
 
@@ -98,7 +98,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from more vectors, of any classes; `classes` need not be told beforehand."""
+        """Learn from more vectors of any classes; `classes` is optional."""
         return self._learn(X, y, sample_weight, reset=not hasattr(self, "moments_"))
 
     def _learn(
@@ -144,7 +144,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         self.conceptors_ = [Conceptor.from_spectrum(each, self.aperture_) for each in spectra]
         self._evidence = [each.matrix for each in self.conceptors_]
         if self.negative:
-            total = sum(seconds)  # at one aperture OR is the conceptor of the sum
+            total = sum(seconds)  # at equal apertures OR is the conceptor of the sum
             others = (Conceptor.from_second_moment(total - R, self.aperture_) for R in seconds)
             self._evidence = [
                 C + (~other).matrix for C, other in zip(self._evidence, others, strict=True)
@@ -171,7 +171,7 @@ class ConceptorClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(found / np.where(energy > 0, energy, 1.0)[:, np.newaxis])
 
     def decision_function(self, X: npt.ArrayLike) -> Float64:
-        """Return the evidence; for two classes, how much more there is for the second."""
+        """Return the evidence; for two classes, the evidence for the second minus the first."""
         found = self.evidence(X)
         return found[:, 1] - found[:, 0] if len(self.classes_) == 2 else found
 

@@ -1,4 +1,4 @@
-"""Debiasing as an expression: take out of vectors what `not (gender or names)` leaves out."""
+"""Debiasing as an expression: keep the part of vectors that `not (gender or names)` describes."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ __all__ = ["Solved", "debias", "solve_expression"]
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """An expression's value for some vectors.
+    """The value of an expression for given vectors.
 
     Attributes
     ----------
     conceptor : Conceptor
-        The value: what is kept.
+        The value: the part to keep.
     map : AffineMap
-        Brings vectors to length 1 and applies a power of the conceptor.
+        Scales vectors to length 1 and applies a power of the conceptor.
     remarks : sequence of str
-        What users should know: words without a vector, how words were weighed.
+        Notes for users: words without a vector, and the usage weights.
     """
 
     conceptor: Conceptor
@@ -60,30 +60,30 @@ def solve_expression(
     options: FitOptions | None = None,
     progress: Progress = silent,
 ) -> Solved:
-    """Learn concepts from vectors, in one pass, and return what an expression makes of them.
+    """Learn concepts from vectors in one pass, and evaluate an expression over them.
 
     Parameters
     ----------
     vectors : path, open source, WordVectors, (words, array), ...
     concepts : mapping of names to word lists
-        Each a file, `he,him,his`, `he:she,man:woman`, or a collection of words or pairs; the
-        concept of pairs is where their differences lie.
+        Each a file, `he,him,his`, `he:she,man:woman`, or a collection of words or pairs; for
+        pairs, the concept describes their differences.
     expression : str
         Over these names and `usage`; by default not any of them.
     aperture : float, "auto", or mapping of names to these
-        Of every concept but `usage`, or of those named, for vectors of length 1; others are
+        For vectors of length 1: one for every concept but `usage`, or one per name; others are
         "auto". See `Concepts.conceptors`.
     power : float
-        The conceptor's power that is applied; `not usage` with ½ is `cn`.
+        The power of the conceptor that is applied; `not usage` with ½ is `cn`.
     options : FitOptions, optional
-        How often words are used, for `usage`.
+        Usage weights, for `usage`.
     """
     wanted = _as_expression(expression, concepts)
     wanted.check([*concepts, USAGE])
     for name in aperture if isinstance(aperture, Mapping) else ():
         if name not in wanted.names:
             raise InvalidInputError(
-                f"an aperture is given for {name}, which is not in the expression {wanted.text!r}"
+                f"an aperture was given for {name}, which is not in the expression {wanted.text!r}"
             )
     found = learn_concepts(vectors, concepts, wanted.names, options, progress=progress)
     with one_blas_thread():
@@ -118,7 +118,7 @@ def debias(
     force: bool = False,
     progress: Progress = silent,
 ) -> tuple[Solved, Report]:
-    """Write a file's vectors to another as an expression over concepts leaves them.
+    """Apply an expression over concepts to a file's vectors and write them to another file.
 
     Parameters are those of `solve_expression` and of `conceptor.postprocess`.
     """
@@ -151,6 +151,6 @@ def _as_expression(
     if isinstance(expression, Expression):
         return expression
     if expression is None and not concepts:
-        raise InvalidInputError("no concept was given, and no expression")
+        raise InvalidInputError("no concept and no expression was given")
     any_of_them = " or ".join(check_name(name) for name in concepts)
     return Expression(f"not ({any_of_them})" if expression is None else expression)

@@ -1,4 +1,4 @@
-"""Expressions such as `not (usage or gender)` over conceptors that have names."""
+"""Expressions such as `not (usage or gender)` over named conceptors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _BINDING = {"or": 1, "and": 2, "not": 3}
 
 
 def check_name(name: str) -> str:
-    """Return a name that can stand in an expression; raise for any other."""
+    """Return a name that is valid in an expression; raise for any other."""
     if not _NAME.fullmatch(name) or name.lower() in _BINDING:
         raise InvalidInputError(
-            f"{name!r} cannot name a concept: use letters, digits, _ and -, a letter first, and "
-            f"none of {', '.join(_BINDING)}"
+            f"{name!r} cannot name a concept: start with a letter, use letters, digits, _ and -, "
+            f"but none of {', '.join(_BINDING)}"
         )
     return name
 
@@ -41,7 +41,7 @@ class Expression:
     Attributes
     ----------
     text : str
-        As it was written.
+        The original text.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Expression:
     """
 
     text: str
-    # Operands before operators, as on a stack: `gender names or not`.
+    # In postfix order, for a stack: `gender names or not`.
     _steps: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,20 +65,20 @@ class Expression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names in it, each once, in order."""
+        """The distinct names in it, in order."""
         return tuple(dict.fromkeys(step for step in self._steps if step not in _BINDING))
 
     def check(self, known: Collection[str]) -> None:
-        """Raise for a name that is not among the known ones."""
+        """Raise for an unknown name."""
         for name in self.names:
             if name not in known:
                 raise InvalidInputError(
-                    f"the expression {self.text!r} names {name}, which is not defined; defined "
-                    f"are: {', '.join(known) or 'none'}"
+                    f"the expression {self.text!r} uses {name}, which is not defined; defined "
+                    f"names: {', '.join(known) or 'none'}"
                 )
 
     def __call__(self, conceptors: Mapping[str, Conceptor]) -> Conceptor:
-        """Return its value; raise for a name that no conceptor has."""
+        """Return its value; raise for a name without a conceptor."""
         self.check(conceptors)
         stack: list[Conceptor] = []
         for step in self._steps:
@@ -93,7 +93,7 @@ class Expression:
 
 
 def _postfix(text: str) -> Iterator[str]:
-    """Yield names and operators in the order in which they are carried out (Dijkstra 1961)."""
+    """Yield names and operators in the order of evaluation (Dijkstra 1961)."""
     waiting: list[tuple[str, int]] = []
     operand_next = True
     for token, place in _tokens(text):
@@ -137,6 +137,6 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
 
 def _error(text: str, place: int, what: str) -> InvalidInputError:
     return InvalidInputError(
-        f"the expression {text!r}, at character {place + 1}: {what}; an example of one: "
+        f"the expression {text!r}, at character {place + 1}: {what}; a valid example: "
         "not (usage or gender)"
     )

@@ -1,4 +1,4 @@
-"""What searches have found, as words or texts: the neighbours that people see."""
+"""The results of searches as words or texts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["FoundNeighbours", "Neighbour", "all_words", "find_words", "name_rows
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word or text near another, the cosine (less the prior, if any), its place, from 1.
+    """A neighbouring word or text, its cosine (minus the prior, if any), and its rank, from 1.
 
-    Of texts `p` says what the cosine means: the share of random pairs of rows with one as high.
+    For texts, `p` is the share of random pairs of rows with a cosine at least this high.
     """
 
     word: str
@@ -63,7 +63,7 @@ def find_words(
     searches: Mapping[str, Nearest],
     progress: Progress = silent,
 ) -> dict[str, list[list[Neighbour]]]:
-    """Carry out a search for each method, and return the words found for each of its queries."""
+    """Run a search for each method, and return the words found for each of its queries."""
     names = search(
         vectors,
         {name: [each] for name, each in searches.items()},
@@ -76,7 +76,7 @@ def find_words(
 def name_rows(
     searches: Mapping[str, Nearest], names: Mapping[int, str]
 ) -> dict[str, list[list[Neighbour]]]:
-    """Return what searches have found, as words."""
+    """Return the results of searches as words."""
     return {
         method: [
             [

@@ -1,4 +1,4 @@
-"""Concepts given by word lists or by pairs of words, and the conceptors vectors make of them."""
+"""Concepts given by lists or pairs of words, and their conceptors for given vectors."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from conceptor.vectors.table import WordVectors
 
     Aperture = float | Literal["auto"]
-    # One for all concepts but `usage`, or those of some by name.
+    # One for all concepts but `usage`, or one per name.
     Apertures = Aperture | Mapping[str, Aperture]
 
 __all__ = ["USAGE", "Concept", "Concepts", "learn_concepts"]
 
-# The concept that every expression may name: what running text shares, which `cn` negates.
+# A concept that every expression may use: the directions that running text shares; `cn` negates it.
 USAGE = "usage"
 _USAGE_METHOD = "cn"
-# How many unknown words a remark names.
+# The number of unknown words listed in a remark.
 _NAMED = 5
 
 
@@ -53,9 +53,9 @@ class Concept:
     Attributes
     ----------
     items : tuple of (word,) or of (word, word)
-        All of the same length: the concept is where the words lie, or where their differences do.
+        All of the same length: the concept describes the words, or the differences of pairs.
     source : str
-        Where they come from, for messages.
+        Their origin, for messages.
     """
 
     items: tuple[tuple[str, ...], ...]
@@ -65,18 +65,18 @@ class Concept:
         sizes = {len(item) for item in self.items}
         if len(sizes) > 1 or not sizes <= {1, 2}:
             raise InvalidInputError(
-                f"{self.source}: mixes words and pairs; a concept is a list of either"
+                f"{self.source}: mixes words and pairs; a concept must be a list of either kind"
             )
         least = 1 if self.pairs else 2
         if len(set(self.items)) < least:
             found = "is empty" if not self.items else "has a single word"
-            raise InvalidInputError(f"{self.source}: {found}; a concept takes two words or more")
+            raise InvalidInputError(f"{self.source}: {found}; a concept needs two words or more")
 
     @classmethod
     def parse(cls, value: object) -> Concept:
-        """Return the concept of what users pass.
+        """Return the concept for a user's input.
 
-        A file with a word, or two words, per line; `he,him,his`; `he:she,man:woman`; or a
+        A file with one word or one pair per line; `he,him,his`; `he:she,man:woman`; or a
         collection of words or of pairs.
         """
         match value:
@@ -89,7 +89,7 @@ class Concept:
                 return cls.read(value)
             case Iterable():
                 return cls(tuple((x,) if isinstance(x, str) else tuple(x) for x in value))
-        raise InvalidInputError(f"a concept is a file, words or pairs of words, not {value!r}")
+        raise InvalidInputError(f"a concept must be a file, words or pairs of words, not {value!r}")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Concept:
@@ -99,14 +99,14 @@ class Concept:
             item = tuple(line.split("\t") if "\t" in line else line.split())
             if len(item) > 2:
                 raise InvalidInputError(
-                    f"{path}, line {number}: expected a word or two, found {line[:60]!r}"
+                    f"{path}, line {number}: expected one word or two, found {line[:60]!r}"
                 )
             items.append(item)
         return cls(tuple(items), str(path))
 
     @property
     def pairs(self) -> bool:
-        """Whether differences matter."""
+        """Whether it is a list of pairs, whose differences count."""
         return bool(self.items) and len(self.items[0]) == 2
 
     @property
@@ -115,7 +115,7 @@ class Concept:
         return frozenset(word for item in self.items for word in item)
 
     def rows(self, vectors: WordVectors) -> NDArray[np.float64]:
-        """Return the known words' vectors at length 1, or the differences of those of each pair.
+        """Return the known words' vectors at length 1, or the differences of each pair's vectors.
 
         A word in the list twice counts once.
         """
@@ -125,14 +125,14 @@ class Concept:
         if len(found) < least:
             kind = "pairs" if self.pairs else "words"
             raise InvalidInputError(
-                f"{self.source}: {len(found)} of its {len(self.items)} {kind} are among the "
-                f"vectors, and it takes {least} or more; does the spelling or the case differ?"
+                f"{self.source}: {len(found)} of its {len(self.items)} {kind} have vectors; "
+                f"{least} or more are needed; does the spelling or the case differ?"
             )
         sides = [unit_rows(vectors.vectors[column]) for column in found.T]
         rows = sides[0] - sides[1] if self.pairs else sides[0]
         if not rows.any():
             raise InvalidInputError(
-                f"{self.source}: its pairs do not differ, or its vectors are zero; there is "
+                f"{self.source}: its pairs have equal vectors, or its vectors are zero; there is "
                 "nothing to learn"
             )
         return rows
@@ -144,32 +144,31 @@ class Concept:
 
 
 def _is_list(text: str) -> bool:
-    """Return whether this is `he,him` or `he:she` rather than the name of a file."""
+    """Return whether this is a list such as `he,him` or `he:she`, not a file name."""
     listed = "," in text or (":" in text and os.sep not in text)
     return listed and not os.path.exists(text)
 
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
-    """What concepts look like in some vectors, at length 1.
+    """The moments of concepts in given vectors, at length 1.
 
     Attributes
     ----------
     moments : dict of str to Moments
-        By name; among them `usage`, where it was asked for.
+        By name, including `usage` if requested.
     remarks : sequence of str
-        How many words of which list were unknown, and how `usage` weighs words.
+        The unknown words of each list, and the weights of `usage`.
     """
 
     moments: Mapping[str, Moments]
     remarks: Sequence[str] = ()
 
     def conceptors(self, aperture: Apertures = "auto") -> dict[str, Conceptor]:
-        """Return the conceptors: at one aperture, but for `usage`, or each at its own.
+        """Return the conceptors: all but `usage` at one aperture, or each at its own.
 
-        `auto`, also of those that are not named, is the aperture at which the mean direction in
-        use has even odds, so lists of any length and kind count alike; of `usage` it is that of
-        `cn`.
+        `auto` (also for concepts without a named aperture) keeps half of the mean direction in
+        use, so lists of any length and kind count alike; for `usage` it is the aperture of `cn`.
         """
         one_by_one = (
             aperture
@@ -193,7 +192,7 @@ def learn_concepts(
     *,
     progress: Progress = silent,
 ) -> Concepts:
-    """Find out, in one pass, where concepts lie among vectors.
+    """Measure concepts in vectors, in one pass.
 
     Parameters
     ----------
@@ -201,16 +200,14 @@ def learn_concepts(
     concepts : mapping of names to lists
         As for `Concept.parse`.
     names : names, optional
-        Which of them are needed, by default all. `usage` is always known: what running text
-        shares, under the weights that `cn` takes by default.
+        The concepts that are needed, by default all. `usage` is always defined: the directions
+        that running text shares, with the default weights of `cn`.
     options : FitOptions, optional
-        How often words are used, for `usage`.
+        Usage weights, for `usage`.
     """
     known = {check_name(name): Concept.parse(value) for name, value in concepts.items()}
     if USAGE in known:
-        raise InvalidInputError(
-            f"{USAGE} is what running text shares; give the concept another name"
-        )
+        raise InvalidInputError(f"{USAGE} is a reserved name; give the concept another name")
     needed = list(known if names is None else names)
     opened = as_vectors(vectors)
     lists = {name: known[name] for name in needed if name in known}
@@ -229,7 +226,7 @@ def learn_concepts(
         if unknown:
             some = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
             remarks.append(
-                f"{name}: {len(unknown)} of {len(concept.words)} words are not among the vectors "
-                f"and were left out: {some}"
+                f"{name}: {len(unknown)} of {len(concept.words)} words have no vector and were "
+                f"left out: {some}"
             )
     return Concepts(moments, remarks)

@@ -1,4 +1,4 @@
-"""The nearest words among all of a file, before and after post-processing, in bounded memory."""
+"""The nearest words in a file, before and after post-processing, in bounded memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["most_similar", "nearest_words"]
 
 
-# Found by benchmarks/prior.py: more synonyms, at the rank that neighbours had before.
+# From benchmarks/prior.py: finds more synonyms, at the same rank of neighbours as before.
 PRIOR = 0.02
 
 
@@ -57,35 +57,35 @@ def most_similar(
     unknown: Callable[[Unknown], object] | None = None,
     progress: Progress = silent,
 ) -> FoundNeighbours:
-    """Find the nearest words to each of some words, or texts, among all rows of the vectors.
+    """Find the nearest words or texts of each given one, among all rows of the vectors.
 
     Parameters
     ----------
     vectors : path, array, data frame, open source, WordVectors, (words, array), ...
     words : str, int, or several of them
-        A word is looked up as it is, then in lower case. In rows of texts, a string is a text or a
-        row's number from 1, and an int a row's index from 0.
+        A word is looked up unchanged, then in lower case. For rows of texts, a string is a text or
+        a row number from 1, and an int is a row index from 0.
     methods : names, or recipes by name
-        How the vectors are post-processed first; `original` leaves them as they are.
+        Methods that post-process the vectors first; `original` does nothing.
     options : FitOptions, optional
-        What the methods are fitted with.
+        Options for fitting the methods.
     n : int
-        How many neighbours of each word.
+        The number of neighbours of each word.
     among : int, optional
-        Only the first words of the vectors are candidates.
+        Search only this many first words.
     prior : float, optional
         Preference for common words: see `conceptor.vectors.search.Nearest`. By default 0.02 if
-        the words are sorted by frequency, and else 0.
+        the words are sorted by frequency, else 0.
     texts : path or iterable of str, optional
-        The text of each row, where rows are texts without labels.
+        The text of each row, if rows are texts without labels.
     column, rows : optional
         The column of a table that holds the vectors; whether rows are `words` or `texts`.
     background : Background or path, optional
-        What the cosines of texts are compared with, for a single method: one that was saved, so
-        that p means the same as before. By default random pairs of the rows themselves.
+        The reference for cosines of texts, for a single method: pass a saved one so that p means
+        the same as before. By default random pairs of the rows themselves.
     unknown : callable, optional
-        Told of words that have no vector, and of what may have been meant; the others are looked
-        up. By default, and if none has a vector, `UnknownWordsError` is raised.
+        Called with the words without a vector and suggestions for them; the others are looked
+        up. By default, and if no word has a vector, `UnknownWordsError` is raised.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def most_similar(
     Warns
     -----
     BackgroundWarning
-        Where texts are too much alike for random pairs of them to mean anything, or unlike those of
+        If texts are too similar for random pairs to mean anything, or differ from those of
         `background`.
 
     Examples
@@ -108,7 +108,7 @@ def most_similar(
     """
     listed = list(dict.fromkeys([words] if isinstance(words, (str, int)) else words))
     if not listed or n < 1:
-        raise InvalidInputError("at least one word and one neighbour must be asked for")
+        raise InvalidInputError("ask for at least one word and one neighbour")
     opened = keep_vectors(open_rows(vectors, texts, column=column, rows=rows))
     if opened.kind is RowKind.TEXTS:
         if prior is not None:
@@ -147,7 +147,7 @@ def nearest_words(
     prior: float | None = None,
     progress: Progress = silent,
 ) -> dict[str, dict[str, list[Neighbour]]]:
-    """Find the nearest words as `most_similar` does, with methods fitted already.
+    """Find the nearest words as in `most_similar`, with methods that are already fitted.
 
     The rows of `words` must be among those that `fitted` kept; `methods` names some of them.
     """
@@ -166,9 +166,9 @@ def plan_searches(
     among: int | None = None,
     prior: float | None = None,
 ) -> dict[str, Nearest]:
-    """Return a search for the nearest of some words for each method."""
+    """Return a search for the neighbours of given words for each method."""
     prior = choose_prior(prior, vectors)
-    # One more than asked for: the word itself is its own nearest.
+    # One more than requested: each word is its own nearest word.
     return {
         name: Nearest(
             fitted.rows[name].vectors[fitted.rows[name].rows(words)],
@@ -199,7 +199,7 @@ def find_known(
     vectors: Vectors,
     unknown: Callable[[Unknown], object] | None = None,
 ) -> list[str]:
-    """Return words as the vectors spell them; tell of those that have no vector, or raise."""
+    """Return words as the vectors spell them; report those without a vector, or raise."""
     known, missing = split_known(words, next(iter(fitted.rows.values())))
     said = [Unknown(word, vectors.name, suggest(word, all_words(vectors))) for word in missing]
     if said and (unknown is None or not known):
@@ -211,7 +211,7 @@ def find_known(
 
 
 def choose_prior(prior: float | None, vectors: Vectors) -> float:
-    """Return the prior, by default one that prefers common words if the file is sorted by use."""
+    """Return the prior; by default it prefers common words if the file is sorted by frequency."""
     if prior is not None:
         return prior
     if vectors.kind is RowKind.TEXTS:

@@ -37,30 +37,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Criterion", "Query", "Region", "rank_words"]
 
-# Found by benchmarks/exclusions.py on categories of words.
+# From benchmarks/exclusions.py, on categories of words.
 STRENGTH = 5.0
 MARGIN = 0.8
 
 
 @dataclass(frozen=True, init=False)
 class Query:
-    """Words like some, not like others, and within a field that further ones stand for.
+    """A query for words like some examples, unlike others, and within a field of further examples.
 
     Parameters
     ----------
     like : str or words
-        Examples of what is wanted.
+        Examples to look for.
     without : words or lists of words, optional
-        Examples of what is not wanted. Of several lists each has its own conceptor, joined by OR.
+        Examples to exclude. Each of several lists has its own conceptor, joined by OR.
     within : words or lists of words, optional
-        Examples of the field in which to look; several lists are joined by OR as well.
+        Examples of the field to search in; several lists are joined by OR as well.
     aperture : float
-        Of the conceptors of the examples, at length 1; see `Region.from_vectors`.
+        Aperture of the examples' conceptors, at length 1; see `Region.from_vectors`.
     strength : float
-        How far down unwanted words go; 0 leaves them where they are.
+        Size of the penalty on excluded words; 0 for none.
     margin : float
-        A word goes down when it is nearer to what is not wanted than this share of its nearness
-        to what is. Less excludes more.
+        A word gets a penalty if its nearness to the excluded examples exceeds this share of its
+        nearness to the wanted ones. A smaller margin excludes more.
 
     Examples
     --------
@@ -105,16 +105,16 @@ class Query:
             object.__setattr__(self, name, value)
         both = sorted(set(wanted).intersection(*[sum(self.without, ())]))
         if both:
-            raise InvalidInputError(f"{both[0]!r} is both looked for and excluded")
+            raise InvalidInputError(f"{both[0]!r} is both wanted and excluded; remove one")
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words in it, each once."""
+        """The distinct words in it."""
         groups = (self.like, *self.without, *self.within)
         return tuple(dict.fromkeys(word for group in groups for word in group))
 
     def criterion(self, vectors: WordVectors) -> Criterion:
-        """Return what the query looks for among vectors that have all its words."""
+        """Return the query's criterion for vectors that have all its words."""
         rows = [
             [vectors.vectors[vectors.rows(group)] for group in groups]
             for groups in ((self.like,), self.without, self.within)
@@ -137,7 +137,7 @@ class Query:
         among: int | None = None,
         prior: float | None = None,
     ) -> list[Neighbour]:
-        """Return the best words of some vectors, as `method` leaves them; see `rank_words`."""
+        """Return the best words of given vectors after `method`; see `rank_words`."""
         return rank_words(vectors, self, [method], n=n, among=among, prior=prior)[method]
 
 
@@ -152,12 +152,12 @@ def rank_words(
     prior: float | None = None,
     progress: Progress = silent,
 ) -> dict[str, list[Neighbour]]:
-    """Find the words that answer a query best, among all words of the vectors.
+    """Find the best words for a query, among all words of the vectors.
 
     Parameters are those of `most_similar`. The words of the query are not among the results.
     """
     if n < 1:
-        raise InvalidInputError("at least one word must be asked for")
+        raise InvalidInputError("ask for at least one word")
     opened = keep_vectors(as_vectors(vectors))
     asked = query.words
     fitted = fit_methods(opened, methods, options, wanted=set(asked), progress=progress)
@@ -182,7 +182,7 @@ def rank_words(
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Where examples lie: their conceptor, and how much of themselves it keeps.
+    """The region of examples: their conceptor, and how much of the examples it keeps.
 
     Attributes
     ----------
@@ -196,10 +196,10 @@ class Region:
 
     @classmethod
     def from_vectors(cls, groups: Sequence[npt.ArrayLike], aperture: float = 1.0) -> Region:
-        """Return the region of some groups of examples, joined by OR.
+        """Return the region of groups of examples, joined by OR.
 
-        By default α = 1: with vectors of length 1 the eigenvalues add up to 1, so a direction that
-        holds half of the examples' energy is a third in, however many examples there are.
+        By default α = 1: with vectors of length 1 the eigenvalues add up to 1, so the conceptor
+        keeps a third of a direction with half of the examples' energy, for any number of examples.
         """
         rows = [unit_rows(group) for group in groups]
         conceptor = reduce(or_, (Conceptor.from_vectors(each, aperture) for each in rows))
@@ -208,32 +208,33 @@ class Region:
 
     @cached_property
     def factor(self) -> Float64:
-        """F with ``nearness(x) = |Fᵀ x|``: as many columns as the examples have directions."""
+        """F with ``nearness(x) = |Fᵀ x|``: one column per direction of the examples."""
         shares = self.conceptor.singular_values
-        used = shares > 1e-9  # few examples have few directions
+        used = shares > 1e-9  # few examples span few directions
         return np.asarray(self.conceptor.vectors[:, used] * (shares[used] / (self.own or 1.0)))
 
     def nearness(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return ``|C x|`` of rows of length 1, as a share of what the examples have."""
+        """Return ``|C x|`` of rows of length 1, relative to the examples' own."""
         kept = rows @ self.factor.astype(rows.dtype)
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", kept, kept)))
 
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
-    """What a query looks for, in the space of some vectors.
+    """The criterion of a query, in the space of given vectors.
 
-    The score of a vector x of length 1 is its cosine with the mean of the wanted examples, less
+    The score of a vector x of length 1 is its cosine with the mean of the wanted examples, minus
 
     ``strength · max(0, u(x) − margin · w(x))`` and ``strength · max(0, margin · w(x) − f(x))``
 
-    with its nearness w to what is wanted, u to what is not, and f to the field (see `Region`). So
-    what is too near to the one, or not near enough to the other, goes down, and nothing else
-    moves: subtracting the unwanted mean would also lift whatever lies opposite to it.
+    with its nearness w to the wanted examples, u to the excluded ones, and f to the field (see
+    `Region`). So words too near to the excluded examples, or not near enough to the field, get a
+    penalty, and nothing else changes. Subtracting the excluded mean would also lift words that lie
+    opposite to it.
     """
 
     direction: Float64
-    wanted: Region | None = None  # needed only beside one of the others
+    wanted: Region | None = None  # needed only together with one of the others
     unwanted: Region | None = None
     field: Region | None = None
     strength: float = STRENGTH
@@ -250,11 +251,11 @@ class Criterion:
         strength: float = STRENGTH,
         margin: float = MARGIN,
     ) -> Criterion:
-        """Return the criterion of examples: one array of what is wanted, several of the others."""
+        """Return the criterion of examples: one array of wanted ones, several of the others."""
         mean = unit_rows(like).mean(axis=0)
         length = float(np.linalg.norm(mean))
         if not length > 0:
-            raise InvalidInputError("the vectors of what is looked for cancel each other out")
+            raise InvalidInputError("the vectors of the wanted words cancel each other out")
         beside = [like] if len(without) or len(within) else []
         wanted, unwanted, field = (
             Region.from_vectors(groups, aperture) if len(groups) else None
@@ -264,17 +265,17 @@ class Criterion:
 
     @property
     def selective(self) -> bool:
-        """Whether it is more than nearness to the mean of the examples."""
+        """Whether it involves more than nearness to the mean of the examples."""
         return self.wanted is not None
 
     def penalty(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return what is taken off the cosine of each row; rows have length 1."""
+        """Return the penalty on the cosine of each row; rows have length 1."""
         if self.wanted is None:
             return np.zeros(len(rows), dtype=rows.dtype)
         return self.penalty_by(lambda region: region.nearness(rows))
 
     def penalty_by(self, nearness: Callable[[Region], NDArray[Any]]) -> NDArray[Any]:
-        """Return what is taken off, where it is known how near rows are to a region."""
+        """Return the penalty, given the nearness of rows to each region."""
         assert self.wanted is not None
         wanted = nearness(self.wanted)
         bar = wanted * wanted.dtype.type(self.margin)
@@ -297,10 +298,10 @@ class Criterion:
 
 
 def _groups(examples: Examples, purpose: str) -> tuple[tuple[str, ...], ...]:
-    """Return lists of words: those given as such, and the single words as one list."""
+    """Return lists of words: the given lists, and all single words as one list."""
     given = [examples] if isinstance(examples, str) else list(examples)
     single = [each for each in given if isinstance(each, str)]
     lists = [single] * bool(single) + [list(each) for each in given if not isinstance(each, str)]
     if not all(lists) or not all(word for group in lists for word in group):
-        raise InvalidInputError(f"a list of words to {purpose} is empty, or one of its words is")
+        raise InvalidInputError(f"a list of words to {purpose} is empty or contains an empty word")
     return tuple(tuple(dict.fromkeys(group)) for group in lists)

@@ -1,8 +1,8 @@
-"""Words as people type them: which ones the vectors have, and what was meant by the others.
+"""Words as people type them: look up known words, and suggest words for unknown ones.
 
-The command line and the page share these rules. A word is looked up as it is typed, then in lower
-case. For a word that is not there, the same word in another case is suggested first, then common
-words that are spelt like it.
+The command line and the page share these rules. A word is looked up as typed, then in lower case.
+For an unknown word, suggestions are the same word in another case first, then common words with
+similar spelling.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Unknown", "UnknownWordsError", "spellings", "split_known", "suggest"]
 
-# Spelling is compared with the commonest words only: rare ones are often misspelt themselves.
+# Spelling is compared with the most common words only: rare ones are often misspelt themselves.
 _AMONG = 100_000
 _ALIKE = 0.75
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A word without a vector, whose vectors were asked, and words that may have been meant.
+    """A word without a vector, the name of the vectors, and suggestions.
 
-    `what` it is: a `word`, or a `text or row`.
+    `what` is its kind: a `word`, or a `text or row`.
     """
 
     word: str
@@ -41,7 +41,7 @@ class Unknown:
 
 
 class UnknownWordsError(InvalidInputError):
-    """None of the words that were asked for has a vector."""
+    """None of the requested words has a vector."""
 
     def __init__(self, unknown: Sequence[Unknown]) -> None:
         super().__init__("; ".join(str(each) for each in unknown))
@@ -49,14 +49,14 @@ class UnknownWordsError(InvalidInputError):
 
 
 def spellings(word: str) -> list[str]:
-    """Return the spellings under which a typed word is looked up, in order."""
+    """Return the spellings to look up for a typed word, in order."""
     return list(dict.fromkeys([word, word.lower()]))
 
 
 def split_known(words: Iterable[str], known: Container[str]) -> tuple[list[str], list[str]]:
-    """Split words into those that are known, as they are spelt there, and the others.
+    """Split words into the known ones, as the vectors spell them, and the others.
 
-    Both keep their order; a word that is asked for twice is returned once.
+    Both keep their order; repeated words are returned once.
     """
     found: list[str] = []
     missing: list[str] = []
@@ -67,9 +67,9 @@ def split_known(words: Iterable[str], known: Container[str]) -> tuple[list[str],
 
 
 def suggest(word: str, words: Iterable[str], n: int = 3) -> list[str]:
-    """Return words that may have been meant: in another case first, then of similar spelling.
+    """Return suggestions: the word in another case first, then words with similar spelling.
 
-    `words` are those of the vectors in their order, which is looked through once.
+    `words` are those of the vectors, in order; they are read once.
     """
     other_case = {word.lower(), word.upper(), word.capitalize(), word.title(), word.swapcase()}
     wanted = word.casefold()
@@ -83,7 +83,7 @@ def suggest(word: str, words: Iterable[str], n: int = 3) -> list[str]:
             and other[:1].casefold() == wanted[:1]
             and abs(len(other) - len(word)) <= 2
         ):
-            alike.setdefault(other.casefold(), other)  # the commonest way to write it
+            alike.setdefault(other.casefold(), other)  # the most common spelling
     alike.pop(wanted, None)
     close = get_close_matches(wanted, alike, n=n, cutoff=_ALIKE) if wanted else []
     return [*exact, *(alike[each] for each in close)][:n]

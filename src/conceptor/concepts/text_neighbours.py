@@ -1,4 +1,4 @@
-"""The nearest texts among all rows, and what their cosines mean."""
+"""The nearest texts among all rows, and the scale of their cosines."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def near_texts(
     unknown: Callable[[Unknown], object] | None = None,
     progress: Progress = silent,
 ) -> dict[str, dict[str, list[Neighbour]]]:
-    """Find the nearest rows of texts as `most_similar` does, without the row itself."""
+    """Find the nearest rows of texts as in `most_similar`, without the row itself."""
     chosen = as_methods(methods)
     if background is not None and len(chosen) > 1:
         raise InvalidInputError(
-            Setting("background"), " is of the cosines of one method; name that method alone"
+            Setting("background"), " is for the cosines of one method; name only that method"
         )
     some = read_some(vectors, BACKGROUND_ROWS, asked, progress=progress)
     rows = _known_rows(vectors, asked, some, unknown)
@@ -82,9 +82,9 @@ def choose_background(
     *,
     pairs: int = 1_000_000,
 ) -> Background | None:
-    """Return what cosines are compared with: what is given, or random pairs of rows.
+    """Return the reference for cosines: the given one, or random pairs of rows.
 
-    None where there are too few rows for random pairs. Warns where it does not suit the rows.
+    None if there are too few rows for random pairs. Warns if it does not suit the rows.
     """
     enough = np.count_nonzero(rows.any(axis=1)) >= FEWEST_ROWS
     if given is None:
@@ -101,7 +101,7 @@ def _known_rows(
     some: SomeRows,
     unknown: Callable[[Unknown], object] | None,
 ) -> list[int]:
-    """Return which rows are asked for; tell of those that are not there, or raise."""
+    """Return the requested rows; report unknown ones, or raise."""
     found = {each: some.find(each) for each in asked}
     said = [
         Unknown(str(each), vectors.name, _texts_with(str(each), vectors), "text or row")
@@ -118,7 +118,7 @@ def _known_rows(
 
 
 def _texts_with(part: str, vectors: Vectors, most: int = 3) -> list[str]:
-    """Return the numbers and beginnings of the first texts that contain a part."""
+    """Return the numbers and beginnings of the first texts that contain a string."""
     wanted = plain_text(part).casefold()
     texts = enumerate(map(plain_text, all_words(vectors)), start=1)
     having = (f"{row} ({shorten(text)})" for row, text in texts if wanted in text.casefold())
@@ -132,7 +132,7 @@ def shorten(text: str, most: int = 60) -> str:
 
 
 def _titles(some: SomeRows, rows: Sequence[int]) -> list[str]:
-    """Return the text of each row, with its number where another has the same text."""
+    """Return the text of each row, with its number if another row has the same text."""
     texts = [some.texts[row] for row in rows]
     return [
         text if texts.count(text) == 1 else f"{text} (row {some.places[row] + 1})"

@@ -1,4 +1,4 @@
-"""Moments and maps on a Dask cluster; the only package here that imports Dask.
+"""Moments and maps on a Dask cluster; no other package here imports Dask.
 
     from conceptor.distributed import moments, transform
 

@@ -87,7 +87,7 @@ def map_array(map_: AffineMap, array: DaskArray) -> DaskArray:
     """Return the mapped array, still lazy."""
     if array.ndim != 2 or array.shape[1] != map_.n_in:
         raise InvalidInputError(
-            f"the array has shape {array.shape}; the map takes rows of length {map_.n_in}"
+            f"the array has shape {array.shape}; the map takes rows of {map_.n_in} dimensions"
         )
     dtype = result_dtype(array.dtype)
 

@@ -50,15 +50,15 @@ def connect(
             )
         except (OSError, ValueError) as error:
             raise ConceptorError(
-                f"no Dask scheduler answers at {scheduler} ({error}); check that it is running"
+                f"no Dask scheduler responds at {scheduler} ({error}); check that it is running"
             ) from None
         with client, client.as_current():
             yield client
         return
     if workers is not None and workers < 1:
-        raise InvalidInputError(f"workers is {workers}; a cluster needs at least one")
+        raise InvalidInputError(f"workers is {workers}; it must be at least 1")
     try:
-        # Whoever reaches a scheduler can run anything in its workers, so strangers are kept out.
+        # Anyone who can reach a scheduler can run code in its workers, so connections are secured.
         security = distributed.Security.temporary()
     except ImportError:
         raise MissingExtraError("encrypting a local cluster", "dask") from None

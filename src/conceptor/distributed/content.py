@@ -40,7 +40,7 @@ BATCH_BYTES = 16 << 20
 class Layout(NamedTuple):
     """The shape of a shard; `cuts` are the row numbers, from 0 to `rows`, where it splits cheaply.
 
-    `rows` is None if only a full read can tell, `dimension` if there are no rows.
+    `rows` is None if only a full read can count them, `dimension` if there are no rows.
     """
 
     rows: int | None
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What to read besides the vectors."""
+    """The data to read besides the vectors."""
 
     words: bool = False
     weights: str | None = None
@@ -117,7 +117,7 @@ _CUT_BYTES = 32 << 20
 
 
 class NpyContent:
-    """A bare matrix in C order, in which any row can be seeked to; words beside it are copied."""
+    """A bare matrix in C order, with direct access to rows; a words file beside it is copied."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

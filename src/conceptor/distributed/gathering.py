@@ -36,7 +36,7 @@ def parse_row_weights(weights: object, vocabulary: object = None, *, unit: bool 
 
 
 def weigh_by_column(weights: str, vocabulary: object = None) -> Weights:
-    """Return the weights that a column of Parquet shards holds."""
+    """Return weights from a column of Parquet shards."""
     chosen = parse_weights("uniform", vocabulary)
     described = chosen.description.replace("once each", f"weighted by {weights}")
     return replace(chosen, column=weights.removeprefix(COLUMN), description=described)
@@ -58,7 +58,7 @@ def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
 
 
 class PartialSum(NamedTuple):
-    """Moments of what could be read, the failures, and frequent words if they were asked for."""
+    """Moments of the readable rows, the failures, and frequent words if requested."""
 
     moments: Moments | None = None
     failures: tuple[Failure, ...] = ()
@@ -71,7 +71,7 @@ class PartialSum(NamedTuple):
         return PartialSum(
             reduce(add, both) if both else None,
             self.failures + other.failures,
-            # A sum of its own: a task that runs again finds its parts as they were.
+            # Into a new sum, so that a task that runs again finds its parts unchanged.
             reduce(FrequentWords.add, often, FrequentWords(least=RARE)) if often else None,
         )
 

@@ -1,8 +1,8 @@
-"""The record of an output directory: which shards were written with which map, and what may be.
+"""The record of an output directory: which shards were written with which map.
 
-A shard is done when its output exists, because outputs appear whole, and has the checksum that was
-recorded, if one was by then. The manifest ties the directory to one map and one input, so that
-results never mix, and records progress.
+A shard is done when its output exists (outputs appear whole) and has the recorded checksum, if one
+was recorded. The manifest ties the directory to one map and one input, so that results never mix,
+and records progress.
 """
 
 from __future__ import annotations

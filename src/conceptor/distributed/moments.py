@@ -53,8 +53,8 @@ def moments(
 ) -> Moments:
     """Compute moments on a cluster; equal to `Moments.from_vectors` up to rounding.
 
-    The tree of additions depends only on the shards, so the result is the same to the last bit
-    however many workers there are and whichever of them die on the way.
+    The tree of additions depends only on the shards, so the result is the same to the last bit for
+    any number of workers, even if some of them die.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def moments(
     storage_options
         Passed to fsspec.
     unit
-        Bring every vector to length 1 first, as `cn` does.
+        Scale every vector to length 1 first, as `cn` does.
     progress
         Called as the work proceeds.
     """
@@ -109,7 +109,7 @@ def gather(
     *,
     frequent: bool = False,
 ) -> PartialSum:
-    """Add up the moments of the shards that can be read; `frequent` words too if asked for."""
+    """Add up the moments of the readable shards; also collect `frequent` words if requested."""
     groups = group_by_size(_pieces(shards, layouts, weighting), lambda piece: piece.size)
     rows = [sum_rows(piece.rows for piece in group) for group in groups]
     tally = Tally("moments", rows, progress)

@@ -141,14 +141,14 @@ class _ShardReader:
 
 
 def _lengths(recipe: Recipe, map_: AffineMap) -> str:
-    """Return what became of lengths."""
+    """Return how lengths were set."""
     if map_.lengths is not None:
         return Lengths.USAGE
     return Lengths.UNIT if recipe.unit else Lengths.KEPT
 
 
 def _request(recipe: Recipe, options: Mapping[str, object]) -> dict[str, str]:
-    """Return what a directory's shards were asked to be made with."""
+    """Return the settings that a directory's shards were requested with."""
     asked = {"method": recipe.name, **recipe.parameters, **options}
     return {name: str(value) for name, value in asked.items() if value is not None}
 

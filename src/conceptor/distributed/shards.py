@@ -73,7 +73,7 @@ def find_shards(
 ) -> list[Shard]:
     """List the shards in a file, a directory, a pattern, or several of these, without duplicates.
 
-    A directory stands for all vectors files below it, except those whose names start with a dot
+    A directory means all vectors files below it, except those whose names start with a dot
     or an underscore. Directories and patterns are sorted by name, numbers by value (`part-2`
     before `part-10`); a list keeps its order.
     """

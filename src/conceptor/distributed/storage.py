@@ -122,8 +122,8 @@ def publishing(place: Place, check: Callable[[], None] | None = None) -> Iterato
 
     `check` is called just before and may still raise. A local file is written in a hidden
     directory next to `place` and renamed; any other is uploaded under a temporary name and moved,
-    which every store does atomically. `tidy` removes what a killed process leaves behind. An error
-    because the disk is full names `place`.
+    which every store does atomically. `tidy` removes files that a killed process leaves behind. If
+    the disk is full, the error names `place`.
     """
     try:
         with _publishing(place, check) as path:

@@ -1,4 +1,4 @@
-"""Surveying shards on the cluster, and dividing the work on them into tasks."""
+"""Survey shards on the cluster, and divide the work into tasks."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _make_error(failures: Sequence[Failure], message: str) -> ConceptorError:
 
 
 class _WrittenShard(NamedTuple):
-    """A shard's output; `rows` is None if it was there already."""
+    """A shard's output; `rows` is None if it already existed."""
 
     shard: str
     size: int
@@ -180,7 +180,7 @@ def _write_shards(
     plan: Manifest,
     progress: Progress,
 ) -> tuple[list[Failure], set[str]]:
-    """Write shards on the workers, or check those that are there; record each as it completes.
+    """Write shards on the workers, or check existing ones; record each as it completes.
 
     Returns the failures and which shards were written.
     """
@@ -251,7 +251,7 @@ def _rewrite_one(
     reporter: Reporter,
     checksum: str | None,
 ) -> _WrittenShard:
-    """Write a shard, unless it is there, with the checksum it had if that was recorded."""
+    """Write a shard, unless it exists with its recorded checksum, if one was recorded."""
     place = folder / shard.name
     if place.exists():
         found = place.checksum()

@@ -1,4 +1,4 @@
-"""Shards as `Vectors`: what their rows are, and whether their order is that of frequency."""
+"""Shards as `Vectors`: the kind of their rows, and whether they are sorted by frequency."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShardedVectors(Vectors):
 
     @cached_property
     def dimension(self) -> int:
-        """The length of a vector of the first shard."""
+        """The number of dimensions of the first shard."""
         return self._shards[0].content.layout().dimension or 0
 
     @cached_property
@@ -54,20 +54,20 @@ class ShardedVectors(Vectors):
 
     @property
     def kind(self) -> RowKind:
-        """What a row stands for, by what the user says or by the first words."""
+        """The kind of rows, set by the user or detected from the first words."""
         return self._decision.kind if self.has_words else RowKind.TEXTS
 
     @property
     def kind_evidence(self) -> str:
-        """What of the labels decided the kind."""
+        """The property of the labels that decided the kind."""
         return self._decision.evidence if self.has_words else ""
 
     @cached_property
     def ranked(self) -> bool:
         """Whether the shards, in order, may be one list sorted by frequency.
 
-        Frequent words are short. If shards continue one list, the last begins with longer words
-        than the first; if rows were dealt out to shards, all begin alike.
+        Frequent words are short. If shards continue one list, the last starts with longer words
+        than the first; if rows were distributed over shards, all start alike.
         """
         if len(self._shards) == 1:
             return True

@@ -34,10 +34,10 @@ CANDIDATES = 30_000
 class Analogy:
     """Share of questions (a, b, c, d) where d is nearest to b − a + c, with a, b and c excluded.
 
-    All words are searched; with `among`, only the first ones, the most frequent in a file sorted by
-    frequency, and a question with any other word is missing. Unlike in other tasks, words are
-    always looked up in lower case too, as word2vec's tool and gensim do: the questions capitalise
-    names.
+    All words are searched; with `among`, only the first ones (the most frequent in a file sorted by
+    frequency), and a question with any other word counts as missing. Unlike in other tasks, words
+    are always looked up in lower case too, as in word2vec's tool and gensim: the questions
+    capitalise names.
     """
 
     dataset: str
@@ -54,7 +54,7 @@ class Analogy:
         return frozenset(words | {word.lower() for word in words})
 
     def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
-        """Let the answer of every known question compete with all other words."""
+        """Search all words for the answer of every known question."""
         flat = [word for question in self.questions for word in question]
         rows = vectors.rows(flat, lowercase=True).reshape(-1, 4)
         places = vectors.places[rows] if len(vectors) else rows
@@ -79,7 +79,7 @@ class Analogy:
 def read_analogies(path: str | os.PathLike[str]) -> list[Analogy]:
     """Read the questions; sections named `gram…` are syntactic, the others semantic.
 
-    Both kinds are asked twice: among all words, and among the first `CANDIDATES`.
+    Both kinds are scored twice: among all words, and among the first `CANDIDATES`.
     """
     kinds: dict[str, list[Question]] = {"Google semantic": [], "Google syntactic": []}
     for section, questions in _read_sections(path).items():
@@ -92,7 +92,7 @@ def read_analogies(path: str | os.PathLike[str]) -> list[Analogy]:
 
 
 def read_family(path: str | os.PathLike[str]) -> Analogy:
-    """Read the questions about families alone: man is to woman as king is to queen."""
+    """Read only the questions about families: man is to woman as king is to queen."""
     return Analogy(FAMILY, _read_sections(path).get("family", []), in_mean=False)
 
 

@@ -47,13 +47,13 @@ FAMILIES = (
     "classification",
     "sts-b",
 )
-# Run by default where their files are at hand, beside the paper's, which are downloaded.
+# Run by default if their files are found locally; the paper's are downloaded.
 MORE_FAMILIES = ("neighbours", "analogy", "retrieval")
 
 
 @dataclass(frozen=True, eq=False)
 class Battery:
-    """Benchmarks that are ready to run, and the reasons why others are missing."""
+    """Benchmarks that are ready to run, and why others are missing."""
 
     tasks: Sequence[Task | SearchTask]
     missing: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Battery:
     def run(
         self, vectors: WordVectors, name: str = "vectors", missing: Missing = Missing.SKIP
     ) -> Evaluation:
-        """Score vectors that are all in memory on every benchmark."""
+        """Score vectors in memory on every benchmark."""
         return self.run_all({name: vectors}, vectors, {name: ()}, missing)[0][name]
 
     def run_all(
@@ -78,11 +78,11 @@ class Battery:
         progress: Progress = silent,
         more: Mapping[str, Sequence[Search]] | None = None,
     ) -> tuple[dict[str, Evaluation], dict[int, str]]:
-        """Score vectors as each of some transforms leaves them.
+        """Score vectors after each of several transforms.
 
-        `tables` has the benchmarks' words, transformed; benchmarks that look for words among all
-        vectors share one pass over `vectors`, and so do `more` searches by the same names. Returns
-        the evaluations, and the words of the rows that searches came across.
+        `tables` has the transformed vectors of the benchmarks' words. Benchmarks that search all
+        vectors share one pass over `vectors`, also with the `more` searches of the same names.
+        Returns the evaluations, and the words of the rows that the searches found.
         """
         started = {
             name: {
@@ -93,7 +93,7 @@ class Battery:
             for name, table in tables.items()
         }
         searches = {
-            # Without any word of the benchmarks there is nothing to look for.
+            # Without any word of the benchmarks there is nothing to search for.
             name: [
                 *(one.search for one in by.values() if len(tables[name])),
                 *(more or {}).get(name, ()),
@@ -135,7 +135,7 @@ def evaluate(
     vectors : path, WordVectors, (words, array), mapping or gensim KeyedVectors
         The vectors to score; only the words in the benchmarks are kept in memory.
     tasks : names from `FAMILIES`, or a Battery
-        By default those of the paper, and of the others all but classification that are at hand.
+        By default the paper's, and all others except classification whose files are found locally.
         A battery loaded once can score many sets of vectors.
     name : str
         Name of the vectors in the result; by default the path.
@@ -172,7 +172,7 @@ def load_battery(
 ) -> Battery:
     """Read the benchmarks of these families, downloading their files if necessary.
 
-    By default those of the paper, and `MORE_FAMILIES` as far as their files are at hand.
+    By default the paper's, and those of `MORE_FAMILIES` whose files are found locally.
     """
     if families is None:
         paper = load_battery(PAPER_FAMILIES, data, start=start, offline=offline, progress=progress)
@@ -190,7 +190,7 @@ def load_battery(
     tasks: list[Task | SearchTask] = []
     for family in wanted:
         for dataset, names in _FILES[family].items():
-            # STS makes do with some of its files.
+            # STS can run with some of its files.
             if family == "sts" or all(name in paths for name in names):
                 tasks += _read(family, dataset, paths, start)
     return Battery(tasks, missing)

@@ -1,6 +1,6 @@
-"""How much bias vectors have: associations, a direction, and clusters that remain.
+"""Measures of bias in vectors: associations, a direction, and clusters that remain.
 
-What each of them shows, and what none of them does, is in docs/studies/debiasing.md.
+docs/studies/debiasing.md describes what each shows, and the limits of all of them.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ __all__ = [
 WEAT_FILE, GENDER_FILE = "bias/weat.json", "bias/bolukbasi.json"
 # A test is left out if more than this share of one of its lists is unknown.
 _MISSING = 0.2
-# All divisions of the targets are tried up to this many, else as many random ones.
+# Up to this many divisions of the targets, all are tried; otherwise this many random ones.
 _PERMUTATIONS = 20_000
-# The most biased words are looked for among so many first ones, as Gonen & Goldberg do.
+# The most biased words are taken from this many first words, as in Gonen & Goldberg.
 COMMON = 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class BiasScore:
-    """One measure of bias: 0 is none.
+    """One measure of bias; 0 means no bias.
 
     `statistic` gives the value for resamples of its items.
     """
@@ -82,11 +82,11 @@ class Measure(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the measure."""
 
     @property
     def words(self) -> frozenset[str]:
-        """Every word form it looks up."""
+        """Every word form that the measure looks up."""
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
         """Return the score; None if too many of its words are unknown."""
@@ -96,13 +96,13 @@ class Measure(Protocol):
 class EffectSize:
     """Cohen's d of the associations of two groups of words: difference of means over deviation.
 
-    A word's association is its mean cosine with the first attributes, less that with the second.
-    Words of both groups and attributes of both kinds are the items that are resampled.
+    A word's association is its mean cosine with the first attributes, minus that with the second.
+    The resampled items are the words of both groups and the attributes of both kinds.
 
     Attributes
     ----------
     cosines : ndarray of words × attributes
-    groups, kinds : two numbers of words, and two of attributes
+    groups, kinds : the sizes of the two groups of words, and of the two kinds of attributes
     """
 
     cosines: NDArray[np.float64]
@@ -116,7 +116,7 @@ class EffectSize:
 
     @property
     def associations(self) -> tuple[Vector, Vector]:
-        """Those of either group, every attribute counted once."""
+        """The associations of each group, with every attribute counted once."""
         each = self.cosines @ _contrast(np.ones((sum(self.kinds), 1)), self.kinds[0])
         return each[: self.groups[0], 0], each[self.groups[0] :, 0]
 
@@ -141,11 +141,11 @@ def _contrast(weights: ItemWeights, first: int) -> ItemWeights:
 
 @dataclass(frozen=True, eq=False)
 class AssociationTest:
-    """WEAT: how much nearer the first targets are to the first attributes than the second are.
+    """WEAT: how much closer the first targets are to the first attributes than the second are.
 
-    The score is the effect size d of ``mean cos(w, A) − mean cos(w, B)`` over the targets w, and p
-    the share of divisions of the targets that differ as much, in either direction, so that an
-    association turned round does not pass for none (Caliskan et al. 2017 count one direction).
+    The score is the effect size d of ``mean cos(w, A) − mean cos(w, B)`` over the targets w. p is
+    the share of divisions of the targets that differ as much, in either direction, so that a
+    reversed association does not look unbiased (Caliskan et al. 2017 count one direction).
     """
 
     name: str
@@ -170,12 +170,12 @@ class AssociationTest:
 
 
 def permutation_p_value(first: Vector, second: Vector, seed: int = 0) -> float:
-    """Return how often a division of all values differs in its means as much as this one.
+    """Return the share of divisions of all values whose means differ as much as in this one.
 
-    All divisions are tried where they are few, with this one among them; else random ones.
+    If there are few divisions, all are tried, including this one; else random ones.
     """
     both, size = np.concatenate([first, second]), len(first)
-    # The difference of means grows with the sum of the first group, whose expectation is known.
+    # The difference of means grows with the sum of the first group; its expectation is known.
     expected = both.mean() * size
     observed = abs(first.sum() - expected)
     if math.comb(len(both), size) <= _PERMUTATIONS:
@@ -186,7 +186,7 @@ def permutation_p_value(first: Vector, second: Vector, seed: int = 0) -> float:
         orders = generator.permuted(np.tile(np.arange(len(both)), (_PERMUTATIONS, 1)), axis=1)
         chosen, extra = orders[:, :size], 1
     sums = np.abs(both[chosen].sum(axis=1) - expected)
-    # Rounding must not keep a division from being as extreme as itself.
+    # Despite rounding, a division must count as being as extreme as itself.
     as_extreme = int(np.count_nonzero(sums >= observed * (1 - 1e-9)))
     return (as_extreme + extra) / (len(sums) + extra)
 
@@ -197,7 +197,7 @@ def load_association_tests(data: str | os.PathLike[str] | None = None) -> list[A
     entries = json.loads(registry.fetch(WEAT_FILE, data).read_text(encoding="utf-8"))
     for number, entry in enumerate(entries, start=1):
         lists = {key: _listed(part) for key, part in entry.items() if "words" in part}
-        # Tests of the same targets are told apart by their number, as in the paper.
+        # The number distinguishes tests of the same targets, as in the paper.
         what = "attribute" if entry["first_target"]["name"] == "Male names" else "target"
         left, right = (entry[f"{which}_{what}"]["name"] for which in ("first", "second"))
         tests.append(
@@ -217,18 +217,18 @@ def _listed(part: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class GenderWords:
-    """Bolukbasi et al.'s lists: what is about gender by definition, and what should not be.
+    """Bolukbasi et al.'s lists: words with a gender by definition, and words without one.
 
     Attributes
     ----------
     pairs : pairs of words, the female one first
-        They define the direction of gender.
+        They define the gender direction.
     equalized : more such pairs
-        Alike but for their gender.
+        Words that differ only in gender.
     seed, specific : words
-        Words that are about gender by definition, and those found to be like them.
+        Words with a gender by definition, and words found to be like them.
     professions : mapping of words to numbers
-        How female (−1) to male (1) people think they are, those that are so by definition left out.
+        How female (−1) to male (1) people rate them; without those that are so by definition.
     """
 
     pairs: Sequence[Pair]
@@ -254,13 +254,13 @@ class GenderWords:
         )
 
     def direction(self, vectors: WordVectors) -> Vector:
-        """Return the direction from female to male that most tells the pairs apart."""
+        """Return the direction from female to male that best separates the pairs."""
         differences = _differences(vectors, self.pairs)
         found: Vector = np.linalg.svd(differences, full_matrices=False)[2][0]
         return found if (differences @ found).mean() >= 0 else -found
 
     def stereotypes(self, least: float = 0.3) -> AssociationTest:
-        """Return the test whether professions are of the gender that people think."""
+        """Return the test of whether professions have the gender that people expect."""
         thought = self.professions.items()
         sides = [w for w, t in thought if t >= least], [w for w, t in thought if t <= -least]
         female, male = zip(*self.pairs, strict=True)
@@ -271,7 +271,7 @@ class GenderWords:
 class DirectBias:
     """The mean of |cos(w, g)| over professions w, for the direction g (Bolukbasi et al. 2016).
 
-    The direction is found anew in each set of vectors.
+    The direction is computed again for each set of vectors.
     """
 
     gender: GenderWords
@@ -283,7 +283,7 @@ class DirectBias:
         return _with_lower([*self.gender.professions, *itertools.chain(*self.gender.pairs)])
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
-        """Return it, with professions as items."""
+        """Return the measure, with professions as items."""
         known = _known(vectors, list(self.gender.professions))
         along = np.abs(known @ self.gender.direction(vectors))
         return BiasScore(self.name, Mean(along), len(known), len(self.gender.professions))
@@ -293,13 +293,14 @@ class DirectBias:
 class RelationalAssociation(DirectBias):
     """RIPA: the mean of |w·(x − y)| / |x − y| over pairs and professions (Ethayarajh et al. 2019).
 
-    Here over the mean length of the professions, so that shorter vectors are not less biased.
+    Here it is divided by the mean length of the professions, so that shorter vectors do not score
+    lower.
     """
 
     name: str = "RIPA of professions"
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
-        """Return it, with professions as items."""
+        """Return the measure, with professions as items."""
         rows = vectors.rows(self.gender.professions, lowercase=True)
         known = vectors.vectors[rows[rows >= 0]].astype(np.float64)
         relations = unit_rows(_differences(vectors, self.gender.pairs, unit=False))
@@ -309,7 +310,7 @@ class RelationalAssociation(DirectBias):
 
 @dataclass(frozen=True, eq=False)
 class RemainingClusters:
-    """Whether words that were the most biased still fall into two clusters by their old bias.
+    """Whether the words that were most biased still form two clusters by their old bias.
 
     The share of words on the right side of a 2-means clustering (Gonen & Goldberg 2019), minus
     one half, times two: 0 is chance, 1 is all.
@@ -321,7 +322,7 @@ class RemainingClusters:
 
     @classmethod
     def most_biased(cls, vectors: Vectors, gender: GenderWords, each: int = 500) -> Self:
-        """Take the words farthest along the direction of gender, among the first 50,000."""
+        """Choose the words farthest along the gender direction, among the first 50,000."""
         pairs = collect_rows(vectors, _with_lower(itertools.chain(*gender.pairs)))
         direction = gender.direction(pairs)
         words: list[str] = []
@@ -344,7 +345,7 @@ class RemainingClusters:
         return frozenset([*self.female, *self.male])
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
-        """Return it, with words as items."""
+        """Return the measure, with words as items."""
         from sklearn.cluster import KMeans
 
         sides = [_known(vectors, words) for words in (self.female, self.male)]
@@ -357,7 +358,7 @@ class RemainingClusters:
 
 
 def load_measures(vectors: Vectors, data: str | os.PathLike[str] | None = None) -> list[Measure]:
-    """Return all measures; `vectors`, as they were at first, tell which words are biased."""
+    """Return all measures; the original `vectors` determine which words are biased."""
     gender = GenderWords.load(data)
     return [
         *load_association_tests(data),
@@ -375,7 +376,7 @@ def _differences(
     rows = np.array([vectors.rows(pair, lowercase=True) for pair in pairs])
     rows = rows[(rows >= 0).all(axis=1)]
     if not len(rows):
-        raise InvalidInputError("none of the pairs that define gender is among the vectors")
+        raise InvalidInputError("none of the pairs that define gender has vectors")
     female, male = (vectors.vectors[column].astype(np.float64) for column in rows.T)
     return unit_rows(male) - unit_rows(female) if unit else male - female
 

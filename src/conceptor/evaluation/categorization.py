@@ -35,8 +35,8 @@ FILES = {
 class KMeansStart(StrEnum):
     """Initial centroids of k-means.
 
-    CATEGORIES uses the mean vector of each category: nothing random, but it sees the labels that
-    the score is measured against, so scores are higher than those of blind clustering.
+    CATEGORIES uses the mean vector of each category: it is deterministic, but it uses the labels
+    that the score is measured against, so scores are higher than with blind clustering.
     PLUSPLUS is the usual choice: k-means++ with many starts, keeping the tightest clustering.
     """
 
@@ -46,7 +46,7 @@ class KMeansStart(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Categorization:
-    """Purity of k-means clusters, k the number of categories."""
+    """Purity of k-means clusters; k is the number of categories."""
 
     dataset: str
     concepts: Sequence[str]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "TextClassification", "read_classification"]
 
-# One file is cut into ten folds; of two the second is the test; of three the second chooses C.
+# One file is split into ten folds; with two, the second is the test; with three, the second
+# chooses C.
 FILES = {
     "MR": ("classification/rt-polarity.all",),
     "CR": ("classification/custrev.all",),
@@ -44,8 +45,8 @@ _STRENGTHS = (0.01, 0.1, 1.0)
 class TextClassification(TextTask):
     """Accuracy of logistic regression on the standardised averages of word vectors.
 
-    `part` says which file each text is from. Texts of one file are tested in ten folds, and C is
-    chosen on the fold after each; else the last file is the test, and C is chosen on the file
+    `part` is the number of each text's file. Texts of one file are tested in ten folds, and C is
+    chosen on the fold after each. Otherwise the last file is the test, and C is chosen on the file
     before it, or on a tenth of the first.
     """
 
@@ -78,7 +79,7 @@ class TextClassification(TextTask):
         )
 
     def _splits(self) -> Iterator[tuple[NDArray[np.bool_], ...]]:
-        """Yield which texts are learned from, which choose C, and which are the test."""
+        """Yield the texts for training, for choosing C, and for testing."""
         folds = np.random.default_rng(0).permutation(len(self.labels)) % FOLDS
         last = int(self.part.max())
         if not last:
@@ -100,8 +101,8 @@ class TextClassification(TextTask):
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
-        # Newton's method is far quicker than the default where texts outnumber dimensions, and
-        # each fit goes on from where the last ended.
+        # Newton's method is much faster than the default if texts outnumber dimensions, and each
+        # fit starts from the last solution.
         model = LogisticRegression(solver="newton-cholesky", tol=1e-3, warm_start=True)
         scaled = StandardScaler().fit(made[train]).transform(made).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""Hubness: whether a few rows are among the nearest of very many others."""
+"""Hubness: whether a few rows are neighbours of very many others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["hubness"]
 def hubness(rows: NDArray[Any], k: int = 10) -> float:
     """Return the skewness of k-occurrences: how often each row is among the k nearest of others.
 
-    It is near 0 where all rows are about as often a neighbour, and large where a few hubs are
-    neighbours of everything; Radovanović, Nanopoulos & Ivanović (2010), JMLR 11. It is not a number
-    where all rows are equally often a neighbour.
+    It is near 0 if all rows are neighbours about equally often, and large if a few hubs are
+    neighbours of everything; Radovanović, Nanopoulos & Ivanović (2010), JMLR 11. It is NaN if all
+    rows are neighbours exactly equally often.
 
-    Of a large file a random sample is taken, all of whose rows are asked: the neighbours of a few
-    rows among all would hit most rows never and some once, which says nothing about hubs.
+    For a large file, use a random sample and search the neighbours of all its rows: a few rows
+    searched among all would hit most rows never and some once, which does not show hubs.
     """
     count = len(rows)
     if count < 2:

@@ -1,4 +1,4 @@
-"""Neighbours that rows keep: what changes for whoever searches."""
+"""The share of neighbours that rows keep: how much search results change."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["share_kept", "without_own"]
 
 
 def without_own(near: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the nearest rows without the row that was asked, one fewer than there were.
+    """Remove each query row from its own nearest rows, so that one fewer is left.
 
-    Where it is not among them, as with many equal rows, the last is dropped in its place.
+    If it is not among them, as with many equal rows, the last is dropped instead.
     """
     others = near != own[:, np.newaxis]
     others[others.all(axis=1), -1] = False
@@ -24,7 +24,7 @@ def without_own(near: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.i
 
 
 def share_kept(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return for each row the share of its nearest before that are among the nearest now."""
+    """Return for each row the share of its nearest rows before that are still nearest now."""
     pairs = zip(now.tolist(), before.tolist(), strict=True)
     both = [({*a} - {-1}, {*b} - {-1}) for a, b in pairs]
     return np.array([len(a & b) / len(b) if b else 1.0 for a, b in both])

@@ -35,13 +35,13 @@ __all__ = ["PAIRS", "RETRIEVAL", "Judgements", "TextPairs", "read_judgements", "
 # The families of results.
 PAIRS, RETRIEVAL = "text-pairs", "text-retrieval"
 _RECALL_DEPTH = 100
-# Scores of so many queries with a block of rows stay within megabytes.
+# Scores of this many queries with a block of rows take only megabytes.
 _QUERIES_AT_ONCE = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Scored pairs of rows; a pair whose rows are not both there is left out."""
+    """Scored pairs of rows; pairs with a missing row are left out."""
 
     dataset: str
     left: Sequence[str | int]
@@ -54,15 +54,15 @@ class TextPairs:
         return [*self.left, *self.right]
 
     def begin(self, some: SomeRows) -> Callable[[Callable[[Rows], Rows]], Outcome]:
-        """Return what scores a transform of the rows; raise if no pair has rows."""
+        """Return a function that scores a transform of the rows; raise if no pair has rows."""
         left, right = (
             np.array([some.find(each) for each in side]) for side in (self.left, self.right)
         )
         known = (left != MISSING) & (right != MISSING)
         if not known.any():
             raise InvalidInputError(
-                f"{self.dataset}: no pair has both of its texts, such as {str(self.left[0])!r}, "
-                "among the rows; name texts as they stand there, or their row numbers from 1"
+                f"{self.dataset}: no pair has both of its texts (such as {str(self.left[0])!r}) "
+                "among the rows; use the texts of the rows, or row numbers from 1"
             )
         rows = some.vectors[left[known]], some.vectors[right[known]]
         gold = self.gold[known]
@@ -77,7 +77,7 @@ class TextPairs:
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Queries by their vectors, and the rows that are relevant to each, as they are named."""
+    """Vectors of queries, and the names of the rows that are relevant to each."""
 
     dataset: str
     queries: Rows
@@ -90,10 +90,10 @@ class Judgements:
         return [each for some in self.relevant for each in some]
 
     def begin(self, some: SomeRows, dimension: int) -> list[frozenset[int]]:
-        """Return the places of the relevant rows of each query; raise for one that is unknown."""
+        """Return the places of the relevant rows of each query; raise for an unknown row."""
         if self.queries.shape[1] != dimension:
             raise InvalidInputError(
-                f"{self.dataset}: queries of {self.queries.shape[1]} numbers for rows of "
+                f"{self.dataset}: the queries have {self.queries.shape[1]} dimensions, the rows "
                 f"{dimension}; encode both with the same model"
             )
         found = []
@@ -103,14 +103,14 @@ class Judgements:
                 row = rows[places.index(MISSING)]
                 where = self.where.get((query, row), self.dataset)
                 raise InvalidInputError(
-                    f"{where}: there is no row {str(row)!r} among {some.count:,}; name a row's "
-                    "number, from 1, or its text"
+                    f"{where}: there is no row {str(row)!r} among {some.count:,}; use a row "
+                    "number from 1, or the text of a row"
                 )
             found.append(frozenset(some.places[places].tolist()))
         return found
 
     def searches(self, change: Callable[[Rows], Rows]) -> list[Nearest]:
-        """Return the searches of the queries after a transform."""
+        """Return searches for the queries after a transform."""
         rows = change(self.queries)
         step = _QUERIES_AT_ONCE
         return [Nearest(rows[i : i + step], _RECALL_DEPTH) for i in range(0, len(rows), step)]
@@ -118,12 +118,12 @@ class Judgements:
     def outcomes(
         self, searches: Sequence[Nearest], relevant: Sequence[frozenset[int]]
     ) -> list[Outcome]:
-        """Return what finished searches have found: nDCG@10 and recall@100."""
+        """Return the scores of finished searches: nDCG@10 and recall@100."""
         found = np.concatenate([each.rows for each in searches])
         gains, recalls = [], []
         for near, wanted in zip(found.tolist(), relevant, strict=True):
             hits = np.array([row in wanted for row in near])
-            # Those that were not found come last, where nDCG@10 does not look.
+            # Rows that were not found come last, beyond the first ten of nDCG@10.
             missed = np.ones(len(wanted) - int(hits.sum()), dtype=np.bool_)
             gains.append(ndcg(np.concatenate([hits, missed])))
             recalls.append(hits.sum() / len(wanted))
@@ -169,15 +169,15 @@ def _pairs_of(name: str, triples: Sequence[tuple[Any, Any, float]]) -> TextPairs
 
 
 def read_judgements(queries: object, relevant: object) -> Judgements | None:
-    """Return queries and what is relevant to each; raise if one is given without the other.
+    """Return queries and their relevant rows; raise if only one of the two is given.
 
     Parameters
     ----------
     queries : path, array or Vectors
-        Vectors by the same model as the rows, one for each query.
+        Vectors from the same model as the rows, one per query.
     relevant : path, mapping, or sequence of rows for each query
-        A file has lines of a query and a row that is relevant to it, or also of a grade, of which 0
-        and below mean not relevant; `query 0 row grade`, as TREC has it, will do too.
+        A file has lines with a query, a relevant row, and optionally a grade; 0 or below means not
+        relevant. TREC's `query 0 row grade` works too.
     """
     if queries is None and relevant is None:
         return None
@@ -195,7 +195,7 @@ def read_judgements(queries: object, relevant: object) -> Judgements | None:
             if number == MISSING:
                 raise InvalidInputError(
                     f"{os.fspath(relevant)}, line {line}: there is no query {query!r} among the "
-                    f"{some.count:,} of {opened.name}; name its number, from 1, or its text"
+                    f"{some.count:,} of {opened.name}; use its number from 1, or its text"
                 )
             place = int(some.places[number])
             by_query.setdefault(place, []).append(row)
@@ -211,8 +211,8 @@ def read_judgements(queries: object, relevant: object) -> Judgements | None:
     some = read_some(opened, asked=asked)
     if asked[0] < 0 or asked[-1] >= some.count:
         raise InvalidInputError(
-            f"{name}: judgements of query {asked[-1] if asked[0] >= 0 else asked[0]}, and there "
-            f"are {some.count:,} queries, from 0"
+            f"{name}: has judgements for query {asked[-1] if asked[0] >= 0 else asked[0]}, but "
+            f"there are {some.count:,} queries, numbered from 0"
         )
     again = {
         (new, row): text
@@ -228,7 +228,7 @@ def _distinct(rows: Iterable[str | int]) -> list[str | int]:
 
 
 def _read_lines(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
-    """Return line, query and row of what is relevant."""
+    """Return line, query and row of each relevant row."""
     lines = [each for each in read_lines(path, "judgements", "of judgements") if each[1][0] != "#"]
     tabs = any("\t" in line for _, line in lines)
     found = []
@@ -241,11 +241,11 @@ def _read_lines(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
                 raise ValueError
         except ValueError:
             raise InvalidInputError(
-                f"{os.fspath(path)}, line {number}: expected a query, a row and perhaps a grade, "
+                f"{os.fspath(path)}, line {number}: expected a query, a row and maybe a grade, "
                 "separated by tabs or blanks"
             ) from None
         if grade > 0:
             found.append((number, query, row))
     if not found:
-        raise InvalidInputError(f"{os.fspath(path)}: says of no row that it is relevant")
+        raise InvalidInputError(f"{os.fspath(path)}: lists no relevant row")
     return found

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["COMMON", "FILE", "SynonymRecall", "read_neighbours"]
 
 FILE = "lexicon/ppdb_synonyms.txt"
-# The second figure is among as many of the first words.
+# The second score is among this many first words.
 COMMON = 20_000
 NEAREST = 10
 QUERIES = 2_000
-# Queries are among the first words: people ask for words they know.
+# Queries are among the first words: people look up words they know.
 _QUERIES_AMONG = 50_000
 _FAR = 100_000
 
@@ -37,8 +37,8 @@ _FAR = 100_000
 class SynonymRecall:
     """Share of a word's listed synonyms among its ten nearest words, mean over 2,000 words.
 
-    A word with n synonyms among the vectors can have min(10, n) of them. The words are the first
-    of a fixed random order of the list that have a vector among the first 50,000, and a synonym
+    For a word with n synonyms among the vectors, min(10, n) can be found. The words are the first
+    in a fixed random order of the list that have a vector among the first 50,000, and a synonym
     with a vector. `prior` prefers frequent words: see `Nearest`.
     """
 
@@ -56,7 +56,7 @@ class SynonymRecall:
         return frozenset(self.synonyms)
 
     def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
-        """Ask for the nearest of all words; `missing` has no effect."""
+        """Search the nearest of all words; `missing` has no effect."""
         listed = list(self.synonyms)
         rows = vectors.rows(listed)
         known = ((word, row) for word, row in zip(listed, rows, strict=True) if row >= 0)
@@ -70,7 +70,7 @@ class SynonymRecall:
             if len(right) == QUERIES:
                 break
         asked = np.array(list(right), dtype=np.intp)
-        # The word itself is its own nearest.
+        # Each word is its own nearest word.
         nearest = Nearest(
             vectors.vectors[rows[asked]], NEAREST + 1, prior=self.prior, among=self.among
         )
@@ -103,7 +103,7 @@ class SynonymRecall:
 
 
 def _without(rows: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows but for each query's own, or for the last where that is not among them."""
+    """Return the rows without each query's own row, or without the last if it is not there."""
     drop = rows == own[:, None]
     drop[~drop.any(axis=1), -1] = True
     left: NDArray[np.int64] = rows[~drop].reshape(len(rows), rows.shape[1] - 1)
@@ -111,7 +111,7 @@ def _without(rows: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _describe(places: NDArray[np.int64]) -> str:
-    """Say how far from common words the neighbours are."""
+    """Describe how rare the neighbours are."""
     if not len(places):
         return ""
     beyond = float(np.mean(places >= _FAR))
@@ -120,7 +120,7 @@ def _describe(places: NDArray[np.int64]) -> str:
 
 
 def read_neighbours(path: str | os.PathLike[str]) -> list[SynonymRecall]:
-    """Read pairs of synonyms, as a lexicon has them."""
+    """Read pairs of synonyms in the format of a lexicon."""
     synonyms: dict[str, set[str]] = {}
     for word, other in symmetric_pairs(path):
         synonyms.setdefault(word, set()).add(other)

@@ -43,7 +43,7 @@ def read_own(
     pairs: Sequence[str | os.PathLike[str]] = (),
     sentence_pairs: Sequence[str | os.PathLike[str]] = (),
 ) -> list[WordSimilarity | SentenceSimilarity]:
-    """Return a benchmark for each file, called by the file's name."""
+    """Return a benchmark for each file, named after the file."""
     files = [*pairs, *sentence_pairs]
     tasks: list[WordSimilarity | SentenceSimilarity] = []
     for position, (name, file) in enumerate(zip(name_files(files), files, strict=True)):
@@ -56,7 +56,7 @@ def read_own(
 
 
 def name_files(files: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Return what results call files of pairs: their names, or paths where names are the same."""
+    """Return the names of files of pairs in results: file names, or paths if names are equal."""
     names = [Path(file).name for file in files]
     if len(set(names)) < len(names):
         names = [os.fspath(file) for file in files]
@@ -73,10 +73,10 @@ def read_words(dataset: str, path: str | os.PathLike[str], family: str) -> WordS
 
 
 def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
-    """Read lines of two words or sentences and a score; a heading and # comments are passed over.
+    """Read lines of two words or sentences and a score; skip a heading and # comments.
 
-    Fields are separated by tabs, in a file without tabs by commas if its name ends in .csv, and
-    else by blanks.
+    Fields are separated by tabs. In a file without tabs they are separated by commas if its name
+    ends in .csv, and otherwise by blanks.
     """
     found: list[SentencePair] = []
     for number, fields in _split_lines(path):
@@ -88,8 +88,8 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
                 continue  # a heading
             raise InvalidInputError(
                 f"{os.fspath(path)}, line {number}: expected two texts and a score, separated by "
-                f"tabs, and found {len(fields)} fields"
-                + (f" of which the last is {fields[-1].strip()!r}" if len(fields) == 3 else "")
+                f"tabs; found {len(fields)} fields"
+                + (f", the last is {fields[-1].strip()!r}" if len(fields) == 3 else "")
             ) from None
         if not (left and right and math.isfinite(gold)):
             raise InvalidInputError(
@@ -106,7 +106,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
 
 
 def read_number(text: str) -> float:
-    """Read a number as people write it: Python also takes `1_000`, and digits of any script."""
+    """Read a number as people write it: Python would also accept `1_000`, and any digits."""
     if "_" in text or not text.isascii():
         raise ValueError
     return float(text)
@@ -117,12 +117,12 @@ def check_once(path: str | os.PathLike[str]) -> None:
     seen: dict[frozenset[str], int] = {}
     for number, fields in _split_lines(path):
         if len(fields) != 3:
-            continue  # what is wrong with it is said when it is read
+            continue  # reading reports the error
         pair = frozenset(field.strip() for field in fields[:2])
         if (before := seen.setdefault(pair, number)) != number:
             raise InvalidInputError(
                 f"{os.fspath(path)}, line {number}: the same pair as on line {before}; remove one, "
-                "or put their mean score in the place of both"
+                "or replace both by one line with their mean score"
             )
 
 

@@ -95,11 +95,11 @@ class Evaluation:
         return years
 
     def of_family(self, family: str) -> list[Outcome]:
-        """Return the outcomes that belong to a family's mean; SICK, for one, does not."""
+        """Return the outcomes that belong to a family's mean; SICK, for example, does not."""
         return [o for o in self.outcomes if o.task == family and o.in_mean]
 
     def mean_outcomes(self, family: str) -> list[Outcome]:
-        """Return the outcomes that a family's mean is over: defined, and on enough items."""
+        """Return the outcomes in a family's mean: those defined, on enough items."""
         return [o for o in self.of_family(family) if not (math.isnan(o.score) or o.thin)]
 
     @property
@@ -118,7 +118,7 @@ class Evaluation:
 
     @property
     def remarks(self) -> list[str]:
-        """What outcomes have to say beyond their scores."""
+        """Remarks of outcomes, besides their scores."""
         return [f"{o.dataset}: {o.remark}" for o in self.outcomes if o.remark]
 
     def __getitem__(self, dataset: str) -> Row:

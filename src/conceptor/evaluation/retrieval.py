@@ -41,7 +41,7 @@ DEPTH = 10
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents, the queries that have judgements, and which documents are relevant to each."""
+    """Documents, the queries that have judgements, and the relevant documents of each."""
 
     documents: Sequence[str]
     queries: Sequence[str]
@@ -71,7 +71,7 @@ class Retrieval(TextTask):
         """Score vectors of `texts`, however they were made."""
         count = len(self.collection.documents)
         unit = made / row_lengths(made)[:, np.newaxis]
-        # Of equally near documents the first comes first.
+        # Ties are broken by document order.
         ranked = np.argsort(-(unit[count:] @ unit[:count].T), axis=1, kind="stable")
         score = ndcg if self.metric == "nDCG@10" else average_precision
         pairs = zip(ranked, self.collection.relevant, strict=True)
@@ -88,7 +88,7 @@ class Retrieval(TextTask):
 
 
 def ndcg(hits: NDArray[np.bool_]) -> float:
-    """Return nDCG@10 of a ranking, given which of its documents are relevant."""
+    """Return nDCG@10 of a ranking, given its relevant documents."""
     discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
     top = hits[:DEPTH]
     ideal = discounts[: min(DEPTH, int(hits.sum()))].sum()
@@ -104,7 +104,7 @@ def average_precision(hits: NDArray[np.bool_]) -> float:
 def read_retrieval(dataset: str, paths: Mapping[str, str | os.PathLike[str]]) -> list[Retrieval]:
     """Read a collection; queries without a relevant document are left out.
 
-    Queries are numbered in the order of their file, as the judgements do. In Cranfield's judgements
+    Queries are numbered in the order of their file, as in the judgements. In Cranfield's judgements
     −1 means not relevant.
     """
     documents, queries, judgements = (paths[name] for name in FILES[dataset])

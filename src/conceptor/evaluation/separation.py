@@ -1,8 +1,8 @@
-"""Related and unrelated rows told apart, where the texts themselves show which are which.
+"""Separation of related and unrelated rows, where the texts themselves show which is which.
 
 Two texts that share several rare words are about the same thing more often than two random ones.
-That is a weak sign and favours wording over meaning, but it needs no labels, and an embedding in
-which such pairs are no nearer than random ones has lost something.
+That is a weak sign and favours wording over meaning, but it needs no labels. If such pairs are no
+closer than random ones, the embedding has lost something.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = ["RelatedPairs", "Separation", "find_related"]
 
 # A rare word is in at most this share of the texts.
 _MOST_COMMON = 0.01
-# Related are texts with at least two rare words and this cosine of rare words in common; above the
-# second they are nearly the same text, which any embedding sees.
+# Two texts are related if they share at least two rare words and the cosine of their rare words is
+# at least the first number; above the second they are near duplicates, which any embedding finds.
 _ALIKE, _SAME = 0.2, 0.9
 _FEWEST, _MOST = 50, 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """The chance that a related pair has a higher cosine than an unrelated one (ROC AUC)."""
+    """The probability that a related pair has a higher cosine than an unrelated one (ROC AUC)."""
 
     cosines: Vector
     related: NDArray[np.bool_]
@@ -46,7 +46,7 @@ class Separation:
         return len(self.cosines)
 
     def __call__(self, weights: ItemWeights) -> Vector:
-        """Return the chance for each column of weights; nan without pairs of both kinds."""
+        """Return the probability for each column of weights; nan without pairs of both kinds."""
         ranks = weighted_ranks(self.cosines, weights)
         of = weights[self.related]
         here, others = of.sum(axis=0), weights[~self.related].sum(axis=0)
@@ -57,7 +57,7 @@ class Separation:
 
 @dataclass(frozen=True, eq=False)
 class RelatedPairs:
-    """Pairs of texts, and which of them share rare words; the others share none."""
+    """Pairs of texts, marked by whether they share rare words; the others share none."""
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
@@ -67,7 +67,7 @@ class RelatedPairs:
 def find_related(texts: Sequence[str], seed: int = 0) -> RelatedPairs | None:
     """Return pairs of texts that share rare words, and as many random pairs that share none.
 
-    None where fewer than 50 pairs share any, as in texts of a single word, or without blanks.
+    Return None if fewer than 50 pairs share any, as in texts of a single word, or without blanks.
     """
     words = _rare_words(texts)
     if words is None:
@@ -81,7 +81,7 @@ def find_related(texts: Sequence[str], seed: int = 0) -> RelatedPairs | None:
     pairs = np.stack([left[good], right[good]], axis=1)
     rng = np.random.default_rng(seed)
     pairs = pairs[rng.permutation(len(pairs))]
-    # A text that shares words with many others takes part once.
+    # A text that shares words with many others is used once.
     _, first = np.unique(pairs[:, 0], return_index=True)
     pairs = pairs[np.sort(first)][:_MOST]
     if len(pairs) < _FEWEST:

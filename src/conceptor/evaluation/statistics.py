@@ -101,7 +101,7 @@ class SpearmanCorrelation(_Correlation):
 
     def _correlate(self, weights: ItemWeights) -> Vector:
         total = weights.sum(axis=0)
-        # The mean rank is (total + 1) / 2 whatever the ties; divided by the total, ranks are of
+        # The mean rank is (total + 1) / 2 for any ties; divided by the total, ranks are of
         # order one.
         x, y = (
             (weighted_ranks(values, weights) - (total + 1) / 2) / total
@@ -135,7 +135,7 @@ def _standardize(values: Vector) -> Vector:
 
 
 def _correlation(covariance: Vector, variance_x: Vector, variance_y: Vector) -> Vector:
-    """Return the correlation of values of order 1, nan if a variance is mere rounding."""
+    """Return the correlation of values of order 1; nan if a variance is only rounding."""
     defined = (variance_x > 1e-13) & (variance_y > 1e-13)
     scale = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
     return np.where(defined, np.clip(covariance / scale, -1.0, 1.0), np.nan)
@@ -193,8 +193,8 @@ class Mean:
 class Masked:
     """A score over the `kept` items of a dataset, given weights for all of its items.
 
-    Resamples draw from all items and the others are dropped, so that they are the same whatever
-    the vectors cover, and differences on several sets of vectors can be averaged.
+    Resamples draw from all items and then drop the others. So the draws do not depend on the items
+    that the vectors cover, and differences on several sets of vectors can be averaged.
     """
 
     statistic: Statistic
@@ -245,7 +245,7 @@ class Differences:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for their number: below x, the chance of any error is below x.
+    """Return p-values adjusted for their number: at a threshold x, any error has probability < x.
 
     Holm (1979): the smallest is multiplied by n, the next by n − 1, ..., and none may be smaller
     than the one before.
@@ -271,8 +271,8 @@ def paired_differences(
     the draws is what makes the comparison paired. Draws depend only on the seed, the dataset's
     name and its size, so an interval does not change when another dataset or method is added.
 
-    Where two cover different items of a dataset, as two files may, they are compared on the items
-    that both cover: no vectors gain by leaving out what is hard.
+    If two cover different items of a dataset, as two files may, they are compared on the items
+    that both cover, so that vectors do not gain by leaving out hard items.
 
     Cost: O(resamples × items) for each method; nothing is sorted within a resample.
     """
@@ -312,7 +312,7 @@ def _differences(
 
 
 def _shared_items(one: Statistic, other: Statistic) -> NDArray[np.bool_] | None:
-    """Return which items both are scored on; None if they are scored on the same ones."""
+    """Return the items that both are scored on; None if they are scored on the same ones."""
     if not (isinstance(one, Masked) and isinstance(other, Masked)):
         return None
     return None if np.array_equal(one.kept, other.kept) else one.kept & other.kept

@@ -57,7 +57,7 @@ TASKS = {
     "2015/headlines": ("2015", "headlines"),
     "2015/images": ("2015", "images"),
 }
-# After the paper: not part of its mean.
+# Newer than the paper, so not part of its mean.
 LATER_TASKS = {
     "2016/answer-answer": ("2016", "answer-answer"),
     "2016/headlines": ("2016", "headlines"),
@@ -75,7 +75,7 @@ BENCHMARK_FILES = {"STS-B dev": "sts/sts-dev.csv", "STS-B test": "sts/sts-test.c
 
 
 class SentencePair(NamedTuple):
-    """Two sentences and the similarity that people gave them."""
+    """Two sentences and their similarity according to people."""
 
     left: str
     right: str
@@ -127,8 +127,8 @@ def read_tasks(
 ) -> list[SentenceSimilarity]:
     """Read the twenty tasks from the seven files, given by their registry names.
 
-    A task is left out if any of its files is missing. With `later`, those of 2016 and 2017 come
-    too, which the paper does not have.
+    A task is left out if any of its files is missing. `later` adds the tasks of 2016 and 2017,
+    which the paper does not use.
     """
     found: defaultdict[tuple[str, str], list[SentencePair]] = defaultdict(list)
     five = (*_WITH_GENRE, *_WITHOUT_GENRE)
@@ -150,7 +150,7 @@ def read_tasks(
 
 
 def read_benchmark(dataset: str, path: str | os.PathLike[str]) -> SentenceSimilarity:
-    """Read a split of the STS benchmark, which is one whole file."""
+    """Read a split of the STS benchmark, which is one file."""
     pairs = [pair for _, _, pair in _read_file(path, first=1)]
     return SentenceSimilarity(dataset, pairs, task="sts-b")
 
@@ -158,7 +158,7 @@ def read_benchmark(dataset: str, path: str | os.PathLike[str]) -> SentenceSimila
 def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, str, SentencePair]]:
     """Yield (year, task, pair) from file, year, id, score, sentence, sentence, sources.
 
-    `first` is the column of the file's name (a genre may precede it). A year may read `2012test`
+    `first` is the column of the file's name (a genre may precede it). A year may be `2012test`
     or `2012train`: both belong to the task, as in the paper's notebook.
     """
 

@@ -1,4 +1,4 @@
-"""What every benchmark has: a name, the words it needs, and a `score` method."""
+"""The interface of benchmarks: a name, the words it needs, and a `score` method."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]
 
-# A result on fewer items than this, or on a smaller share of its set, says little about the set.
+# A result on fewer items than this, or on a smaller share of its set, is unreliable.
 FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3
-# A set that is smaller than that by nature must be covered nearly whole.
+# A set that has fewer items in total must be covered almost completely.
 _NEARLY_WHOLE = 0.9
 
 
@@ -52,8 +52,8 @@ class Outcome:
 
     `used` counts the items whose words were all found (for sentence pairs, pairs with a known
     token on both sides) out of `total`; `score` is × 100, and nan if it is undefined. `in_mean`
-    says whether it belongs to the mean of its family. `known_tokens`, of benchmarks about texts, is
-    how many of all tokens have a vector.
+    is true if it belongs to the mean of its family. `known_tokens`, for benchmarks about texts, is
+    the number of tokens that have a vector, out of all tokens.
     """
 
     task: str
@@ -94,7 +94,7 @@ class Outcome:
 
 
 class _Dataset(Protocol):
-    """What every benchmark has."""
+    """The interface of every benchmark."""
 
     @property
     def task(self) -> str:
@@ -115,14 +115,14 @@ class _Dataset(Protocol):
 
 @runtime_checkable
 class Task(_Dataset, Protocol):
-    """A benchmark that needs the vectors of its own words only."""
+    """A benchmark that needs only the vectors of its own words."""
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors."""
 
 
 class Searched(NamedTuple):
-    """A search among all vectors, and the outcome once it has been carried out."""
+    """A search among all vectors, and a function for the outcome after it has run."""
 
     search: Search
     outcome: Callable[[], Outcome]
@@ -130,7 +130,7 @@ class Searched(NamedTuple):
 
 @runtime_checkable
 class SearchTask(_Dataset, Protocol):
-    """A benchmark that looks for words among all vectors."""
+    """A benchmark that searches all vectors."""
 
     def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
-        """Return what is to be searched; `vectors` hold the benchmark's words."""
+        """Return the search to run; `vectors` hold the benchmark's words."""

@@ -53,7 +53,7 @@ class Texts:
         return frozenset(self._counts[0])
 
     def averages(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the average vector of each text (one sparse product), and which are known."""
+        """Return the average vector of each text (one sparse product), and which have one."""
         words, counts = self._counts
         rows = vectors.rows(words)
         known = np.flatnonzero(rows >= 0)
@@ -63,7 +63,7 @@ class Texts:
         return sums / np.maximum(lengths, 1)[:, None], lengths > 0
 
     def known_tokens(self, vectors: WordVectors) -> tuple[int, int]:
-        """Return how many tokens have a vector, and how many there are."""
+        """Return the number of tokens with a vector, and the number of all tokens."""
         words, counts = self._counts
         per_word = np.asarray(counts.sum(axis=0)).ravel()
         return int(per_word[vectors.rows(words) >= 0].sum()), int(per_word.sum())

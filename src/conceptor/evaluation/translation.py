@@ -1,4 +1,4 @@
-"""Translation by nearest vectors: how often the right word is the first, or among ten."""
+"""Translation by nearest vectors: how often the right word is first, or among the first ten."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Translation", "distinct", "translate"]
 
-# CSLS looks at this many neighbours, as its authors do.
+# CSLS uses this many neighbours, as in its paper.
 NEIGHBOURS = 10
-# Vectors of a block: its cosines with all others are held at once.
+# Vectors per block; the cosines of a block with all others are in memory at once.
 _BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """Where the best of each word's translations was found, from 1.
+    """The rank of each word's best translation, from 1.
 
     Attributes
     ----------
     ranks : array of int
         One for each word that has a vector, and a translation that has one.
     total : int
-        How many words the dictionary has.
+        The number of words in the dictionary.
     """
 
     ranks: NDArray[np.int64]
@@ -59,21 +59,21 @@ def translate(
     csls: bool = False,
     groups: NDArray[np.intp] | None = None,
 ) -> Translation:
-    """Look for the translations of words among all target vectors, by cosine.
+    """Search the translations of words among all target vectors, by cosine.
 
     Parameters
     ----------
     source, target : WordVectors
         In one space.
     dictionary : pairs of words
-        A word may have several translations; the best placed one counts.
+        A word may have several translations; the one with the best rank counts.
     csls : bool
-        Take off how near either vector is to its ten nearest on the other side, so that vectors
-        that are near to everything are not the answer to everything (Conneau et al. 2018).
+        Subtract how close either vector is to its ten nearest on the other side, so that vectors
+        that are close to everything are not the answer to everything (Conneau et al. 2018).
     groups : array of int, optional
-        Which target words count as one candidate: by default those with the same vector. Where
-        vectors were mapped pass the `distinct` ones of before, as products differ in their last
-        digits.
+        Target words that count as one candidate: by default those with the same vector. If the
+        vectors were mapped, pass the `distinct` groups from before, because products differ in
+        their last digits.
     """
     gold: dict[str, list[str]] = {}
     for word, translation in dictionary:
@@ -91,7 +91,7 @@ def translate(
     pool, queries = unit_rows32(target.vectors[first]), unit_rows32(source.vectors[words])
     penalty = np.zeros(len(pool), dtype=np.float32)
     if csls:
-        # Half of it, as the cosine is not doubled; the queries' own makes no difference to ranks.
+        # Half of it, since the cosine is not doubled; the queries' own term does not change ranks.
         everything = unit_rows32(source.vectors)
         penalty = np.concatenate([_nearness(block, everything) / 2 for block in _blocks(pool)])
     ranks = []
@@ -103,9 +103,9 @@ def translate(
 
 
 def distinct(vectors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return a number for each row, the same for rows that are equal.
+    """Return a number for each row; equal rows get the same number.
 
-    Tables that were pruned give many words one vector.
+    Pruned tables give many words the same vector.
     """
     solid = np.ascontiguousarray(vectors)
     as_bytes = solid.view(np.dtype((np.void, solid.dtype.itemsize * solid.shape[1]))).ravel()
@@ -113,7 +113,7 @@ def distinct(vectors: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _nearness(block: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean cosine of each vector with its nearest on the other side."""
+    """Return the mean cosine of each vector with its nearest vectors on the other side."""
     scores = block @ others.T
     k = min(NEIGHBOURS, scores.shape[1])
     return np.asarray(np.partition(scores, -k, axis=1)[:, -k:].mean(axis=1))

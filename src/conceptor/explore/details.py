@@ -66,7 +66,7 @@ def combine_concepts(
 ) -> answers.CombinedConcepts:
     """Return the relations between concepts, and the words with most evidence for an expression.
 
-    CombinedConcepts are conceptors of words' directions as the method leaves them.
+    The concepts are conceptors of the words' directions after the method.
     """
     from conceptor.concepts.expressions import Expression, check_name
 

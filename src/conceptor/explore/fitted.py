@@ -120,7 +120,7 @@ class PageMethods:
         return replace(reach, value=float(now or 0.0))
 
     def view(self, settings: Settings) -> View:
-        """Return the table as a method leaves it at these settings."""
+        """Return the table after a method at these settings."""
         solution = self.solution(settings)
 
         def make() -> View:

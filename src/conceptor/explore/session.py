@@ -171,7 +171,7 @@ class Session:
         """The vectors and the available choices."""
         choices = self.methods.choices
         if self.other is not None:
-            choices.insert(0, answers.Choice(OTHER, f"{self.other.name} as it is", "none"))
+            choices.insert(0, answers.Choice(OTHER, f"{self.other.name}, unchanged", "none"))
         penalties = self.table.penalties
         return answers.About(
             vectors=self.table.name,
@@ -321,7 +321,7 @@ class Session:
             for word in (word for word, row in zip(words, rows, strict=True) if not row.any()):
                 when = "before" if view.map is None else "after"
                 raise InvalidInputError(
-                    f"the vector of {word!r} {when} post-processing is zero, so it has no neighbours"
+                    f"the vector of {word!r} {when} post-processing is zero; it has no neighbours"
                 )
             criterion = Query(like, without).criterion(WordVectors(words, rows))
             search = RowSearch(view, criterion, n, np.unique(places).tolist())

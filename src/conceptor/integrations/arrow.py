@@ -1,4 +1,4 @@
-"""Arrow: a table with lists of numbers, or a column for each dimension; all other columns stay."""
+"""Arrow: a table with a column of lists, or one column per dimension; other columns are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TableContent(NamedTuple):
-    """The vectors of a table in memory, where they are, and the labels of their rows."""
+    """The vectors of a table in memory, their columns, and the labels of the rows."""
 
     columns: list[str]
     matrix: NDArray[Any]
@@ -36,7 +36,7 @@ class TableContent(NamedTuple):
 
 
 def open_arrow_table(table: Any, column: Asked = None) -> Opened:  # noqa: ANN401
-    """Open a table; `column` holds the vectors, if there are several that may."""
+    """Open a table; `column` names the vectors if several columns may hold them."""
     found = read_table(table, column, "table")
 
     def rebuild(rows: NDArray[Any]) -> Any:  # noqa: ANN401
@@ -48,7 +48,7 @@ def open_arrow_table(table: Any, column: Asked = None) -> Opened:  # noqa: ANN40
 
 
 def read_table(table: Any, column: Asked, kind: str) -> TableContent:  # noqa: ANN401
-    """Read vectors and labels of a table, which errors call a `kind`."""
+    """Read vectors and labels of a table; errors call it a `kind`."""
     arrow, where = import_pyarrow(), f"this {kind}"
     found = choose_columns(
         where,

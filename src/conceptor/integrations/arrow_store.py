@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(StoredVectors):
-    """Batches of an Arrow schema, whoever reads them."""
+    """Batches of an Arrow schema, from any reader."""
 
     def __init__(
         self,

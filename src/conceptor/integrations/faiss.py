@@ -1,4 +1,4 @@
-"""A map as a transform of a FAISS index: vectors go in as they come, and are found improved."""
+"""A map as a transform of a FAISS index: it improves vectors when they are added or searched."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> Any:  # noqa: ANN401
     """Return `index` behind this map, as a `faiss.IndexPreTransform`.
 
-    Vectors that are added or searched for go through the map first. It maps directions: an index
-    knows no words, so lengths by usage are not part of it. Cosines are the same without.
+    Vectors go through the map before they are added or searched. An index has no words, so the map
+    does not include lengths by usage. Cosines are the same without them.
 
     Parameters
     ----------
     map_ : AffineMap
     index : faiss.Index, optional
-        For `n_out` dimensions. Without it a `faiss.LinearTransform` is returned, for maps that do
-        not bring vectors to length 1, which FAISS does in a transform of its own.
+        For `n_out` dimensions. Without it a `faiss.LinearTransform` is returned; this works only
+        for maps that do not scale vectors to length 1, because FAISS has a separate transform for
+        that.
     normalize : bool
-        Bring results to length 1, so that inner products are cosines.
+        Scale results to length 1, so that inner products are cosines.
     """
     faiss = _import_faiss()
     linear = faiss.LinearTransform(map_.n_in, map_.n_out, True)
@@ -36,14 +37,14 @@ def to_faiss(map_: AffineMap, index: Any = None, *, normalize: bool = False) -> 
     if index is None:
         if map_.unit or normalize:
             raise InvalidInputError(
-                "bringing vectors to length 1 is a transform of its own in FAISS; pass the index, "
+                "scaling vectors to length 1 is a separate transform in FAISS; pass the index, "
                 "as in to_faiss(map, index)"
             )
         return linear
     if index.d != map_.n_out:
         raise InvalidInputError(
-            f"the index is for {index.d} dimensions, the map gives {map_.n_out}; make the index "
-            f"with {map_.n_out}"
+            f"the index has {index.d} dimensions, but the map returns {map_.n_out}; create the "
+            f"index with {map_.n_out}"
         )
     transforms = [linear]
     if map_.unit:

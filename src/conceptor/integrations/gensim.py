@@ -1,4 +1,4 @@
-"""gensim: `KeyedVectors`, and the models around them."""
+"""gensim: `KeyedVectors`, and models that contain them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from conceptor.fitting import Fitted
 
-# What a model multiplies its vectors with in training.
+# The attributes that a model multiplies with its vectors in training.
 _OUTPUT_LAYERS = ("syn1neg", "syn1")
 
 
@@ -42,7 +42,7 @@ def open_keyed_vectors(kv: Any) -> Opened:  # noqa: ANN401
 
 
 def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
-    """Open vectors that are averages of n-grams: a map applies to these as well."""
+    """Open vectors that are averages of n-grams; a map applies to the n-grams as well."""
     _check(kv)
 
     def rebuild(fitted: Fitted) -> Any:  # noqa: ANN401
@@ -58,9 +58,9 @@ def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
 
 
 def open_model(model: Any) -> Opened:  # noqa: ANN401
-    """Open `Word2Vec` or `FastText`, whose vectors are its `wv`.
+    """Open `Word2Vec` or `FastText`; the vectors are in `wv`.
 
-    What they are multiplied with in training goes through the inverse of the map.
+    The weights that are multiplied with them in training go through the inverse of the map.
     """
     is_fasttext = hasattr(model.wv, "vectors_ngrams")
     opened = (open_fasttext_vectors if is_fasttext else open_keyed_vectors)(model.wv)
@@ -84,9 +84,9 @@ def _check(kv: Any) -> None:  # noqa: ANN401
 
 
 def _counts(kv: Any) -> Mapping[str, float] | None:  # noqa: ANN401
-    """Return the counts that it holds, unless gensim has made them up.
+    """Return the stored counts, unless gensim invented them.
 
-    `load_word2vec_format` does: n, n − 1, … for n words without counts.
+    `load_word2vec_format` sets n, n − 1, … for n words without counts.
     """
     found = getattr(kv, "expandos", {}).get("count")
     if found is None or np.array_equal(found, np.arange(len(kv), 0, -1)):
@@ -95,7 +95,7 @@ def _counts(kv: Any) -> Mapping[str, float] | None:  # noqa: ANN401
 
 
 def _with_vectors(kv: Any, vectors: NDArray[Any]) -> Any:  # noqa: ANN401
-    """Return a copy that shares nothing that changes with the original."""
+    """Return a copy that shares no mutable part with the original."""
     new = copy.copy(kv)
     new.index_to_key, new.key_to_index = list(kv.index_to_key), dict(kv.key_to_index)
     new.expandos = {name: np.copy(values) for name, values in kv.expandos.items()}

@@ -61,7 +61,8 @@ def save_folder(
     name
         The title of the card; by default the folder's name.
     license, language
-        For the card's header: that of the original vectors (`pddl`, `apache-2.0`, ...), and `en`.
+        For the card's header: the license of the original vectors (`pddl`, `apache-2.0`, ...), and
+        the language, such as `en`.
     force
         Replace an existing folder that was written by this function.
     """
@@ -69,7 +70,7 @@ def save_folder(
     is_ours = (target / CARD).is_file() and (target / VECTORS).is_file()
     if target.exists() and not (force and is_ours):
         raise InvalidInputError(
-            f"{folder}: exists; name a new folder, or replace one that was written so with ",
+            f"{folder}: exists; name a new folder, or replace an earlier hub folder with ",
             Setting("force", True),
         )
     opened = source if isinstance(source, VectorSource) else open_vectors(source)
@@ -108,8 +109,8 @@ def model_card(
     *,
     has_map: bool,
 ) -> str:
-    """Return a card that says what the vectors are, how they were made, and how to load them."""
-    # JSON strings are YAML strings, whatever is in them.
+    """Return a card: what the vectors are, how they were made, and how to load them."""
+    # Every JSON string is a valid YAML string.
     lines = [f"{key}: {json.dumps(value)}" for key, value in header.items() if value is not None]
     facts = {
         "words": f"{report.words:,}",
@@ -139,8 +140,8 @@ _CARD = """---
 
 # {name}
 
-Word vectors, improved without labels or training by `conceptor`: what they share only because of
-how often words are used is taken out.
+Word vectors, improved without labels or training by `conceptor`: the directions that frequent words
+share are turned down.
 
 | | |
 |---|---|
@@ -177,8 +178,8 @@ def push_to_hub(
 ) -> str:
     """Upload a folder that `save_folder` wrote to a model repository; return its address.
 
-    The repository is made if it does not exist. Without `token`, the one that `hf auth login` keeps
-    is used.
+    The repository is created if it does not exist. The default `token` is the one that `hf auth
+    login` stores.
     """
     api = _hub_api()
     path = Path(folder)
@@ -186,7 +187,7 @@ def push_to_hub(
         raise InvalidInputError(f"{folder}: no {VECTORS} in it; write it with save_folder first")
     card = path / CARD
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    if "USER/REPOSITORY" in text:  # the address is known only now
+    if "USER/REPOSITORY" in text:  # only now is the address known
         card.write_text(text.replace("USER/REPOSITORY", repo_id), encoding="utf-8")
     try:
         url = api.create_repo(repo_id, token=token, private=private, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One call for vectors as other libraries hold them."""
+"""One function for the vectors of other libraries."""
 
 from __future__ import annotations
 
@@ -69,35 +69,35 @@ def improve(
     return_report: bool = False,
     **parameters: object,
 ) -> Any:
-    """Improve vectors, however they are held; the same kind comes back as went in.
+    """Improve vectors of any kind; returns the same kind of object.
 
-    With the defaults of the command line, and bit for bit what `postprocess` writes for the same
-    vectors in an `.npy`, `.safetensors` or Parquet file.
+    The defaults are those of the command line. The result is equal, bit for bit, to the output of
+    `postprocess` for the same vectors in an `.npy`, `.safetensors` or Parquet file.
 
     Parameters
     ----------
     x
         gensim `KeyedVectors`, `Word2Vec` or `FastText`; `(words, array)`; a mapping of words to
-        vectors; a pandas or Polars `DataFrame` or an Arrow `Table`, whose other columns stay;
+        vectors; a pandas or Polars `DataFrame` or an Arrow `Table`, whose other columns are kept;
         `WordVectors`; a spaCy `Vocab` or pipeline, which is changed in place; a model2vec
         `StaticModel`; a `SentenceTransformer`; an array; or a file, which gives `WordVectors`.
     method
         A name (`cn`, `abtt:n_directions=3`), a chain (`cn+counterfit`) or a recipe. By default
         `cn`; `cn:lengths=kept` for static models, `gentle` for embeddings of texts and arrays.
     weights
-        How often words are used, as for `FitOptions`. By default by counts that `x` holds, else by
-        rank if the words are sorted by frequency.
+        Usage weights, as for `FitOptions`. By default the counts in `x`, else ranks if the words
+        are sorted by frequency.
     n_components
-        Keep this many dimensions: the leading ones of what the method leaves.
+        Keep this many leading dimensions after the method.
     column
         The column of a frame or table that holds the vectors, if several may; or the columns of
-        its dimensions, as names or patterns (`d*`), if their names do not say that they are.
+        its dimensions, as names or patterns (`d*`), if their names do not show it.
     rows
-        What rows stand for, `words` or `texts`, if their labels mislead (`decide_rows`).
+        The kind of rows, `words` or `texts`, if their labels are misleading (`decide_rows`).
     texts
         Sentences to fit a `SentenceTransformer` to, unless it averages static vectors.
     return_report
-        Return what was done as well. Otherwise what is odd about the vectors is a warning.
+        Also return a report. Otherwise remarks about the vectors become warnings.
     **parameters
         Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
 
@@ -130,7 +130,7 @@ def improve_opened(
     kind: str = "object",
     progress: Progress = silent,
 ) -> tuple[object, Report]:
-    """Improve what an adapter has opened; errors call it a `kind`."""
+    """Improve an object that an adapter has opened; errors call it a `kind`."""
     started = time.perf_counter()
     chosen = Method.default_for(opened.vectors) if method is None else Method.of(method)
     chosen.check_changes()
@@ -156,7 +156,7 @@ def improve_opened(
 def open_object(
     x: object, *, texts: Sequence[str] | None = None, column: Asked = None, rows: str | None = None
 ) -> Opened:
-    """Open vectors, however they are held; arguments are as for `improve`."""
+    """Open vectors of any kind; arguments are as for `improve`."""
     adapter: Any = find_adapter(x)
     if texts is not None:
         _check_texts(x)
@@ -171,12 +171,12 @@ def open_object(
 
 
 def vectors_of(x: object, *, column: Asked = None, rows: str | None = None) -> Vectors:
-    """Return vectors that are held in any way, to be read only; as for `improve`."""
+    """Return vectors of any kind for reading only; arguments are as for `improve`."""
     said = parse_rows(rows)
     if not isinstance(x, Vectors):
         return open_object(x, column=column, rows=rows).vectors
     if column is not None:
-        raise InvalidInputError(f"{x.name}: is open already; name the column to open_vectors")
+        raise InvalidInputError(f"{x.name}: is already open; pass the column to open_vectors")
     return x if said is None else SaidRows(x, said)
 
 

@@ -1,4 +1,4 @@
-"""LanceDB: a table with a column of texts and one of vectors, read by its own client."""
+"""LanceDB: a table with a column of texts and one of vectors, read by LanceDB's client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def open_lance(
     folder: Path, table: str | None = None, text: str | None = None, vector: str | None = None
 ) -> LanceVectors:
-    """Open a table of a LanceDB folder; without a name it must have only one."""
+    """Open a table of a LanceDB folder; without a name, the folder must have only one table."""
     names = sorted(each.stem for each in folder.glob("*.lance") if each.is_dir())
     if not names:
         raise InvalidInputError(

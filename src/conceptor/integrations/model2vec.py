@@ -1,4 +1,4 @@
-"""model2vec: static models, whose sentences are averages of the vectors of tokens."""
+"""model2vec: static models, which encode a sentence as the average of its token vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_static_model(model: StaticModel) -> Opened:
     table: NDArray[Any] = model.embedding
     if model.token_mapping is not None:
         table = table[model.token_mapping]
-    if table.dtype.kind != "f":  # int8, of which the scale does not matter
+    if table.dtype.kind != "f":  # int8; its scale does not matter
         table = table.astype(np.float32)
     if model.weights is not None:
         table = table * np.asarray(model.weights, dtype=table.dtype)[:, np.newaxis]

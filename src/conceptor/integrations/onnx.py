@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.base.arrays import Array
 
-# Old enough for every runtime of the last years.
+# Old enough for every runtime of recent years.
 _OPSET, _IR = 17, 8
 
 
 def to_onnx(map_: AffineMap, path: str | os.PathLike[str]) -> None:
-    """Write the map as an ONNX model; it appears whole or not at all.
+    """Write the map as an ONNX model; the file appears whole or not at all.
 
-    It maps directions: a model of vectors knows no words, so lengths by usage are not part of it.
+    The model has no words, so it does not include lengths by usage.
     """
     model = make_model(map_)
     with replace_atomically(path) as beside:
@@ -31,7 +31,7 @@ def to_onnx(map_: AffineMap, path: str | os.PathLike[str]) -> None:
 
 
 def make_model(map_: AffineMap) -> Any:  # noqa: ANN401
-    """Return the model: lengths, offset, product and bias, each where there is one."""
+    """Return the model: lengths, offset, product and bias, each if the map has it."""
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError:
@@ -51,7 +51,8 @@ def make_model(map_: AffineMap) -> Any:  # noqa: ANN401
         nodes.append(helper.make_node(operation, given, [last], **attributes))
 
     if map_.unit:
-        # By the largest number first: squares of very small or large ones leave single precision.
+        # Divide by the largest number first: squares of very small or large numbers would
+        # underflow or overflow single precision.
         add("Abs")
         add("ReduceMax", axes=[-1], keepdims=1)
         add("Max", ("smallest", np.array(np.finfo(np.float32).tiny)))

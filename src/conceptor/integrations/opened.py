@@ -1,4 +1,4 @@
-"""What an adapter makes of an object: vectors to fit a method to, and how to put it back."""
+"""The result of an adapter: vectors to fit a method to, and a function to rebuild the object."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Opened:
     Attributes
     ----------
     vectors : Vectors
-        What methods are fitted to.
+        The vectors that methods are fitted to.
     rebuild : function
-        From the fitted method to an improved object of the same kind.
+        Takes the fitted method; returns an improved object of the same kind.
     needs_map : bool
-        Whether vectors are made of rows that belong to no single word, such as n-grams. Then only
-        methods that are one map for all vectors will do.
+        Whether vectors are made of rows that do not belong to single words, such as n-grams. Then
+        the method must be a single map.
     remarks : sequence of str
-        What users should know before they use the result.
+        Warnings for users of the result.
     lengths : Lengths, optional
-        What becomes of lengths that should be by usage, if rows do not belong to single words.
+        How lengths are set instead of by usage, if rows do not belong to single words.
     """
 
     vectors: Vectors
@@ -54,7 +54,7 @@ class Opened:
 
 
 class TokenVectors(WordVectors):
-    """The table of a static model: tokens, whose usage follows from that of words."""
+    """The table of a static model; token frequency is derived from word frequency."""
 
     def __init__(self, tokenizer: Tokenizer, vectors: NDArray[Any]) -> None:
         by_row = {row: token for token, row in tokenizer.get_vocab().items()}
@@ -67,14 +67,14 @@ class TokenVectors(WordVectors):
         return RowKind.TOKENS
 
     def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """Return how often tokens are used, from how often words are."""
+        """Return token frequencies, derived from word frequencies."""
         return count_tokens(self._tokenizer, counts)
 
 
 def open_tokens(
     tokenizer: Tokenizer, vectors: NDArray[Any], rebuild: Callable[[NDArray[Any]], object]
 ) -> Opened:
-    """Open the table of a static model, whose rows keep their lengths: these weigh tokens."""
+    """Open the table of a static model; rows keep their lengths, which weight the tokens."""
     table = TokenVectors(tokenizer, np.ascontiguousarray(vectors))
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
@@ -87,11 +87,11 @@ def open_table(
     counts: Mapping[str, float] | None = None,
     kind: RowKind | None = None,
 ) -> Opened:
-    """Open labels with one vector each; `rebuild` makes the object from the improved matrix.
+    """Open labels with one vector each; `rebuild` creates the object from the improved matrix.
 
     Without `kind`, the labels decide whether they are words or texts.
     """
-    # In C order, as from a file: the last bit of a product depends on it.
+    # In C order, as from a file, because the last bit of a product depends on it.
     table = WordVectors(words, np.ascontiguousarray(vectors), counts=counts, kind=kind)
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
@@ -109,7 +109,7 @@ def open_rows(
 
 
 def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:
-    """Return all rows through a fitted method, chunk by chunk, as they would be written."""
+    """Apply a fitted method to all rows, chunk by chunk, as when writing a file."""
     parts = []
     with one_blas_thread():
         for rows in ordered_map(lambda chunk: fitted(*chunk), read_chunks(vectors), processors()):
@@ -118,12 +118,12 @@ def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:
 
 
 def map_rows(fitted: Fitted, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return rows that average to vectors through the map of a fitted method, in their type."""
+    """Apply the map of a fitted method to rows that average to vectors; keep their type."""
     return fitted.map.linear()(rows).astype(rows.dtype, copy=False)
 
 
 def usable_counts(words: Iterable[str], counts: Iterable[float]) -> dict[str, float] | None:
-    """Return counts by word; None if they tell nothing: all are the same, or some impossible."""
+    """Return counts by word; None if they are useless: all equal, or some invalid."""
     found = dict(zip(words, map(float, counts), strict=True))
     numbers = np.fromiter(found.values(), dtype=np.float64)
     tells = np.isfinite(numbers).all() and (numbers >= 0).all() and len(np.unique(numbers)) > 1

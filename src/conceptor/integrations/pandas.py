@@ -1,6 +1,6 @@
-"""pandas: a frame with a column of lists or arrays, or a column for each dimension.
+"""pandas: a frame with a column of lists or arrays, or one column per dimension.
 
-All other columns, their order and types, and the index come back as they were.
+All other columns, their order and types, and the index are kept.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
 
 _WHERE = "this DataFrame"
-# What stands for an index without a name, as in pandas' own files.
+# The name of an unnamed index, as in pandas' own files.
 _INDEX = "__index_level_0__"
 
 
 def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
-    """Open a frame; `column` holds the vectors, if there are several that may."""
+    """Open a frame; `column` names the vectors if several columns may hold them."""
     columns = [Column(name, _kind_of(frame.iloc[:, i])) for i, name in enumerate(frame.columns)]
     check_vectors(len(frame), len(columns), "DataFrame", "pass one with rows and columns")
     chosen = choose_vectors(_WHERE, columns, column)
@@ -53,7 +53,7 @@ def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
 
 
 def _kind_of(values: pd.Series[Any]) -> ColumnKind:
-    """Return what a column holds; lists and arrays are recognised by the first that is there."""
+    """Return the kind of a column; lists and arrays are recognised by the first non-missing one."""
     dtype = values.dtype
     if isinstance(dtype, pd.ArrowDtype):
         from pyarrow import schema
@@ -98,14 +98,14 @@ def _stack(values: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _numbers(frame: pd.DataFrame) -> NDArray[Any]:
-    """Return columns of numbers as a matrix; a missing number is NaN, which is refused later."""
+    """Return columns of numbers as a matrix; missing numbers become NaN and are refused later."""
     matrix = frame.to_numpy()
     is_float = matrix.dtype.kind == "f"
     return matrix if is_float else frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _as_before(values: pd.Series[Any], rows: NDArray[Any]) -> pd.Series[Any]:
-    """Return rows as a column like another: of lists, tuples or arrays."""
+    """Return rows as a column of the same kind as another: lists, tuples or arrays."""
     if isinstance(values.dtype, pd.ArrowDtype):
         from pyarrow import schema
 
@@ -123,7 +123,7 @@ def _as_before(values: pd.Series[Any], rows: NDArray[Any]) -> pd.Series[Any]:
 
 
 def _labels(frame: pd.DataFrame, columns: Sequence[Column]) -> list[str] | None:
-    """Return the words or texts of the rows: of a column, or of the index."""
+    """Return the words or texts of the rows, from a column or the index."""
     index = frame.index
     is_text = index.nlevels == 1 and pd.api.types.is_string_dtype(index)
     named = index.name if index.name is not None else _INDEX

@@ -1,4 +1,4 @@
-"""Polars: a frame with lists of numbers, or a column for each dimension; all other columns stay."""
+"""Polars: a frame with a column of lists, or one column per dimension; other columns are kept."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def open_frame(frame: polars.DataFrame, column: Asked = None) -> Opened:
-    """Open a frame by way of Arrow, which shares its memory."""
-    # Arrow has no Python objects, and these are no vectors.
+    """Open a frame through Arrow, which shares its memory."""
+    # Arrow cannot hold Python objects, and these are not vectors.
     table = frame.select(polars.exclude(polars.Object)).to_arrow()
     found = read_table(table, column, "DataFrame")
 

@@ -32,7 +32,7 @@ ORDER BY n.nspname, c.relname, a.attnum
 def open_postgres(
     address: str, table: str | None = None, text: str | None = None, vector: str | None = None
 ) -> PostgresVectors:
-    """Open a table; without a name it must be the only one with a column of vectors."""
+    """Open a table; without a name, only one table may have a column of vectors."""
     from psycopg import sql
 
     with _connect(address) as connection:
@@ -87,7 +87,7 @@ def _choose_table(found: dict[str, list[Column]], table: str | None) -> str:
 
 @contextmanager
 def _connect(address: str) -> Iterator[Any]:
-    """Connect for reading; errors of the database never repeat the address, or its password."""
+    """Connect for reading; error messages never include the address or its password."""
     try:
         import psycopg
         from pgvector.psycopg import register_vector
@@ -108,7 +108,7 @@ def _connect(address: str) -> Iterator[Any]:
 
 
 class PostgresVectors(StoredVectors):
-    """The rows of a table, by a cursor of the server: a batch at a time."""
+    """The rows of a table, read by a server-side cursor in batches."""
 
     def __init__(
         self,
@@ -145,5 +145,5 @@ class PostgresVectors(StoredVectors):
 
 
 def _numbers(vector: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
-    """Return pgvector's own type, of its old and new clients, as an array."""
+    """Return pgvector's own type, from old and new clients, as an array."""
     return np.asarray(vector.to_numpy() if hasattr(vector, "to_numpy") else vector)

@@ -1,4 +1,4 @@
-"""Rows of words or texts, however they are held, for those who look at them."""
+"""Open rows of words or texts of any kind, for reading."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def open_rows(
     ----------
     vectors : path, array, data frame, Vectors, (labels, array), ...
     texts : path or iterable of str, optional
-        The text of each row; rows are texts then.
+        The text of each row; implies that rows are texts.
     column : optional
         The column of a table that holds the vectors.
     rows : `words` or `texts`, optional
-        What rows stand for; by default their labels decide.
+        The kind of rows; by default their labels decide.
     """
     said = parse_rows(rows)
     if texts is not None:
         if said is RowKind.WORDS:
-            raise InvalidInputError(Setting("texts"), " says that rows are texts, not words")
+            raise InvalidInputError(Setting("texts"), " is for rows of texts, not words")
         said = RowKind.TEXTS
     if isinstance(vectors, (str, os.PathLike)):
         named: Any = column

@@ -1,7 +1,7 @@
-"""Which adapter opens which kind of object; adapters of other packages are found as entry points.
+"""Find the adapter for an object; other packages add adapters as entry points.
 
 A kind is `package.Class`: the first part of the module that defines a class, and the class's name.
-An object's class comes first, then those it inherits from. A package adds an adapter with
+An object's class comes first, then its base classes. A package adds an adapter with
 
     [project.entry-points."conceptor.adapters"]
     "package.Class" = "package.module:open_class"
@@ -59,7 +59,7 @@ _REFUSED = {
 
 
 def find_adapter(x: object) -> Adapter:
-    """Return the function that opens an object; raise for a kind that nobody knows."""
+    """Return the function that opens an object; raise for an unknown kind."""
     for kind in kinds(x):
         if kind in ADAPTERS:
             module, _, name = ADAPTERS[kind].partition(":")
@@ -71,11 +71,9 @@ def find_adapter(x: object) -> Adapter:
             for entry in entry_points(group=GROUP, name=kind):
                 return entry.load()  # type: ignore[no-any-return]
     known = ", ".join(sorted(ADAPTERS))
-    raise InvalidInputError(
-        f"there are no vectors in a {type(x).__name__} that improve knows of; it takes {known}"
-    )
+    raise InvalidInputError(f"improve does not support {type(x).__name__}; it takes {known}")
 
 
 def kinds(x: object) -> list[str]:
-    """Return what an object is, the most special first."""
+    """Return the kinds of an object, the most specific first."""
     return [f"{c.__module__.partition('.')[0]}.{c.__qualname__}" for c in type(x).__mro__]

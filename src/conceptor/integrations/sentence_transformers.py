@@ -1,7 +1,7 @@
-"""sentence-transformers: a map as the last modules of a model, or inside a static one.
+"""sentence-transformers: a map as the last modules of a model, or inside a static model.
 
-The map is a `Dense` layer without activation, so the model is saved with it, and loads where this
-library is not installed.
+The map is a `Dense` layer without activation, so it is saved with the model, and the model loads
+without this library.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 def open_sentence_transformer(
     model: SentenceTransformer, texts: Sequence[str] | None = None
 ) -> Opened:
-    """Open a model: its table if it is static, else by what it makes of some texts."""
+    """Open a model: its table if it is static, else its vectors of some texts."""
     if texts is not None:
         return _open_with_texts(model, texts)
     if isinstance(model[0], StaticEmbedding):
         return _open_static(model)
     raise InvalidInputError(
-        "a SentenceTransformer is fitted to texts; pass some hundred or more that are like those "
-        "it will encode, as in improve(model, texts=sentences)"
+        "a SentenceTransformer is fitted to texts; pass hundreds of texts like those it will "
+        "encode, as in improve(model, texts=sentences)"
     )
 
 
@@ -49,8 +49,8 @@ def _open_static(model: SentenceTransformer) -> Opened:
         others = [type(module).__name__ for module in list(model)[1:]]
         if rows.shape[1] != table.shape[1] and set(others) > {"Normalize"}:
             raise InvalidInputError(
-                f"{', '.join(others)}: made for vectors of {table.shape[1]} numbers, and cannot "
-                f"take {rows.shape[1]}; keep the dimension"
+                f"{', '.join(others)}: expects vectors of {table.shape[1]} dimensions, not "
+                f"{rows.shape[1]}; keep the number of dimensions"
             )
         weights = torch.from_numpy(rows).to(static.embedding.weight)
         new = StaticEmbedding(copy.copy(static.tokenizer), embedding_weights=weights)
@@ -60,9 +60,9 @@ def _open_static(model: SentenceTransformer) -> Opened:
 
 
 def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened:
-    """Open a model by the vectors of some texts, each of which counts the same."""
+    """Open a model by its vectors of some texts, which count equally."""
     if isinstance(texts, str) or len(texts) < 2:
-        raise InvalidInputError("texts must be a sequence of sentences, some hundred or more")
+        raise InvalidInputError("texts must be a sequence of hundreds of sentences")
     if model.truncate_dim is not None:
         raise InvalidInputError(
             f"this SentenceTransformer truncates to {model.truncate_dim} dimensions; set "
@@ -84,7 +84,7 @@ def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened
 
 
 def as_dense(map_: AffineMap) -> Dense:
-    """Return a map of vectors, of length 1 if it asks for that, as a module."""
+    """Return a map as a module, with scaling to length 1 if the map needs it."""
     bias = map_.bias - map_.offset @ map_.matrix
     return Dense(
         map_.n_in,
@@ -97,7 +97,7 @@ def as_dense(map_: AffineMap) -> Dense:
 
 
 def _with_modules(model: SentenceTransformer, modules: Sequence[Any]) -> SentenceTransformer:
-    """Return a copy with other modules, and all else that was set."""
+    """Return a copy with other modules and the same settings."""
     new = copy.copy(model)
     names = [*model._modules, *map(str, range(len(model), len(modules)))]
     new._modules = dict(zip(names, modules, strict=True))

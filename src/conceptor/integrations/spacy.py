@@ -1,7 +1,8 @@
 """spaCy: a vocabulary's table of vectors, a pipeline in memory or on disk, and a component.
 
-Components such as a tagger may have been trained on the table. Changing it changes what they
-predict, and a remark says so; the component `conceptor` changes only what users see of it.
+Components such as a tagger may have been trained on the table. Changing it changes their
+predictions, so a remark warns about it. The component `conceptor` changes only the vectors that
+users see.
 """
 
 from __future__ import annotations
@@ -50,16 +51,16 @@ if TYPE_CHECKING:
     from conceptor.methods import MethodLike
     from conceptor.postprocessing import Report
 
-# How many words of a language a table of n-grams is fitted on.
+# The number of words of a language that a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000
 _LONGEST_NGRAM = 100
 _MAP = "map.safetensors"
-# What a saved pipeline holds besides its components.
+# The contents of a saved pipeline besides its components.
 _FILES = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json")
 
 
 class TableVectors(Vectors):
-    """The words of a table and their vectors; of a pruned table, many words share a row."""
+    """The words of a table and their vectors; in a pruned table, many words share a row."""
 
     name = "the table of vectors"
     dimension = 0
@@ -73,11 +74,11 @@ class TableVectors(Vectors):
 
     @property
     def count(self) -> int:
-        """How many words there are."""
+        """The number of words."""
         return len(self.words)
 
     def chunks(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """Yield words and rows, most frequent words first if the table is sorted so."""
+        """Yield words and rows in table order: frequent words first if it is sorted."""
         step = max(1, BLOCK_BYTES // (4 * self.dimension))
         for start in range(0, len(self.words), step):
             part = slice(start, start + step)
@@ -85,7 +86,7 @@ class TableVectors(Vectors):
 
 
 def open_vocab(vocab: Vocab, language: str = "") -> Opened:
-    """Open a vocabulary, whose table is changed in place."""
+    """Open a vocabulary; its table is changed in place."""
     table = vocab.vectors
     if table.data.ndim != 2 or table.data.dtype.kind not in "fiu":
         raise InvalidInputError(
@@ -125,11 +126,11 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     is_shared = len(np.unique(places)) < len(places)
 
     def rebuild(fitted: Fitted) -> Vocab:
-        if is_shared:  # rows of several words have directions, not a length of each
+        if is_shared:  # a row of several words has no length for each
             return _put(vocab, fitted.map(data))
         moved = improve_rows(fitted, vectors)
         new = np.zeros((rows, moved.shape[1]), dtype=data.dtype)
-        if fitted.is_map and len(places) < rows:  # rows that no word has yet
+        if fitted.is_map and len(places) < rows:  # rows that no word uses yet
             new[:] = fitted.map(data)
         new[places] = moved
         return _put(vocab, new)
@@ -140,7 +141,7 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
 
 
 def open_pipeline(nlp: Language) -> Opened:
-    """Open a pipeline, whose vocabulary's table is changed in place."""
+    """Open a pipeline; its vocabulary's table is changed in place."""
     opened = _open_trained(nlp.vocab, nlp.lang or "", nlp.config)
     return replace(opened, rebuild=lambda fitted: opened.rebuild(fitted) and nlp)
 
@@ -155,15 +156,15 @@ def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Ope
     def rebuild(fitted: Fitted) -> object:
         if fitted.n_out not in (None, width):
             raise InvalidInputError(
-                f"{', '.join(trained)}: trained on vectors of {width} numbers, and cannot take "
-                f"{fitted.n_out}; keep the dimension, or remove these components"
+                f"{', '.join(trained)}: trained on vectors of {width} dimensions, not "
+                f"{fitted.n_out}; keep the number of dimensions, or remove these components"
             )
         return opened.rebuild(fitted)
 
     remark = (
-        f"{', '.join(trained)}: trained on the vectors as they were, so what they predict may "
-        'change; train them again, or add the component "conceptor" instead, which leaves the '
-        "table as it is"
+        f"{', '.join(trained)}: trained on the original vectors, so predictions may change; "
+        'train again, or add the component "conceptor" instead, which does not change the '
+        "table"
     )
     return replace(opened, rebuild=rebuild, remarks=(remark,))
 
@@ -177,10 +178,10 @@ def postprocess_folder(
     force: bool = False,
     progress: Progress = silent,
 ) -> Report:
-    """Write a saved pipeline with improved vectors to another folder; all else stays as it is.
+    """Write a saved pipeline with improved vectors to another folder; nothing else changes.
 
-    Only the vocabulary is loaded, not the components. The folder may be that of a package, in
-    which the pipeline lies.
+    Only the vocabulary is loaded, not the components. The folder may be a package that contains
+    the pipeline.
     """
     source, target = find_pipeline(Path(source)) or Path(source), Path(target)
     given = options or FitOptions()
@@ -191,7 +192,7 @@ def postprocess_folder(
         config = load_config(source / "config.cfg", interpolate=False)
         language = str(config.get("nlp", {}).get("lang", ""))
         belongs = _belongs(config)
-    except Exception as error:  # whatever spaCy says about damaged files
+    except Exception as error:  # spaCy raises any kind for damaged files
         said = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({said})") from None
     meta = _read_meta(source / "meta.json")
@@ -209,12 +210,12 @@ def postprocess_folder(
 
 
 def parts_of(folder: Path) -> Callable[[Path], bool] | None:
-    """Return what belongs to a saved pipeline in its folder; None if the folder is none."""
+    """Return the files of a saved pipeline in its folder; None if it is not a pipeline."""
     if not is_pipeline(folder):
         return None
     try:
         return _belongs(load_config(folder / "config.cfg", interpolate=False))
-    except Exception:  # whatever spaCy says about damaged files
+    except Exception:  # spaCy raises any kind for damaged files
         return None
 
 
@@ -235,7 +236,7 @@ def _read_meta(path: Path) -> dict[str, Any] | None:
 def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
     """Return the components whose input includes the table of vectors, directly or through another.
 
-    A listener takes what another component computes.
+    A listener uses the output of another component.
     """
     components: Mapping[str, Any] = config.get("components", {})
     found = [name for name, part in components.items() if _has(part, _takes_vectors)]
@@ -262,10 +263,10 @@ def _has(part: object, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
 
 
 def _words_of_language(vocab: Vocab, language: str) -> list[str]:
-    """Return words to fit a table of n-grams to, which holds none: a language's, by frequency."""
+    """Return frequent words of a language, to fit a table of n-grams, which has no words."""
     if find_spec("wordfreq") is None:
         raise MissingExtraError(
-            "a table of n-grams (floret) holds no words; their list", "wordfreq"
+            "a table of n-grams (floret) holds no words; a word list", "wordfreq"
         )
     import wordfreq
 
@@ -274,23 +275,23 @@ def _words_of_language(vocab: Vocab, language: str) -> list[str]:
     words = [word for word in vocab.strings if word.isalpha()]
     if not words:
         raise InvalidInputError(
-            f"a table of n-grams (floret) holds no words, and none of the language {language!r} "
-            "are known; add words to vocab.strings"
+            f"a table of n-grams (floret) holds no words, and there is no word list for the "
+            f"language {language!r}; add words to vocab.strings"
         )
     return words
 
 
 def _check_ngrams(table: Any) -> None:  # noqa: ANN401
-    """Raise for settings that spaCy itself does not make, and would take hours to follow."""
+    """Raise for settings that spaCy never writes and that would take hours."""
     if not (0 < table.minn <= table.maxn <= _LONGEST_NGRAM and 1 <= table.hash_count <= 4):
         raise InvalidInputError(
-            f"a table of n-grams (floret) of {table.minn} to {table.maxn} letters with "
+            f"this table of n-grams (floret) claims {table.minn} to {table.maxn} letters and "
             f"{table.hash_count} hashes; it is damaged, so fetch it again"
         )
 
 
 def _keys(doc: Doc) -> NDArray[Any]:
-    """Return what tokens are looked up by in the table."""
+    """Return the attribute that tokens are looked up by in the table."""
     found: NDArray[Any] = doc.to_array([doc.vocab.vectors.attr])
     return found.reshape(-1)
 
@@ -300,7 +301,7 @@ def _to_numpy(data: Any) -> NDArray[Any]:  # noqa: ANN401
 
 
 def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
-    """Give the table other numbers, where the old ones were: in memory or on a GPU."""
+    """Replace the numbers of the table in the same place: in memory or on a GPU."""
     from thinc.backends import get_array_ops
 
     vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
@@ -316,9 +317,9 @@ Language.factory("conceptor", default_config={"method": "cn", "weights": None}, 
 
 
 class VectorComponent:
-    """Shows improved vectors on documents, spans and tokens; the table stays as it is.
+    """Shows improved vectors on documents, spans and tokens; the table does not change.
 
-    So components that were trained on the table predict what they did. The map is fitted to the
+    So the predictions of components trained on the table stay the same. The map is fitted to the
     table when it is first needed, and saved with the pipeline.
     """
 
@@ -339,7 +340,7 @@ class VectorComponent:
         return self._map
 
     def __call__(self, doc: Doc) -> Doc:
-        """Set what `vector`, `vector_norm` and `similarity` of a document go by."""
+        """Set the hooks for `vector`, `vector_norm` and `similarity` of a document."""
         doc.user_hooks["vector"] = lambda doc: self._vectors(_keys(doc)).mean(axis=0)
         doc.user_token_hooks["vector"] = self._token_vector
         return doc

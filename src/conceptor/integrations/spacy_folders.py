@@ -1,4 +1,4 @@
-"""Finding a saved spaCy pipeline in the folder of its package, without importing spaCy."""
+"""Find a saved spaCy pipeline in the folder of its package, without importing spaCy."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def is_pipeline(folder: Path) -> bool:
 def find_pipeline(folder: Path) -> Path | None:
     """Return the saved pipeline in a folder; None if there is none.
 
-    It is the folder itself, or lies inside: a package has it in `name/name-version`, and the
-    package may lie in a folder of its own, beside its metadata.
+    It is the folder itself, or inside it: a package has it in `name/name-version`, and the package
+    may be in a subfolder, next to its metadata.
     """
     if is_pipeline(folder):
         return folder

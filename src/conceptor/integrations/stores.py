@@ -1,4 +1,4 @@
-"""Texts and their stored vectors, wherever people keep them: files, frames, LanceDB, PostgreSQL."""
+"""Texts and their stored vectors: in files, frames, LanceDB or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 class StoredVectors(Vectors):
-    """Rows of texts; whoever reads them asks for nothing but batches."""
+    """Rows of texts, read in batches."""
 
     kind = RowKind.TEXTS
     ranked = False
@@ -38,12 +38,12 @@ class StoredVectors(Vectors):
 
     @property
     def name(self) -> str:
-        """What results and messages call the store; never a password."""
+        """The name of the store in results and messages; it never contains a password."""
         return self._name
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The number of dimensions."""
         return self._dimension
 
     @property
@@ -53,10 +53,10 @@ class StoredVectors(Vectors):
 
     @abstractmethod
     def batches(self) -> Iterator[tuple[Sequence[str | None], Any]]:
-        """Yield texts and rows as the store has them."""
+        """Yield texts and unchecked rows of the store."""
 
     def chunks(self) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """Yield texts and float32 rows in order; raise for what cannot be used."""
+        """Yield texts and float32 rows in order; raise for invalid rows."""
         start = 0
         for texts, rows in self.batches():
             yield check_rows(self.name, start, texts, rows, self.dimension)
@@ -74,7 +74,7 @@ def check_rows(
     ragged = [i for i, row in enumerate(rows) if row is None or len(row) != dimension]
     if ragged:
         row = rows[ragged[0]]
-        found = "no vector" if row is None else f"a vector of {len(row)} numbers"
+        found = "no vector" if row is None else f"a vector of {len(row)} dimensions"
         raise InvalidInputError(
             f"{name}, row {start + ragged[0] + 1}: {found}, where the first row has {dimension}; "
             "embed all texts with one model"
@@ -100,8 +100,8 @@ class TextVectors(StoredVectors):
         self._rows = _as_rows(vectors)
         if len(self._texts) != len(self._rows):
             raise InvalidInputError(
-                f"{len(self._texts):,} texts but {len(self._rows):,} vectors; each text needs the "
-                "vector that is stored for it"
+                f"{len(self._texts):,} texts but {len(self._rows):,} vectors; each text needs its "
+                "stored vector"
             )
         if not len(self._rows):
             raise InvalidInputError("there are no texts; pass those whose vectors are stored")
@@ -115,7 +115,7 @@ class TextVectors(StoredVectors):
 
 
 def _as_rows(vectors: Any) -> Any:  # noqa: ANN401
-    """Return a matrix; or a list of rows of several lengths, which `chunks` names."""
+    """Return a matrix, or a list of ragged rows, which `chunks` reports."""
     if isinstance(vectors, np.ndarray) and vectors.dtype != object:
         return as_matrix(vectors, "vectors", empty=True)
     rows = [np.asarray(row) for row in vectors]
@@ -146,7 +146,7 @@ def open_store(
     table
         The table of a database; not needed if only one has vectors.
     text_column, column
-        The column of texts and that of vectors, if there are several that they could be.
+        The columns of texts and of vectors, if there are several candidates.
     """
     columns = text_column, column
     if vectors is not None:
@@ -220,7 +220,7 @@ def _open_array(path: Path, texts: str | os.PathLike[str] | None) -> Vectors:
 
 
 def open_frame(frame: Any, text: str | None = None, vector: str | None = None) -> Vectors:  # noqa: ANN401
-    """Open a frame of pandas or Polars, or an Arrow table, by way of Arrow."""
+    """Open a frame of pandas or Polars, or an Arrow table, through Arrow."""
     from conceptor.integrations.arrow_store import ArrowTable
     from conceptor.vectors.formats.arrow_columns import import_pyarrow
 

@@ -56,13 +56,13 @@ def open_dict(x: dict[str, Any]) -> Opened:
 
 
 def open_array(x: NDArray[Any]) -> Opened:
-    """Open vectors without words, of which each counts the same."""
+    """Open vectors without words; all rows count equally."""
     matrix = as_matrix(x, "the array")
     return open_rows(None, matrix, lambda rows: _as_before(rows, matrix))
 
 
 def open_path(x: str | os.PathLike[str], column: Asked = None, rows: str | None = None) -> Opened:
-    """Open a file, whose improved vectors come back in memory."""
+    """Open a file; its improved vectors are returned in memory."""
     if Path(x).is_dir():
         raise InvalidInputError(f"{x}: is a directory; use conceptor.postprocess for folders")
     source = open_vectors(x, wordless=True, column=column, rows=rows)
@@ -75,5 +75,5 @@ def open_path(x: str | os.PathLike[str], column: Asked = None, rows: str | None 
 
 
 def _as_before(rows: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
-    """Return rows in the precision of the array they are made from, if that is a float."""
+    """Return rows in the precision of the original array, if it has a float type."""
     return rows.astype(before.dtype, copy=False) if before.dtype.kind == "f" else rows

@@ -1,4 +1,4 @@
-"""A map as a layer of PyTorch, of its own modules: it loads where this library is not installed."""
+"""A map as a PyTorch layer of standard modules, so it loads without this library."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
 
-# What keeps a vector of zeros from being divided by zero, and changes no other.
+# Avoids division by zero for a vector of zeros, and changes no other vector.
 _TINY = 1e-30
 
 
 def to_torch(map_: AffineMap) -> nn.Module:
-    """Return the map as an `nn.Linear`, behind a norm where lengths matter.
+    """Return the map as an `nn.Linear`, after a normalisation if the map needs one.
 
-    It maps directions: a layer knows no words, so lengths by usage are not part of it.
+    A layer has no words, so it does not include lengths by usage.
     """
     try:
         import torch
@@ -28,7 +28,7 @@ def to_torch(map_: AffineMap) -> nn.Module:
         raise MissingExtraError("a PyTorch layer", "torch") from None
     weight, bias = map_.as_linear()
     if map_.unit:
-        # RMSNorm brings vectors to length √n.
+        # RMSNorm scales vectors to length √n.
         weight = weight / map_.n_in**0.5
     linear = nn.Linear(map_.n_in, map_.n_out, bias=bool(bias.any()))
     with torch.no_grad():
@@ -44,8 +44,8 @@ def to_torch(map_: AffineMap) -> nn.Module:
 def _largest_to_one() -> nn.Module:
     """Return a layer that divides vectors by their largest number, or by 1 if all are zero.
 
-    The squares of very small and very large numbers, which come next, leave single precision. A
-    graph of PyTorch's own operations needs no class of this library.
+    Otherwise the squares of very small or very large numbers would underflow or overflow single
+    precision. A graph of PyTorch operations needs no class of this library.
     """
     from torch import fx, nn
 

@@ -1,4 +1,4 @@
-"""Counter-fitting and retrofitting: vectors adjusted to a lexicon.
+"""Counter-fitting and retrofitting: adjust vectors to a lexicon.
 
 These are the supervised baselines of the conceptor negation paper. Both read vectors in streaming
 passes and change only words of the lexicon; every other vector stays identical to the bit.

@@ -48,7 +48,7 @@ class LexiconMethod(BaseEstimator, ABC):
     """
 
     def fit(self, vectors: object, y: object = None, *, progress: Progress = silent) -> Self:
-        """Fit to vectors (a path, open source, ...), which are read more than once, not changed."""
+        """Fit to vectors (a path, open source, ...); they are read more than once, not changed."""
         opened = keep_vectors(as_vectors(vectors))
         known = self._index_pairs(opened)
         norms = np.linalg.norm(known.vectors, axis=1)
@@ -72,7 +72,7 @@ class LexiconMethod(BaseEstimator, ABC):
 
     @abstractmethod
     def _fit_rows(self, known: IndexedPairs, vectors: Vectors, progress: Progress) -> Float64:
-        """Return new vectors for the lexicon's words, whose old ones are unit rows."""
+        """Return new vectors for the lexicon's words; the old vectors are unit rows."""
 
     def _index_pairs(self, vectors: Vectors) -> IndexedPairs:
         """Look up the lexicon's words, and keep the pairs with both words found."""
@@ -84,7 +84,7 @@ class LexiconMethod(BaseEstimator, ABC):
                 "no lexicon was given; pass pairs of synonyms, of antonyms or both"
             )
         table = collect_rows(vectors, wanted)
-        # A zero vector has no direction to turn.
+        # A zero vector has no direction to change.
         found = {word for word, row in zip(table.words, table.vectors, strict=True) if row.any()}
         complete = [
             {pair for pair in pairs if pair[0] in found and pair[1] in found}
@@ -129,7 +129,7 @@ class CounterFitting(LexiconMethod):
     slack : float, default=0.0
         γ: synonyms are pulled together until they are this close.
     radius : float, default=0.2
-        ρ: neighbours nearer than this are kept near.
+        ρ: neighbours closer than this are kept close.
     epochs : int, default=20
 
     Attributes
@@ -141,10 +141,10 @@ class CounterFitting(LexiconMethod):
 
     Notes
     -----
-    The authors' program differs in three ways. There, words outside the lexicon follow; here they
-    only hold their neighbours in place. The preserving term acts on both words of a pair of
-    lexicon words, there by mistake on one only. Here every word keeps its length, so that averages
-    of words keep their weights; there all become unit vectors.
+    The authors' program differs in three ways. It also moves words outside the lexicon; here they
+    only hold their neighbours in place. Its preserving term acts by mistake on only one word of a
+    pair of lexicon words; here on both. It makes all vectors unit vectors; here every word keeps
+    its length, so that averages of words keep their weights.
 
     References
     ----------

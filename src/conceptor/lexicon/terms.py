@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _PAIRS_AT_ONCE = 1 << 15
-# An active hinge pulls with full force, so rounding in an unchanged distance must not activate it.
+# An active hinge pulls with full force, so rounding of an unchanged distance must not activate it.
 _ROUNDING = 1e-12
 # Words and rows in one block of products.
 _WORDS, _ROWS = 2048, 256
@@ -52,7 +52,7 @@ class Terms:
         )
 
     def gradient(self, units: Float64) -> tuple[float, Float64, NDArray[np.intp]]:
-        """Return the loss, its gradient on the sphere, and how many terms act on each word.
+        """Return the loss, its gradient on the sphere, and the number of terms on each word.
 
         For unit vectors ``∂d(u, w)/∂u = (u·w) u − w``, so the sum over a word's pairs is one row
         of a sparse product.
@@ -152,7 +152,7 @@ def _find_hits(rows: Array, blocks: Sequence[Array], least: np.float32) -> _Hits
         part = rows[start : start + _ROWS]
         for number, block in enumerate(blocks):
             product = np.matmul(part, block, out=products[: len(part), : block.shape[1]])
-            # Few rows have any, so taking the maximum first is three times as fast.
+            # Few rows have any, so checking the maximum first is three times as fast.
             some = np.flatnonzero(product.max(axis=1) >= least)
             row, word = np.nonzero(product[some] >= least)
             hits.append((some[row] + start, word + number * _WORDS))

@@ -1,8 +1,8 @@
-"""The part of the Google News vectors that can be had: 31,530 of three million words.
+"""The available part of the Google News vectors: 31,530 of three million words.
 
-Two published packages carry words of the paper's own file. One has 26,423 frequent words in the
-file's order, brought to length 1; the other 13,013 words with their original lengths. Vectors of
-words in both are the same up to length.
+Two published packages contain words of the paper's own file. The first has 26,423 frequent words in
+the file's order, scaled to length 1. The second has 13,013 words with their original lengths. Words
+in both have the same vectors up to length.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def google_news_vectors(
     offline: bool = False,
     progress: Bars | None = None,
 ) -> tuple[WordVectors, str]:
-    """Return the words of both parts, and a line that says what they are.
+    """Return the words of both parts, and a line that describes them.
 
-    The first part is required (MissingDataError); the second cannot be downloaded, and without it
-    the vectors of the first are returned as they are.
+    The first part is required (MissingDataError). The second cannot be downloaded; without it, the
+    vectors of the first are returned unchanged.
     """
     words, units = open_vectors(fetch(FREQUENT, data, offline=offline, progress=progress)).read()
     count = f"of the {TOTAL:,} Google News words"
@@ -55,12 +55,12 @@ def merge(
     other_words: list[str],
     other_vectors: NDArray[np.float32],
 ) -> tuple[WordVectors, float, int]:
-    """Return the union, the length given to unit vectors, and how many of them have it.
+    """Return the union, the length given to unit vectors, and the number of those vectors.
 
     Words of the second part keep their lengths. The others get the root mean square length of the
-    shared words, so that both kinds weigh the same in second moments, which is where length
-    matters: cosines do not know it. Words of the first part come first: they are in the order of
-    frequency, the others in none.
+    shared words, so that both kinds have the same weight in second moments. Length matters only
+    there; cosines ignore it. Words of the first part come first, because only they are sorted by
+    frequency.
     """
     rows = {word: row for row, word in enumerate(words)}
     shared = np.array([word in rows for word in other_words])

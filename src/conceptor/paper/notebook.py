@@ -1,6 +1,6 @@
-"""The protocol of the authors' notebook, where it differs from the one here.
+"""The protocol of the authors' notebook, where it differs from ours.
 
-To tell what comes from the protocol from what comes from the vectors: `conceptor reproduce
+It separates differences of the protocol from differences of the vectors: `conceptor reproduce
 --notebook`, docs/studies/paper.md.
 """
 
@@ -44,12 +44,12 @@ def as_in_notebook(battery: Battery) -> Battery:
 
 
 class _OrderedSimilarity(WordSimilarity):
-    """Word similarity whose ties have no shared rank: one pair comes before the other."""
+    """Word similarity without shared ranks for ties: tied pairs get consecutive ranks."""
 
     def correlate(
         self, predicted: NDArray[np.float64], gold: NDArray[np.float64]
     ) -> SpearmanCorrelation:
-        """Rank the human scores in the order of the file, and equal cosines in that of these."""
+        """Break ties of human scores by file order, and ties of cosines by those ranks."""
         by_gold = np.argsort(-gold, kind="stable")
         by_cosine = by_gold[np.argsort(-predicted[by_gold], kind="stable")]
         places = np.arange(len(gold), 0, -1, dtype=np.float64)
@@ -69,12 +69,12 @@ class _TreebankSimilarity(SentenceSimilarity):
 
 
 def split_as_nltk(sentence: str) -> list[str]:
-    """Return NLTK's tokens in lower case, without those that have no letter."""
+    """Return NLTK's tokens in lower case, except those without a letter."""
     try:
         from nltk import word_tokenize
     except ImportError:
         raise MissingExtraError("The notebook's tokeniser (NLTK)", "notebook") from None
     plain = sentence.replace("\u2018", "'").replace("\u2019", "'")
-    # One sentence per line: looking for sentences in it would need a model to download.
+    # One sentence per line: splitting into sentences would need a model to download.
     tokens: list[Any] = word_tokenize(plain, preserve_line=True)
     return [token.lower() for token in tokens if token.lower().islower()]

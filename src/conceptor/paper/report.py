@@ -45,9 +45,10 @@ def reproduction_tables(found: Reproduction) -> list[Table]:
 
 
 def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
-    """Return the tables as the paper lays them out: a row for each dataset, methods in columns.
+    """Return the tables in the paper's layout: one row per dataset, methods in columns.
 
-    By the paper's table, for each set of vectors; each method has its published figure and ours.
+    They are grouped by the paper's table and by set of vectors; each method has its published score
+    and ours.
     """
     tables: dict[str, list[Table]] = {}
     for name in TITLES:
@@ -67,7 +68,7 @@ def layout_tables(found: Reproduction) -> dict[str, list[Table]]:
 
 
 def _layout_line(dataset: str, row: Sequence[PaperCell | None]) -> Line:
-    """Return what was published and what was measured for each method, the best of each marked."""
+    """Return the published and the measured score of each method; mark the best of each."""
     known = [one for one in row if one is not None]
     figures = ([one.paper for one in known], [one.measured for one in known])
     best = [max((f for f in some if not math.isnan(f)), default=math.nan) for some in figures]
@@ -85,7 +86,7 @@ def _layout_line(dataset: str, row: Sequence[PaperCell | None]) -> Line:
 
 
 def _mark(cell: PaperCell) -> str:
-    """Return a sign for a figure about other data than the paper's."""
+    """Return a mark for a score on other data than the paper's."""
     return "" if cell.comparable or not cell.total else " †"
 
 
@@ -102,7 +103,7 @@ def _table(title: str, cells: Sequence[PaperCell]) -> Table:
 
 
 def reproduction_result(found: Reproduction, remarks: Sequence[str] = ()) -> Result:
-    """Return what was measured next to what was published, in every form."""
+    """Return measured scores next to published ones, in every output format."""
     return Result(
         found.to_dict() | {"other_files": list(remarks)},
         reproduction_tables(found),
@@ -142,7 +143,7 @@ def draw_gates(found: Reproduction, path: Path) -> None:
 
 
 def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
-    """Return the paper's tables in the paper's layout, next to what was measured."""
+    """Return the paper's tables in the paper's layout, with the measured scores."""
     parts = [paragraph(line, "verdict") for line in found.summary]
     for title, tables in layout_tables(found).items():
         parts.append(f"<section><h2>{escape(TITLES[title])}</h2>")

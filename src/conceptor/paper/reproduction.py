@@ -1,4 +1,4 @@
-"""The paper's protocol, run on its vectors or on what can be had of them."""
+"""Run the paper's protocol on its vectors, or on the available part of them."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from conceptor.paper.dialogue.trials import Watch
     from conceptor.paper.dialogue.woz import Corpus
 
-# The paper calls its method cn; here cn is a later refinement, and cn-paper the paper's.
+# The paper's cn is called cn-paper here; cn is a later refinement.
 METHODS = (ORIGINAL, "abtt", "cn-paper")
 SUPERVISED = ("counterfit-syn", "counterfit-ant", "counterfit")
-# Frequent words that the whole Google News file lacks, so that the paper had none for them either.
+# Frequent words that the whole Google News file lacks, so the paper had no vectors for them either.
 NOT_IN_GOOGLE_NEWS = frozenset({"a", "and", "of", "to"})
 
 
 @dataclass(frozen=True, eq=False)
 class PaperVectors:
-    """Vectors for a column of the paper: its own, or what can be had in their place."""
+    """Vectors for a column of the paper: its own, or a replacement."""
 
     vectors: object
     title: str
@@ -60,7 +60,7 @@ def available_vectors(
     offline: bool = False,
     progress: datasets.Bars | None = None,
 ) -> tuple[dict[str, PaperVectors], dict[str, str]]:
-    """Return what can be had of the paper's vectors, and why the rest cannot.
+    """Return the available vectors of the paper, and why others are missing.
 
     `word2vec` are the published parts of Google News, `glove` is GloVe 6B 50d as a stand-in.
     """
@@ -98,21 +98,21 @@ def reproduce(
     Parameters
     ----------
     sources : mapping of `word2vec` and `glove` to vectors, or to PaperVectors
-        One of the two is enough; each is read once per part, in bounded memory. What can be had
-        without the paper's files: `available_vectors`.
+        One of the two is enough; each is read once per part, in bounded memory. If you do not have
+        the paper's files, use `available_vectors`.
     battery : Battery
         The paper's three tasks.
     notebook : bool
         Rank ties and split sentences as the authors' notebook does (needs NLTK).
     dialogue, options, workers : int, and TrackerOptions and int, optional
-        How many trackers to train for each method and slot (0 for none), how, and by how many
-        processes.
+        The number of trackers to train for each method and slot (0 for none), their options, and
+        the number of processes.
     resume : path, optional
-        Directory for what is finished: the tables of each set of vectors, and every tracker. What
-        it holds is not done again.
+        Directory for finished results: the tables of each set of vectors, and every tracker. They
+        are not computed again.
     data, offline
-        Where to look for the estimation vocabulary, which is required, and for the lexicon and
-        the dialogues, without which their cells stay empty.
+        Where to find the estimation vocabulary, the lexicon and the dialogues. The vocabulary is
+        required; without the others, their cells stay empty.
     progress, watch
         Called while reading the vectors, and after every training epoch.
     """
@@ -169,7 +169,7 @@ def reproduce(
 
 
 def _missing_lexicon(lexicon: Lexicon) -> dict[str, str]:
-    """Return why the lexicon cannot be had, if it cannot."""
+    """Return why the lexicon is missing, if it is."""
     try:
         lexicon.synonym_files()
         lexicon.antonym_files()
@@ -187,7 +187,7 @@ def _load_dialogues(
 ) -> Corpus | None:
     """Return the dialogues if trackers are wanted and can be trained; `missing` gets the reason."""
     if not runs:
-        missing["dialogue"] = "not asked for"
+        missing["dialogue"] = "not requested"
         return None
     try:
         require_torch()
@@ -212,7 +212,7 @@ def _measure(
     fitting: FitOptions,
     progress: Progress,
 ) -> Part:
-    """Fill in every cell of the paper's tables for these vectors, dialogue aside."""
+    """Fill in every cell of the paper's tables for these vectors, except dialogue."""
     comparison = compare(
         source.vectors, [*specs.values(), *more], battery, fitting, resamples=0, progress=progress
     )
@@ -239,7 +239,7 @@ def _measure(
 
 
 def _fill_in(cell: PaperCell, evaluation: Evaluation, excused: Mapping[str, int]) -> PaperCell:
-    """Return a cell with its score, where its data was there.
+    """Return a cell, with its score if its data was found.
 
     `excused` are tokens, by dataset, that the paper had no vectors for.
     """
@@ -247,7 +247,7 @@ def _fill_in(cell: PaperCell, evaluation: Evaluation, excused: Mapping[str, int]
         row = evaluation[cell.dataset]
     except KeyError:
         return cell
-    # A year of STS is covered as its tasks are together.
+    # The coverage of an STS year is that of all its tasks together.
     year = cell.dataset.removeprefix("STS ")
     known = total = 0
     for outcome in evaluation.outcomes:
@@ -270,7 +270,7 @@ def _add_dialogue(cell: PaperCell, spec: str, study: Study | None) -> PaperCell:
 
 
 def _identity(vectors: object) -> list[Any]:
-    """Return what tells a file, or vectors in memory, from others."""
+    """Return an identifier of a file, or of vectors in memory."""
     opened = as_vectors(vectors)
     states = [(str(path), path.stat()) for path in opened.files()]
     return [[path, each.st_size, each.st_mtime_ns] for path, each in states] or [repr(opened)]
@@ -278,12 +278,12 @@ def _identity(vectors: object) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Finished:
-    """The directory of finished parts; without one, nothing is kept."""
+    """The directory of finished parts; if it is None, nothing is kept."""
 
     directory: str | os.PathLike[str] | None
 
     def part(self, name: str, key: Mapping[str, Any]) -> Part | None:
-        """Return the finished tables of these vectors, if the same command has left them."""
+        """Return the finished tables of these vectors, if the same command wrote them."""
         path = self._file(f"{name}.json")
         if path is None or not path.exists():
             return None

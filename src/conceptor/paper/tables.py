@@ -1,4 +1,4 @@
-"""The paper's tables: published scores, and the measured ones beside them.
+"""The paper's tables: published scores next to measured ones.
 
 Liu, Ungar & Sedoc (2019) quote the original and ABTT columns from another paper's pipeline; here
 all three columns come from one vocabulary and one code path (`reproduction`).
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from conceptor.paper.dialogue.study import Study
 
-# With fewer of the items, or of the words of sentences, a score is about other data than the
+# If vectors cover fewer items, or fewer words of sentences, a score is on other data than the
 # paper's.
 ENOUGH = 0.9
 # Words and dimension of GoogleNews-vectors-negative300.bin and of glove.840B.300d.txt.
 _FILES = {"word2vec": (3_000_000, 300), "glove": (2_196_017, 300)}
-# A few words more or less, as after removing duplicates, do not make another file.
+# A few words more or less, as after removing duplicates, still count as the same file.
 _TOLERANCE = 0.001
 
 
@@ -37,9 +37,9 @@ def paper_tables() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PaperCell:
-    """A score from the paper and the one just measured (nan if its data is missing).
+    """A score from the paper and the measured one (nan if its data is missing).
 
-    `coverage` is the share of the items with vectors, for sentences that of their tokens.
+    `coverage` is the share of the items with vectors; for sentences, the share of their tokens.
     """
 
     vectors: str
@@ -65,7 +65,7 @@ class PaperCell:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What was measured with one set of vectors: all tables but dialogue, and the gates."""
+    """The measurements on one set of vectors: all tables except dialogue, and the gates."""
 
     title: str
     stand_in: bool
@@ -95,7 +95,7 @@ class Reproduction:
 
     @property
     def notes(self) -> list[str]:
-        """Which vectors were measured, how they were fitted, and what was left out."""
+        """The measured vectors, how methods were fitted, and what was left out."""
         lines = ["Conceptor Negation (Liu, Ungar & Sedoc 2019): paper, measured, difference"]
         for name, part in self.parts.items():
             lines += [f"{name}: {part.title}", *part.notes]
@@ -103,8 +103,8 @@ class Reproduction:
             lines.append("ties in ranks and tokens as in the authors' notebook")
         if any(not cell.comparable for cell in self.cells if cell.total):
             lines.append(
-                f"†: less than {ENOUGH:.0%} of the pairs or concepts, or of sentences' words, "
-                "have a vector; the figure is about other data than the paper's"
+                f"†: less than {ENOUGH:.0%} of the pairs or concepts, or of the sentences' words, "
+                "have a vector; the score is on other data than the paper's"
             )
         for left_out, what in {"lexicon": "counter-fitting", "dialogue": "dialogue"}.items():
             if left_out in self.missing:
@@ -116,7 +116,7 @@ class Reproduction:
 
     @property
     def summary(self) -> list[str]:
-        """How far the comparable cells are from the paper's, in words."""
+        """A sentence on how close the comparable cells are to the paper's."""
         lines = []
         for name, part in self.parts.items():
             if part.stand_in:
@@ -161,7 +161,7 @@ class Reproduction:
 
 
 def file_note(name: str, words: int, dimension: int, cells: Iterable[PaperCell]) -> str | None:
-    """Say in what the vectors differ from the paper's, and what they cover; None if in nothing."""
+    """Describe how the vectors differ from the paper's, and their coverage; None if equal."""
     their_words, their_dimension = _FILES[name]
     parts = []
     if abs(words - their_words) > _TOLERANCE * their_words:
@@ -178,6 +178,6 @@ def file_note(name: str, words: int, dimension: int, cells: Iterable[PaperCell])
     used, total = (sum(each) for each in zip(*pairs.values(), strict=True)) if pairs else (0, 0)
     covered = f"; they cover {used / total:.0%} of the word pairs" if total else ""
     return (
-        f"{name}: not the paper's file ({', '.join(parts)}){covered}. Differences from the paper "
-        "are differences of the vectors too"
+        f"{name}: not the paper's file ({', '.join(parts)}){covered}. So differences from the "
+        "paper come from the vectors too"
     )

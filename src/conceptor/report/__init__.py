@@ -1,1 +1,1 @@
-"""Results for people: tables, web pages, figures."""
+"""Show results as tables, web pages and figures."""

@@ -1,4 +1,4 @@
-"""Charts as SVG, for the report and for the page: drawn with classes, coloured by style.css."""
+"""SVG charts for the report and the page; style.css colours their classes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _line_chart(
     label: str,
     title: str,
 ) -> str:
-    """Draw one line for each series over the directions, strongest first."""
+    """Draw one line per series over the directions, strongest first."""
     low, high = limits
     count = max((len(values) for values in series.values()), default=1)
     inner = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
@@ -160,7 +160,7 @@ def _signed(number: float) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between the ends, about six, zero among them."""
+    """Return about six round numbers between the ends, including zero."""
     if not high > low:
         return [low]
     rough = (high - low) / 6

@@ -1,4 +1,4 @@
-"""A table, and its forms: for a terminal, as Markdown, LaTeX or CSV."""
+"""A table, and its output formats: terminal, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
     "table_csv",
 ]
 
-# The column of how many items a score is over.
+# The column with the number of items behind each score.
 USED = "used"
-# Of a table on a terminal: letters of a heading before it is folded, blanks between columns and
-# around them.
+# For tables on a terminal: the width at which a heading wraps, and the blanks between and around
+# columns.
 _HEADING, _GAP, _EDGES = 16, 2, 2
-# Signs that TeX would obey, and those that its fonts for text lack.
+# Characters that are special in TeX, and those that its text fonts lack.
 _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of a table; `summary` rows are set apart at the bottom."""
+    """One row of a table; `summary` rows form a separate block at the bottom."""
 
     label: str
     cells: Sequence[Cell]
@@ -68,8 +68,8 @@ class Line:
 class Table:
     """A title, column names and rows.
 
-    `prose` is for cells of words rather than figures. With a `span`, that many columns belong
-    together, the first of them words.
+    `prose` is for cells with words instead of numbers. With a `span`, each group of that many
+    columns belongs together, and the first of them holds words.
     """
 
     title: str
@@ -79,14 +79,14 @@ class Table:
     span: int = 1
 
     def is_text(self, place: int) -> bool:
-        """Return whether the cells of a column are words."""
+        """Return whether the cells of a column hold words."""
         return self.prose or (self.span > 1 and place % self.span == 0)
 
 
 def fit_width(table: Table, width: int) -> list[Table]:
-    """Split a table that is too wide into several, each with some of its columns.
+    """Split a table that is too wide into several tables with fewer columns.
 
-    Every part has the labels; a heading may be folded, a figure never.
+    Every part repeats the row labels. Headings may wrap; numbers never do.
     """
     if table.prose:
         return [table]
@@ -102,7 +102,7 @@ def fit_width(table: Table, width: int) -> list[Table]:
         if parts[-1] and taken + _EDGES > width:
             parts.append([])
         parts[-1] += together
-    # A last part of nothing but the numbers of items would say little.
+    # Avoid a last part that holds only the numbers of items.
     if len(parts) > 1 and [table.columns[i] for i in parts[-1]] == [USED] and len(parts[-2]) > 1:
         parts[-1].insert(0, parts[-2].pop())
     return [
@@ -149,7 +149,7 @@ def rich_table(table: Table) -> RichTable:
 
 
 def markdown(table: Table, level: int = 3) -> str:
-    """Return the table as Markdown, the best in bold."""
+    """Return the table as Markdown, with the best scores in bold."""
     rules = ("---" if table.is_text(i) else "---:" for i in range(len(table.columns)))
     rows = [["", *table.columns], ["---", *rules]]
     for line in table.lines:
@@ -160,7 +160,7 @@ def markdown(table: Table, level: int = 3) -> str:
 
 
 def latex(table: Table) -> str:
-    """Return the table as LaTeX for the package booktabs, the best in bold."""
+    """Return the table as LaTeX (booktabs), with the best scores in bold."""
     kinds = "l" + "".join("l" if table.is_text(i) else "r" for i in range(len(table.columns)))
     rows: list[str] = []
     for position, line in enumerate(table.lines):
@@ -208,7 +208,7 @@ def table_csv(tables: Iterable[Table]) -> str:
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV, undefined numbers as nothing."""
+    """Return rows as CSV, with empty fields for undefined numbers."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(head)

@@ -1,4 +1,4 @@
-"""Results as one web page that needs nothing else: a verdict, tables, charts, neighbours."""
+"""Results as one self-contained web page: a verdict, tables, charts, neighbours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_html", "main_method", "page", "verdict"]
 
-# What a family is called in a sentence.
+# The name of a family in a sentence.
 _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
 _UNITS = "points × 100"
 
@@ -57,7 +57,7 @@ def comparison_html(
     by_task: bool = False,
     one_file: bool = True,
 ) -> str:
-    """Return what stands below the title: also shown by `explore`."""
+    """Return the content below the title, which `explore` also shows."""
     parts = [
         paragraph(line, kind)
         for line, kind in zip(verdict(comparison), ("verdict", "note"), strict=False)
@@ -79,7 +79,7 @@ def comparison_html(
 
 
 def main_method(methods: Iterable[str]) -> str | None:
-    """Return the method that a report is about: `cn`, else the last that is not the original."""
+    """Return the method that a report is about: `cn`, else the last one except `original`."""
     names = [name for name in methods if name != ORIGINAL]
     return next(
         (name for name in names if name.split(":")[0] == "cn"), names[-1] if names else None
@@ -87,10 +87,10 @@ def main_method(methods: Iterable[str]) -> str | None:
 
 
 def verdict(comparison: Comparison) -> list[str]:
-    """Answer whether the main method helps, with its gains; nothing without a baseline.
+    """Return whether the main method helps, with its gains; nothing without a baseline.
 
-    A gain or a loss is clear if its interval excludes zero. It helps if something is clearly
-    gained; if something is clearly lost as well, that is named.
+    A gain or a loss is clear if its interval excludes zero. The method helps if there is a clear
+    gain; clear losses are named as well.
     """
     method = main_method(comparison.methods)
     found = {
@@ -184,7 +184,7 @@ def page_table(table: Table) -> str:
 
 
 def _directions(comparison: Comparison) -> list[str]:
-    """Return what the methods do to the directions: spectrum of the main one, gates of all."""
+    """Return charts of the directions: the spectrum of the main method, the gates of all."""
     method = main_method(comparison.solutions)
     if method is None:
         return []
@@ -195,15 +195,15 @@ def _directions(comparison: Comparison) -> list[str]:
     gates = {name: each.gate for name, each in comparison.solutions.items() if each.gate.max() <= 1}
     return [
         "<section><h2>Directions</h2><div class=pair>"
-        f"<figure><figcaption>Spectrum that {escape(method)} sees</figcaption>"
+        f"<figure><figcaption>Spectrum used by {escape(method)}</figcaption>"
         f"{spectrum_chart(shares)}</figure>"
-        "<figure><figcaption>Gate: how much of each direction is kept</figcaption>"
+        "<figure><figcaption>Gate: the share of each direction that is kept</figcaption>"
         f"{gate_chart(gates)}</figure></div></section>"
     ]
 
 
 def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
-    """Return the neighbours of some words before and after, with what is new or gone marked."""
+    """Return the neighbours of some words before and after; mark new and lost ones."""
     before, after = (found[name] for name in found)
     names = [escape(name) for name in found]
     parts = []
@@ -231,11 +231,11 @@ def _near(one: Neighbour | None, other_side: set[str], kind: str) -> str:
 
 
 def glossary(methods: Iterable[str]) -> str:
-    """Explain the methods that occur."""
+    """Explain the methods in the comparison."""
     steps = dict.fromkeys(step.split(":")[0] for method in methods for step in method.split("+"))
     known = {name: METHODS[name].description for name in steps if name in METHODS}
     if ORIGINAL in steps:
-        known = {ORIGINAL: "the vectors as they came"} | known
+        known = {ORIGINAL: "the vectors without post-processing"} | known
     items = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items()
     )

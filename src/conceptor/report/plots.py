@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def plot_gates(fitted: object, ax: Axes | None = None) -> Axes:
-    """Draw how much of each direction fitted methods keep.
+    """Draw the share of each direction that fitted methods keep.
 
-    This is the paper's figure of variance gating coefficients, for any methods.
+    This is the paper's figure of variance gating coefficients, for any method.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def plot_coefficients(gates: Mapping[str, Float64], ax: Axes | None = None) -> A
 def plot_spectrum(fitted: object, ax: Axes | None = None) -> Axes:
     """Draw the eigenvalues that fitted methods found, on a logarithmic scale.
 
-    Each method uses its own moment (covariance, second moment, ...), so two methods on the same
-    vectors need not agree. Zero eigenvalues are left out.
+    Each method uses its own moment (covariance, second moment, ...), so eigenvalues of two methods
+    on the same vectors may differ. Zero eigenvalues are left out.
     """
     ax = axes_or_new(ax)
     spectra = {label: solution.spectrum.values for label, solution in _solutions(fitted).items()}

@@ -1,11 +1,11 @@
-"""Will it help? The sign of each family's change, told from the vectors alone, with its record.
+"""Predict from the vectors alone whether each family will gain or lose, with a track record.
 
-A family should gain on vectors that lie, in every trait, between sets that gained, or up to a
-quarter beyond them, and not likewise between sets that lost; the other way round it should lose;
-elsewhere nothing is said. Only decided changes count, whose interval is on one side of zero. The
-sets and what was measured on them are in record.json, which benchmarks/inspect_record.py writes;
-rules are made of it here by a fixed procedure, so that leaving a set out and asking about it is a
-fair test.
+A gain is predicted if every trait of the vectors lies within the range of sets that gained, or up
+to a quarter beyond it, and the same is not true for sets that lost. A loss is predicted in the
+opposite case. Otherwise there is no prediction. Only decided changes count: their interval is on
+one side of zero. The sets and their measurements are in record.json, which
+benchmarks/inspect_record.py writes. A fixed procedure derives the rules from it, so leaving out a
+set and predicting it is a fair test.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ __all__ = [
 
 RECORD = "record.json"
 TRAITS = ("participation", "share")
-# Decided sets that a sign must have before it is predicted.
+# Decided sets with a sign that are needed to predict this sign.
 _FEWEST = 2
-# How far beyond the outermost of them it still is, as a factor.
+# How far beyond their range it is still predicted, as a factor.
 _BEYOND = 1.25
 
 
 @dataclass(frozen=True)
 class Rule:
-    """For a gain (1) and a loss (−1), the range of each trait in which it is to be expected."""
+    """The range of each trait in which a gain (1) or a loss (−1) is predicted."""
 
     ranges: Mapping[int, Mapping[str, tuple[float, float]]]
 
     def __call__(self, traits: Mapping[str, float]) -> int:
-        """Return the sign of the change, 0 to abstain."""
+        """Return the predicted sign of the change, or 0 to abstain."""
         signs = [
             sign
             for sign, ranges in self.ranges.items()
@@ -56,15 +56,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted of a family, and how often that came true on sets left out.
+    """The prediction for a family, and its track record on sets left out.
 
     Attributes
     ----------
     sign : int
-        1 for a gain, −1 for a loss, 0 where it cannot be told.
+        1 for a gain, −1 for a loss, 0 for no prediction.
     right, level, wrong, abstained : int
-        On each set in turn, by the rule made without it: the interval of what was measured is on
-        the predicted side of zero, holds zero, or is on the other; or the rule gave no answer.
+        Counts over all sets, each predicted by a rule fitted without it: the measured interval is
+        on the predicted side of zero, contains zero, or is on the other side; or the rule abstains.
     """
 
     sign: int
@@ -76,11 +76,11 @@ class Prediction:
     @property
     def said(self) -> str:
         """The sign in words."""
-        return {1: "should gain", -1: "should lose", 0: "cannot be told"}[self.sign]
+        return {1: "should gain", -1: "should lose", 0: "unclear"}[self.sign]
 
     @property
     def record(self) -> str:
-        """How often such answers were right; empty where it cannot be told."""
+        """How often such predictions were right; empty without a prediction."""
         found = f"{self.right} right, {self.level} undecided, {self.wrong} wrong"
         return found if self.sign else ""
 
@@ -89,38 +89,38 @@ class Prediction:
 
 
 def describe(predictions: Mapping[str, Prediction]) -> str:
-    """Return what is predicted, in a sentence or two."""
+    """Return the predictions in a sentence or two."""
     by_sign = {
         sign: [family for family, each in predictions.items() if each.sign == sign]
         for sign in (1, -1, 0)
     }
     if not by_sign[1] and not by_sign[-1]:
-        return "Whether this helps cannot be told from the vectors alone; compare measures it."
+        return "The vectors alone do not show whether this helps; measure it with compare."
     told = [
         f"{said} on {', '.join(by_sign[sign])}"
         for sign, said in ((1, "gain"), (-1, "lose"))
         if by_sign[sign]
     ]
-    open_ = f" It cannot be told of {', '.join(by_sign[0])}." if by_sign[0] else ""
-    return f"It should {' and '.join(told)}.{open_} compare measures it."
+    open_ = f" There is no prediction for {', '.join(by_sign[0])}." if by_sign[0] else ""
+    return f"It should {' and '.join(told)}.{open_} Measure it with compare."
 
 
 @cache
 def read_record() -> dict[str, list[dict[str, Any]]]:
-    """Return the measured sets: of word vectors, and of rows of texts."""
+    """Return the measured sets of word vectors and of rows of texts."""
     text = resources.files("conceptor.report").joinpath(RECORD).read_text(encoding="utf-8")
     found: dict[str, list[dict[str, Any]]] = json.loads(text)
     return found
 
 
 def verdict(change: Sequence[float]) -> int:
-    """Return the sign of a change that is decided: difference, low, high; 0 if it is not."""
+    """Return the sign of a change (difference, low, high), or 0 if it is not decided."""
     _, low, high = change
     return 1 if low > 0 else -1 if high < 0 else 0
 
 
 def fit_rule(traits: Sequence[Mapping[str, float]], verdicts: Sequence[int]) -> Rule:
-    """Return the rule that sets with these traits and verdicts make."""
+    """Return the rule that follows from sets with these traits and verdicts."""
     ranges = {}
     for sign in (1, -1):
         agreeing = [each for each, found in zip(traits, verdicts, strict=True) if found == sign]
@@ -133,9 +133,9 @@ def fit_rule(traits: Sequence[Mapping[str, float]], verdicts: Sequence[int]) -> 
 
 
 def track_record(sets: Sequence[Mapping[str, Any]], method: str, family: str) -> list[int]:
-    """Return what the rule says of each set that it was made without; 0 to abstain.
+    """Return the prediction for each set by the rule fitted without it; 0 to abstain.
 
-    Only of sets on which the family was measured, in order.
+    Only sets on which the family was measured take part, in order.
     """
     known = [each for each in sets if family in each["changes"].get(method, {})]
     said = []
@@ -150,15 +150,15 @@ def track_record(sets: Sequence[Mapping[str, Any]], method: str, family: str) ->
 def predict(
     traits: Mapping[str, float], method: str = "cn", *, kind: str = "words"
 ) -> dict[str, Prediction]:
-    """Return what a method should do to each family on vectors with these traits.
+    """Predict a method's effect on each family for vectors with these traits.
 
     Parameters
     ----------
     traits : mapping
-        `participation` of running text as it is, and the `share` of its strongest direction with
-        vectors at length 1. Of rows without words every row counts once, at length 1.
+        `participation` of running text before, and the `share` of its strongest direction with
+        vectors at length 1. For rows without words, every row counts once, at length 1.
     method : str
-        One that was measured.
+        A method in the record.
     kind : {"words", "rows"}
         Word vectors, or rows of texts.
     """
@@ -169,7 +169,7 @@ def predict(
         known = [each for each in sets if family in each["changes"].get(method, {})]
         signs = [verdict(each["changes"][method][family]) for each in known]
         sign = fit_rule([each["traits"] for each in known], signs)(traits)
-        # How often the same answer was true, of a set that had no part in the rule.
+        # How often the same prediction was right for sets that were not used for the rule.
         said = track_record(sets, method, family)
         pairs = [(mine, true) for mine, true in zip(said, signs, strict=True) if mine == sign]
         found[family] = Prediction(

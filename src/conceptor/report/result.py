@@ -1,4 +1,4 @@
-"""What a command found, in every form in which it can be shown."""
+"""The result of a command, in every output format."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ __all__ = ["Result", "comparison_result", "evaluation_result"]
 
 @dataclass(frozen=True)
 class Result:
-    """Tables with notes before and sentences after them, and the same as data.
+    """Tables with notes before and sentences after them, and the same content as data.
 
     Attributes
     ----------
     data : object
-        What JSON shows.
+        The content of the JSON output.
     verdict : str
         The answer in one sentence, if there is one.
     own_csv, own_page : callable, optional
-        CSV and web page, where they are more than the tables.
+        CSV and web page, if they contain more than the tables.
     paper_tables : sequence of Table
-        The tables for LaTeX, where they are other ones.
+        The tables for LaTeX, if they differ.
     """
 
     data: object

@@ -35,14 +35,14 @@ def inspection_table(found: Inspection) -> Table:
 
 
 def prediction_tables(found: Inspection) -> list[Table]:
-    """Return what is predicted of each family, with its record; nothing if nothing is."""
+    """Return the prediction for each family, with its record; no table without predictions."""
     if not found.predictions:
         return []
     lines = [
         Line(family, [Cell(each.said), Cell(each.record)])
         for family, each in found.predictions.items()
     ]
-    return [Table("family", ["prediction", "on sets it was made without"], lines)]
+    return [Table("family", ["prediction", "record on held-out sets"], lines)]
 
 
 def _describe_side(side: Side, *, of_texts: bool) -> dict[str, str]:
@@ -64,7 +64,7 @@ def _describe_side(side: Side, *, of_texts: bool) -> dict[str, str]:
 def neighbour_tables(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> list[Table]:
     """Return a table for each word, with the neighbours that each method finds.
 
-    What the first method does not find stands out.
+    Neighbours that the first method does not find are highlighted.
     """
     tables = []
     for word in next(iter(found.values())):

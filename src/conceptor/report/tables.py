@@ -1,4 +1,4 @@
-"""Tables of scores: built once, shown in every form (`conceptor.report.forms`)."""
+"""Tables of scores: built once, shown in every format (`conceptor.report.forms`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TITLES = {
     "text-pairs": "Your scored pairs (Spearman × 100)",
     "text-retrieval": "Your queries (nDCG@10 × 100)",
     "text-neighbours": "Neighbours kept (%)",
-    "text-related": "Related rows told apart (AUC × 100)",
+    "text-related": "Related against random pairs (AUC × 100)",
 }
 MEANS = {"sts": "mean 2012–2015"}
 
@@ -50,7 +50,7 @@ def comparison_tables(
 ) -> list[Table]:
     """Return a table for each task, with means and intervals of the gains at the bottom.
 
-    Columns are methods on one file, or else several files.
+    Columns are methods on one file, or several files.
     """
     tables = []
     for family in comparison.families:
@@ -67,7 +67,7 @@ def comparison_tables(
 
 
 def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
-    """Return the table of sentence encoders; column names say what each was fitted on."""
+    """Return the table of sentence encoders; column names show what each was fitted on."""
     return [
         replace(each, title=f"Sentence encoders: {each.title}")
         for each in comparison_tables(comparison, by_task=by_task)
@@ -92,7 +92,7 @@ def example_table(comparison: Comparison) -> Table:
 
 
 def coverage_note(evaluations: Iterable[Evaluation]) -> list[str]:
-    """Say which results are in brackets, and why; nothing if none is."""
+    """Explain the results in brackets; return nothing if there are none."""
     thin = {
         f"{dataset} {covered}": None
         for evaluation in evaluations
@@ -102,15 +102,15 @@ def coverage_note(evaluations: Iterable[Evaluation]) -> list[str]:
         return []
     named = ", ".join(list(thin)[:5]) + (f" and {len(thin) - 5} more" if len(thin) > 5 else "")
     return [
-        f"(in brackets: left out of means, since fewer than {FEWEST_ITEMS} items or "
-        f"{LEAST_COVERAGE:.0%} are covered: {named})"
+        f"(in brackets: left out of means, because the vectors cover fewer than {FEWEST_ITEMS} "
+        f"items or {LEAST_COVERAGE:.0%}: {named})"
     ]
 
 
 def _family_table(
     family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool, one_file: bool = False
 ) -> Table:
-    """Return scores by column, with the number of items used in a column of its own if possible.
+    """Return scores by column, with the number of items used in an extra column if possible.
 
     For columns from one file, this number differs only if unknown words get vectors from their
     spelling, and a range is enough. For several files, it may have to go into each cell.
@@ -137,7 +137,7 @@ def _family_table(
     if len(lines) > 1:
         means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
         cells, label = _score_cells(means), MEANS.get(family, "mean")
-        # If undefined scores leave a mean over fewer sets than there are, say over how many.
+        # If undefined scores reduce the number of sets in a mean, show that number.
         sets = len(next(iter(evaluations.values())).of_family(family))
         defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
         if len(set(defined)) > 1:
@@ -160,9 +160,9 @@ def _rows_to_show(evaluation: Evaluation, family: str, *, by_task: bool) -> list
 
 
 def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cell]:
-    """Format scores; mark the ones that print as the best, unless all are equal.
+    """Format scores; mark those that print as the best, unless all are equal.
 
-    Thin ones, which rest on few items, are faint, in brackets and never the best.
+    Thin scores, which rest on few items, are faint, in brackets and never the best.
     """
     thin = thin or [False] * len(scores)
     counted = [
@@ -179,9 +179,9 @@ def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cel
 
 
 def comparison_csv(comparisons: Iterable[Comparison]) -> str:
-    """Return CSV with one line per method and dataset, and for means, at full precision.
+    """Return CSV at full precision, with one line per method and dataset or mean.
 
-    Gains are over the baseline, with their intervals, where there is one.
+    If there is a baseline, gains over it are included, with their intervals.
     """
     return csv_text(
         [*_CSV_COLUMNS, "gain", "low", "high"],
@@ -206,7 +206,7 @@ def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
 
 
 def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
-    """Return the tasks that a year's mean is over, as `Evaluation.years` chooses them."""
+    """Return the tasks in a year's mean, as `Evaluation.years` chooses them."""
     year = name.removeprefix("STS ")
     tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
     return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]

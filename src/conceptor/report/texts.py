@@ -1,4 +1,4 @@
-"""Tables of a comparison of embeddings of texts: methods, smaller forms, what cosines mean."""
+"""Tables for embeddings of texts: methods, smaller forms, and the scale of cosines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["text_html", "text_neighbour_tables", "text_page", "text_result", "text_tables"]
 
-# Letters of a text that a table shows.
+# Characters of a text in a table.
 _SHOWN = 160
 _SMALLER = {
     "text-pairs": "Smaller: gain on your pairs over the original",
@@ -33,7 +33,7 @@ _SMALLER = {
 
 
 def text_tables(found: TextComparison) -> list[Table]:
-    """Return methods at full size, what smaller forms lose, and what needs no labels."""
+    """Return tables of methods at full size, losses of smaller forms, and label-free measures."""
     tables = [
         table
         for family, table in zip(found.whole.families, comparison_tables(found.whole), strict=True)
@@ -47,7 +47,7 @@ def text_tables(found: TextComparison) -> list[Table]:
 
 
 def text_result(found: TextComparison, spell: Callable[[str], str]) -> Result:
-    """Return a comparison in every form; `spell` puts settings into the words of a front end."""
+    """Return a comparison in every format; `spell` writes settings as flags or arguments."""
     closing = [spell(line) for line in found.summary]
     return Result(
         found.to_dict(),
@@ -63,7 +63,7 @@ def text_result(found: TextComparison, spell: Callable[[str], str]) -> Result:
 def text_neighbour_tables(
     found: Mapping[str, Mapping[str, Sequence[Neighbour]]],
 ) -> list[Table]:
-    """Return a table for each text and method, with what cosines mean where that is known."""
+    """Return a table for each text and method, with the scale of cosines if it is known."""
     tables = []
     first = next(iter(found.values()))
     for text in first:
@@ -95,7 +95,7 @@ def text_page(found: TextComparison) -> str:
 
 
 def text_html(found: TextComparison) -> str:
-    """Return what stands below the title: also shown by `explore`."""
+    """Return the content below the title, which `explore` also shows."""
     first, *others = found.summary
     parts = [paragraph(first, "verdict"), *(paragraph(line) for line in others)]
     parts += [
@@ -108,13 +108,13 @@ def text_html(found: TextComparison) -> str:
 
 
 def _unlabelled(found: TextComparison) -> Table:
-    """Return what can be said of the methods without labels."""
+    """Return the measures of the methods that need no labels."""
     names = found.whole.methods
     means = {name: found.comparison.evaluations[name].means() for name in names}
     lines = [
         Line("neighbours kept, %", [_cell(means[name].get(KEPT, 0.0), 1) for name in names]),
         Line(
-            "hubness (skew)",
+            "hubness (skewness)",
             [_cell(found.facts[name].hubness, 2) for name in names],
         ),
         Line(
@@ -124,7 +124,7 @@ def _unlabelled(found: TextComparison) -> Table:
     ]
     if RELATED in means[ORIGINAL]:
         cells = [_cell(means[name][RELATED], 2) for name in names]
-        lines.append(Line("related told apart", cells))
+        lines.append(Line("related pairs, AUC", cells))
     if found.backgrounds:
         for label, p in (("cosine of a random pair", 0.5), ("of one in 1,000", 0.001)):
             cells = [_cell(float(found.backgrounds[name].cosine(p)), 3) for name in names]
@@ -137,7 +137,7 @@ def _cell(number: float, digits: int) -> Cell:
 
 
 def _smaller(found: TextComparison, family: str) -> Table:
-    """Return the gains of smaller forms on a family; a row says what is stored of a vector."""
+    """Return the gains of smaller forms on a family; a row names the stored form."""
     gains = found.comparison.gains(family)
 
     def cell(name: str | None) -> Cell:
@@ -160,7 +160,7 @@ def _smaller_kept(found: TextComparison) -> Table:
 
 
 def _grid(found: TextComparison, title: str, cell: Callable[[str | None], Cell]) -> Table:
-    """Return a table with a row for each size and number type, and a column for each method."""
+    """Return a table with one row per size and number type, and one column per method."""
     small = {name: form for name, form in found.forms.items() if not form.whole}
     by_label: dict[str, dict[str, str]] = {}
     for name, form in small.items():

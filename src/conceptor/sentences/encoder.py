@@ -1,4 +1,4 @@
-"""Sentence vectors from word vectors: weighted averages, minus what all sentences share.
+"""Sentence vectors from word vectors: weighted averages, minus the directions they share.
 
 Four choices: whether word vectors are post-processed first (`cn`), the weight of each word
 (`average`, `sif`, `usif`), how out-of-vocabulary words are handled, and the map applied to the
@@ -68,26 +68,26 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     vectors : WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
         The word vectors; not post-processed, unless `words` is "original".
     words : {"cn", "original"}, default="cn"
-        What is averaged: vectors at length 1, mapped by the square root of usage-weighted
-        conceptor negation (aperture 1 at mean eigenvalue 1); or the vectors as they are.
+        The vectors to average: at length 1 and mapped by the square root of usage-weighted
+        conceptor negation (aperture 1 at mean eigenvalue 1), or unchanged.
     weights : {"average", "sif", "usif"}, default="sif"
         Word weights: all equal; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
-        frequencies, after each dimension is normalised over the words of a sentence, as uSIF's
-        author does.
+        frequencies, after each dimension is normalised over the words of a sentence, as in
+        uSIF.
     removal : int or {"piecewise", "conceptor"}, default="conceptor"
         The map applied to the averages: removal of this many leading directions of their second
         moment (1 in Arora et al. 2017, 0 for none), or from each of the first five its share of
         their total strength (Ethayarajh 2018); or ``(I − C) x`` with the conceptor of the
         sentences.
     unknown : {"spelling", "split", "skip"}, default="spelling"
-        How out-of-vocabulary words are handled. They are skipped, as SIF's authors do; or split at
-        hyphens and slashes, and parts that are still unknown are skipped; or these get a vector
-        based on their spelling (`conceptor.sentences.spelling`) if they have three letters or
-        digits, or are not ASCII.
+        How out-of-vocabulary words are handled. "skip" skips them, as SIF's authors do. "split"
+        splits them at hyphens and slashes, and skips unknown parts. "spelling" also splits, and
+        gives unknown parts a vector based on their spelling (`conceptor.sentences.spelling`) if
+        they have three letters or digits, or are not ASCII.
     frequencies : str, path or mapping, optional
         Word frequencies: `zipf` if `vectors` are sorted by frequency, a file of counts,
         `wordfreq:LANG`, or a mapping; by default chosen as for `postprocess`. Words without a
-        frequency count as being as rare as the rarest one that has one.
+        frequency get the lowest frequency of any word.
     aperture : float or "leading", default="leading"
         Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "leading" keeps a
         fifth of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
@@ -101,16 +101,16 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     moments_ : Moments
         Moments of the averages seen so far.
     probabilities_, word_weights_ : ndarray
-        Each word's share of running text, and the weight that results.
+        Each word's share of running text, and the resulting weight.
     a_ : float
         The constant a of the weights: `a` for SIF, derived for uSIF.
 
     Notes
     -----
-    Fitting on the very sentences that are compared later, as SIF's authors do, sees the test
+    Fitting on the same sentences that are compared later, as SIF's authors do, uses the test
     set (though never its scores); report which you did. A sentence without words, or without any
-    known word if unknown ones are skipped, becomes 0. Fitted on a handful of sentences, a
-    conceptor removes those sentences themselves; give it hundreds.
+    known word if unknown ones are skipped, becomes 0. If you fit on a handful of sentences, a
+    conceptor removes those sentences themselves; use hundreds.
 
     `fit` reads any iterable once and keeps n × n numbers. Changes to parameters take effect at the
     next fit.
@@ -199,7 +199,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         return hasattr(self, "map_")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters, but only the type of the vectors: there may be many."""
+        """Return the parameters; for the vectors only their type, because there may be many."""
         given = {name: getattr(self, name) for name in self._get_param_names()}
         shown = (
             f"{name}={type(value).__name__ if isinstance(value, Mapping) else repr(value)}"
@@ -308,7 +308,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save words, vectors, frequencies and map as safetensors; whole or not at all.
 
-        The vectors are saved as they are averaged, so a loaded encoder's `words` are "original".
+        The post-processed vectors are saved, so a loaded encoder's `words` are "original".
         """
         check_is_fitted(self)
         encoder_file.write(
@@ -328,13 +328,13 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
     ) -> None:
         """Write a folder that model2vec and sentence-transformers load.
 
-        It encodes texts to the same directions, at length 1. Words without a vector are skipped
-        there, whatever `unknown` says: a table has no row for them.
+        It encodes texts to the same directions, at length 1. It skips words without a vector,
+        for any value of `unknown`, because a table has no row for them.
         """
         check_is_fitted(self)
         if self._choices.weights == "usif":
             raise InvalidInputError(
-                "usif divides each sentence by its own sizes, which no table can; fit with sif"
+                "usif scales each sentence by its own values, which a table cannot; fit with sif"
             )
         from conceptor.static_models.words import word_model
 

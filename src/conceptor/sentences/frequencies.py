@@ -30,8 +30,8 @@ class Frequencies:
     vectors : WordVectors
         Words with a vector.
     source : str, path or mapping, optional
-        Ranks, a file of counts, `wordfreq:LANG`, or a mapping; by default what
-        `conceptor.weights.choose_weights` chooses for the vectors.
+        Ranks, a file of counts, `wordfreq:LANG`, or a mapping; by default the choice of
+        `conceptor.weights.choose_weights` for the vectors.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Frequencies:
         self.of_words = self.of(words) if self.counts else self.of_all
 
     def of(self, words: Iterable[str]) -> Float64:
-        """Return the shares of any words; a word without a count gets that of the rarest one."""
+        """Return the shares of any words; a word without a count gets the lowest share."""
         counts = [self.counts.get(word, self._rarest) for word in words]
         return np.array(counts, dtype=np.float64) / self._total
 
@@ -79,7 +79,7 @@ def usif_weights(probabilities: Float64, a: float) -> Float64:
 def usif_a(probabilities: Float64) -> float:
     """Return the constant a of uSIF's ``a / (a/2 + p)``, derived as in Ethayarajh (2018).
 
-    With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the chance that a random
+    With V words and sentences of n words, ``t = 1 − (1 − 1/V)^n`` is the probability that a random
     walk visits a word, α the share of words with ``p > t``, and ``a = (1 − α) / (α V / 2)``. As in
     the author's code, n is 11, the mean length of the sentences of STS.
     """

@@ -1,4 +1,4 @@
-"""Which word vectors a sentence averages."""
+"""Find the word vectors that a sentence averages."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["FoundWords", "Lookup", "is_spelt", "split_unknown"]
 
 _SEPARATORS = re.compile("[-/]")
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
-# The spelling of a shorter word says nothing; in English, it is a function word.
+# The spelling of a shorter word is not informative; in English, it is a function word.
 _SHORTEST_SPELT = 3
-# A bound on memory: the vectors of unknown words that are kept.
+# The maximum number of cached vectors of unknown words; it bounds memory.
 _MOST_SPELT = 1 << 15
 
 
 class FoundWords(NamedTuple):
     """Sentences as lists of rows: sentence i has ``columns[ends[i]:ends[i + 1]]``.
 
-    Columns count the `known` words' rows of the vectors, in order, then the unknown words that are
-    `spelt`, with `vectors` of their own.
+    Columns number the `known` words (rows of the vectors) first, then the unknown words that are
+    `spelt`, which have their own `vectors`.
     """
 
     known: NDArray[np.intp]
@@ -54,7 +54,7 @@ class Lookup:
     unknown : {"spelling", "split", "skip"}
         As for `SentenceEncoder`.
     probabilities : ndarray
-        Each word's share of running text; the spelling model is that of the most frequent ones.
+        Each word's share of running text; the spelling model uses the most frequent words.
     """
 
     def __init__(self, words: WordVectors, unknown: str, probabilities: Float64) -> None:
@@ -62,18 +62,18 @@ class Lookup:
         self._of_runs = Memory(self._read_runs, split_at(_BLANKS))
         self._of_tokens = Memory(self._read_tokens)
         self._spelling: Spelling | None = None
-        # Unknown words and their numbers; the vectors of all but those not yet computed.
+        # Unknown words and their numbers; the vectors that are computed so far.
         self._numbers: dict[str, int] = {}
         self._spelt: list[Float64] = []
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle what it was made of, and nothing that it remembers."""
+        """Copy and pickle the arguments, without the cache."""
         return Lookup, (self._words, self._unknown, self._probabilities)
 
     def __call__(self, sentences: Iterable[str | Sequence[str]]) -> FoundWords:
         """Look up the words of sentences, given as texts or lists of tokens."""
-        # The numbers of unknown words are those of one thread at a time.
+        # Only one thread at a time numbers unknown words.
         with self._lock:
             self._forget_if_many()
             found = self._rows(list(sentences))
@@ -121,7 +121,7 @@ class Lookup:
         return len(self._words) + self._numbers.setdefault(word, len(self._numbers))
 
     def _vectors(self, numbers: NDArray[np.intp]) -> tuple[list[str], Float64]:
-        """Return unknown words and their vectors, computed where they are new."""
+        """Return unknown words and their vectors; compute new ones."""
         words = list(self._numbers)
         fresh = words[len(self._spelt) :]
         if fresh:

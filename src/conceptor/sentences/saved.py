@@ -22,7 +22,7 @@ FORMAT = "conceptor.SentenceEncoder/3"
 
 
 class SavedEncoder(NamedTuple):
-    """A fitted encoder: its words, their frequencies, its parameters, and what it learned.
+    """A fitted encoder: its words, their frequencies, its parameters, and the fitted map.
 
     `frequencies` are counts, or `uniform` or `zipf`.
     """
@@ -60,13 +60,13 @@ def write(path: str | os.PathLike[str], saved: SavedEncoder) -> None:
 
 
 def parse(parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> SavedEncoder:
-    """Return what `write` wrote; raise if a part is missing or wrong."""
+    """Read the file of `write`; raise if a part is missing or wrong."""
     vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
     mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
     weight, count, squared_weight = totals.tolist()
     n = vectors.shape[1]
     if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
-        raise InvalidInputError(f"its parts do not match vectors of length {n}")
+        raise InvalidInputError(f"its parts do not match vectors of {n} dimensions")
     finite = all(np.isfinite(each).all() for each in (mean, scatter, counts, totals))
     if not finite or min(weight, count) < 0:
         raise InvalidInputError("contains a negative or non-finite value")

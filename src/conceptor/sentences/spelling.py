@@ -1,7 +1,7 @@
 """Vectors for out-of-vocabulary words, from their spelling.
 
-An out-of-vocabulary word is often related to a known one (*slicing*, *slice*); even if it is not,
-two sentences that both contain it, or its plural, have something in common. So its vector is the
+An out-of-vocabulary word is often related to a known one (*slicing*, *slice*). Even if it is not,
+two sentences that contain it, or its plural, have something in common. So its vector is the
 average of words with similar spelling, plus a direction derived from its letters.
 """
 
@@ -40,10 +40,10 @@ class Spelling:
 
     The average is over known words, weighted by the squared similarity of the spelling: the cosine
     of character n-grams, with rare n-grams counting more (tf–idf). A random projection of the
-    n-grams, which preserves their cosines, makes up what is missing to the known words' root mean
-    square length. So equal words get equal vectors, similarly spelt words similar ones, and all
-    others are nearly orthogonal; a word's vector does not depend on its context. Case is ignored;
-    a blank word becomes 0.
+    n-grams, which preserves their cosines, is added so that the vector has the known words' root
+    mean square length. So equal words get equal vectors, similarly spelt words get similar ones,
+    and all others are nearly orthogonal; a word's vector does not depend on its context. Case is
+    ignored; a blank word becomes 0.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Spelling:
             )
         self._ngrams = ngrams
         self._rarity = TfidfTransformer()
-        # Everything in single precision where the vectors are: the product with them is the cost.
+        # In single precision if the vectors are: the product with them dominates the cost.
         self._precision = np.float32 if vectors.dtype.itemsize <= 4 else np.float64
         known = self._rarity.fit_transform(self._counts(words)).T
         self._known = known.astype(self._precision).tocsr()
@@ -114,7 +114,7 @@ class Spelling:
         return np.concatenate([empty, *ordered_map(vectors_of_batch, starts, processors())])
 
     def _counts(self, words: Sequence[str]) -> sparse.csr_matrix:
-        """Return which n-grams words have; a lone surrogate counts as a question mark."""
+        """Return the n-grams of words; a lone surrogate counts as a question mark."""
         from conceptor.kernels import hash_ngrams
 
         shortest, longest = self._ngrams

@@ -1,10 +1,10 @@
-"""Fit a static model to the vectors that a store already holds, so that queries need no other.
+"""Fit a static model to stored vectors, so that queries need no other model.
 
     texts ──▶ pieces of 20 tokens ──▶ B, tokens per piece ┐
     vectors of the whole texts, less their mean ──▶ BᵀF ──┴─▶ argmin ‖B T − F‖² + ridge ‖T − T₀‖²
 
-A query is about as long as a piece, and its vector should lie near those of the texts that have
-such pieces. T₀ is the table of another static model under the linear map that fits best, or zero.
+A query is about as long as a piece, and its vector should be near those of the texts with similar
+pieces. T₀ is the table of another static model under the linear map that fits best, or zero.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from conceptor.static_models.table import Table
     from conceptor.vectors.tokenizer import TokenReader
 
-# Tokens of a piece, and how far rows are held back; chosen on two collections
-# (docs/studies/attach.md). From zero, pieces of several lengths are better than of one.
+# Tokens per piece, and the strength of the ridge; chosen on two collections
+# (docs/studies/attach.md). When starting from zero, pieces of several lengths are better than one.
 SIZES = (24,)
 SIZES_FROM_ZERO = (8, 24, 64)
 RIDGE = 3.0
@@ -40,19 +40,19 @@ _BLOCK = 8192
 
 
 class Attachment:
-    """What a fit needs to know of texts and their vectors; texts are added, attachments too.
+    """The data of a fit to texts and their vectors; it can add texts and other attachments.
 
-    Vectors are only summed, and of texts the numbers of their tokens are kept. So memory is that of
-    the table and four bytes per token.
+    Vectors are only summed, and only the token numbers of texts are kept. So memory is the table
+    plus four bytes per token.
 
     Parameters
     ----------
     reader : TokenReader
-        From texts to numbers of tokens.
+        Converts texts to token numbers.
     rows : int
-        Number of tokens that there are.
+        Number of tokens in the vocabulary.
     dimension : int
-        The length of a stored vector.
+        The number of dimensions of the stored vectors.
     sizes : sequence of int
         Texts are cut into pieces of this many tokens, once for each size.
     """
@@ -111,19 +111,19 @@ class Attachment:
         return both
 
     def _pieces(self) -> tuple[NDArray[np.int64], sparse.csr_array]:
-        """Return the tokens that occur, and B: pieces × these tokens."""
+        """Return the tokens that occur, and the matrix B: pieces × these tokens."""
         from scipy import sparse
 
         if not self._tokens:
             raise InvalidInputError(
-                "no text has a token that the tokenizer knows; check the column of texts, or "
-                "start from a model of their language"
+                "no text has a known token; check the column of texts, or start from a model of "
+                "their language"
             )
         lengths = np.concatenate(self._lengths)
         whole = RowLists(np.concatenate(self._tokens), np.concatenate([[0], np.cumsum(lengths)]))
         seen, columns = whole.distinct()
         weights = np.repeat(lengths.astype(np.float32) ** -0.5, lengths)
-        # Numbers of 32 bits where they will do: the products take two thirds of the time.
+        # Use 32-bit indices if possible: the products then take two thirds of the time.
         small = np.int32 if len(weights) < 1 << 31 else np.int64
         B = sparse.csr_array(
             (weights, columns.astype(small), whole.ends.astype(small)),
@@ -141,12 +141,13 @@ class Attachment:
         near: Table | None = None,
         progress: Progress = silent,
     ) -> Table:
-        """Return the table that is fitted to the stored vectors, from `table` or from zero.
+        """Return the table fitted to the stored vectors, starting from `table` or from zero.
 
         `mapped` is for a table of another space: it goes through the linear map that fits best.
-        `near` is the result for nearly the same texts, from which it is not far.
-        Rows of tokens that do not occur stay those of the mapped table. B T estimates the stored
-        vectors, less their mean; the table is linear in them, so their scale does not matter.
+        `near` is the result for nearly the same texts; the solver starts from it.
+        Rows of tokens that do not occur keep the values of the mapped table. B T estimates the
+        stored vectors, minus their mean; the table is linear in them, so their scale does not
+        matter.
         """
         seen, B = self._pieces()
         each = np.asarray(B.sum(axis=0)).ravel()
@@ -170,10 +171,10 @@ class Attachment:
         *,
         mapped: bool,
     ) -> Table:
-        """Return a table in the space of the stored vectors, its averages as long as these.
+        """Return a table in the space of the stored vectors; its averages have their length.
 
-        The length that fits best is far shorter, as a piece says little about its text. But rows
-        that do not move would then weigh less than those that do.
+        The length that fits best is much shorter, as a piece reveals little about its text. But
+        then rows that do not move would weigh less than those that do.
         """
         gram = _gram(B, table[seen])
         change: Float64 = np.eye(len(gram))
@@ -186,7 +187,7 @@ class Attachment:
 
 
 def _blocks(B: sparse.csr_array) -> Iterator[sparse.csr_array]:
-    """Cut B into rows whose averages are small beside the table."""
+    """Split B into blocks of rows whose averages are small compared with the table."""
     for start in range(0, B.shape[0], _BLOCK):
         yield B[start : start + _BLOCK]
 
@@ -201,7 +202,7 @@ def _gram(B: sparse.csr_array, table: Table) -> Float64:
 
 
 def cut(lengths: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return the lengths of the pieces of texts, at most `size` each, as even as can be."""
+    """Return the lengths of the pieces of texts, at most `size` each, as even as possible."""
     pieces = -(-lengths // size)
     owner = np.repeat(np.arange(len(lengths)), pieces)
     number = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)

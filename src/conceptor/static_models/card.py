@@ -27,7 +27,7 @@ def write_card(name: str, model: StaticModel) -> str:
         "language": made.get("language"),
     }
     lines = ["---"]
-    # JSON strings are YAML strings, whatever is in them.
+    # Every JSON string is a valid YAML string.
     lines += [f"{key}: {json.dumps(value)}" for key, value in header.items() if value]
     lines += ["tags:", *(f"- {tag}" for tag in ("embeddings", "static-embeddings", "conceptor"))]
     lines += ["---", "", f"# {name}", ""]
@@ -66,16 +66,16 @@ def write_card(name: str, model: StaticModel) -> str:
 
 
 def _describe_use(made: dict[str, Any]) -> list[str]:
-    """Return how to search a store with an attached encoder, and what was measured."""
+    """Return how to search a store with an attached encoder, and its measurements."""
     lines = [
         "",
         "## Use",
         "",
-        "It encodes queries for the vectors that are stored already: search them by inner product. "
-        "Documents are not encoded with it. Scores of one query can be compared; for scores that "
+        "It encodes queries for stored vectors: search them by inner product. "
+        "Do not encode documents with it. Scores of one query can be compared; for scores that "
         "can be compared between queries, subtract `vectors @ offset`, where `offset` (a tensor of "
-        "`model.safetensors`) is the mean of the stored vectors. It finds other documents than the "
-        "model does, also where it finds as many relevant ones.",
+        "`model.safetensors`) is the mean of the stored vectors. It finds different documents from "
+        "the model, even if it finds as many relevant ones.",
     ]
     if made.get("judged"):
         lines += ["", "| | nDCG@10 | recall@10 | difference, 95% interval |", "|---|---|---|---|"]

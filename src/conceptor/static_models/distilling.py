@@ -1,4 +1,4 @@
-"""Distil a static model out of a transformer, or of any function from texts to vectors."""
+"""Distil a static model from a transformer, or from any function from texts to vectors."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 __all__ = ["distill"]
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
-# The constant of the weights where there is no text; with text it is that of sentences of words.
-# Both measured (docs/studies/static-models.md).
+# The constant of the weights without text; with text it is the constant for sentences of words.
+# Both were measured (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
-# Sentences beyond this are passed over evenly: on the benchmarks more of them gain little.
+# If there are more sentences, an even sample is used: more gain little on the benchmarks.
 MOST_SENTENCES = 50_000
 _BATCH = 1024
-# In the place of text: so many sentences of words drawn by their frequency, of so many words.
+# Synthetic text: the number of sampled sentences, and of words in each.
 DRAWN = "drawn:"
 _DRAWN_LENGTHS = (6, 14)
 
@@ -67,41 +67,42 @@ def distill(
     keep: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
 ) -> StaticModel:
-    """Return a static model whose averages of token vectors stand in for a transformer's.
+    """Return a static model whose averages of token vectors approximate a transformer's.
 
     Parameters
     ----------
     model : path, hub name, transformers model, or function from texts to vectors
-        Texts are pooled as the model's folder says, else by their mean. A function may be
+        Texts are pooled as configured in the model's folder, else by their mean. A function may be
         `SentenceTransformer(...).encode` or anything else that takes a list of texts.
     tokenizer : fast tokenizer, optional
-        The model's; with a path it is loaded. Without one the vocabulary is words and characters.
+        The model's tokenizer; with a path it is loaded. Without one, the vocabulary is words and
+        characters.
     vocabulary
         Whole words on top of the model's tokens: `wordfreq:LANG:N`, a file with one word per line,
-        words, or None for the model's tokens alone.
+        words, or None for only the model's tokens.
     weights
-        How often words are used: `wordfreq:LANG`, a file of counts, a mapping, or `sentences` to
-        count them there. By default the language of `vocabulary`, else wordfreq's English.
+        Word frequencies: `wordfreq:LANG`, a file of counts, a mapping, or `sentences` to count
+        them there. By default the language of `vocabulary`, else wordfreq's English.
     sentences : path or iterable of str, or "drawn:N", optional
         Any text, one sentence or short paragraph per line; best are the documents that will be
-        searched. The table is fitted to the model's vectors of them; without it the step is left
-        out. Where there is no text, `drawn:N` makes up N sentences of words drawn by their
+        searched. The table is fitted to the model's vectors of them; without sentences this step
+        is left out. If you have no text, `drawn:N` generates N sentences of words sampled by
         frequency.
     sentence_vectors : array of shape (sentences, m), optional
-        Vectors that are stored for `sentences`, of any origin; then the model reads its words only.
+        Stored vectors of `sentences`, of any origin; then the model encodes only its words.
     dimensions : int, optional
         Keep this many leading directions; by default all.
     sif : float, optional
-        The constant a of the weights ``a / (a + p)``: the larger, the more frequent tokens count.
-        By default 0.01, and 0.001 with `sentences`, where the fit brings frequent tokens back.
+        The constant a of the weights ``a / (a + p)``: a larger a gives frequent tokens more weight.
+        By default 0.01, and 0.001 with `sentences`, where the fit restores frequent tokens.
     ridge : float
-        How far rows are held back when fitted to sentences.
+        Strength of the regularisation of rows when fitted to sentences.
     most_sentences : int
-        Of more sentences every second, fourth, ... is taken.
+        If there are more sentences, every second, fourth, ... is used.
     keep : path, optional
-        A folder for the vectors computed so far, from which an interrupted call goes on.
+        A folder for the vectors computed so far; an interrupted call resumes from it.
     progress
-        Told how far the work is.
+        Called with the progress of the work.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def distill(
 
 
 def open_encoder(model: object, tokenizer: object = None) -> Encoder:
-    """Return what makes vectors of texts: a model by its folder or name, a model, or a function."""
+    """Return an encoder of texts: from a model's folder or name, a model, or a function."""
     if isinstance(model, Transformer | _Function):
         return model
     if isinstance(model, str | os.PathLike):
@@ -184,7 +185,7 @@ def open_encoder(model: object, tokenizer: object = None) -> Encoder:
 
 
 class _Function:
-    """A function from texts to vectors in the place of a transformer."""
+    """A function from texts to vectors instead of a transformer."""
 
     def __init__(self, encode: Encode, tokenizer: object) -> None:
         self._encode = encode
@@ -217,7 +218,7 @@ class _Function:
         keep: Path | None = None,
         label: str = "sentences",
     ) -> NDArray[np.float32]:
-        """Return the vectors of texts; nothing is kept, as nothing tells one function by."""
+        """Return the vectors of texts; functions cannot be fingerprinted, so nothing is cached."""
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
             part = list(texts[start : start + _BATCH])
@@ -237,7 +238,7 @@ def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) ->
 
 
 def _spread(lines: Iterable[str], most: int, where: str) -> list[str]:
-    """Keep every line, then every second, every fourth, ..., so that at most `most` are held."""
+    """Keep every line, then every second, every fourth, ..., so that at most `most` remain."""
     kept: list[str] = []
     stride, number = 1, 0
     for line in lines:
@@ -257,7 +258,7 @@ def _spread(lines: Iterable[str], most: int, where: str) -> list[str]:
 def _stored_sentences(
     sentences: object, vectors: ArrayLike, most: int
 ) -> tuple[list[str], NDArray[Any]]:
-    """Return sentences with the vectors that are stored for them, spread evenly over all."""
+    """Return sentences with their stored vectors, spread evenly over all."""
     if sentences is None or isinstance(sentences, str | os.PathLike):
         raise InvalidInputError(
             Setting("sentence_vectors"), " needs ", Setting("sentences"), " as a list of texts"
@@ -275,7 +276,7 @@ def _stored_sentences(
 def read_vocabulary(
     vocabulary: str | os.PathLike[str] | Iterable[str] | None,
 ) -> tuple[list[str], str]:
-    """Return the words on top of the model's own tokens, and what they are called."""
+    """Return the words on top of the model's own tokens, and a description of them."""
     if vocabulary is None:
         return [], "the model's tokens"
     if isinstance(vocabulary, str) and vocabulary.startswith(WORDFREQ):
@@ -294,7 +295,7 @@ def read_vocabulary(
 def _word_counts(
     weights: str | os.PathLike[str] | Mapping[str, float] | None, words: object
 ) -> tuple[Mapping[str, float] | None, str]:
-    """Return how often words are used, None if the sentences are to tell, and by what source."""
+    """Return word frequencies (None to count them on the sentences), and their source."""
     if weights == "sentences":
         return None, "counted on the sentences"
     if weights is None:
@@ -303,8 +304,8 @@ def _word_counts(
     chosen = parse_weights(weights)
     if chosen.counts is None:
         raise InvalidInputError(
-            f"{weights}: the order of a vocabulary is no frequency; use wordfreq:LANG, a file of "
-            "counts, or sentences"
+            f"{weights}: the order of a vocabulary does not give frequencies; use wordfreq:LANG, a "
+            "file of counts, or sentences"
         )
     source = weights if isinstance(weights, str | os.PathLike) else "the counts given"
     counted = chosen.counts
@@ -314,7 +315,7 @@ def _word_counts(
 
 
 def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -> list[str]:
-    """Return sentences of words that have nothing to do with each other; always the same ones."""
+    """Return sentences of unrelated words; the same for every call."""
     number = asked.removeprefix(DRAWN)
     if not (number.isascii() and number.isdigit() and int(number)):
         raise InvalidInputError(f"expected sentences drawn:N, not {asked}")
@@ -339,7 +340,7 @@ def _describe_negation(negated: AffineMap) -> str:
 
 
 def _describe(model: object, encoder: Encoder) -> dict[str, Any]:
-    """Return the model's name and licence, as far as its files say."""
+    """Return the model's name and licence, if its files contain them."""
     found: dict[str, Any] = {}
     if isinstance(encoder, Transformer):
         name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path

@@ -36,12 +36,12 @@ class StaticModel:
     tokens : list of str
         In the order of the rows.
     vectors : ndarray of shape (tokens, n)
-        Weights, maps and all are in them; rows of special tokens are 0.
+        They include all weights and maps; rows of special tokens are 0.
     tokenizer : tokenizers.Tokenizer
     provenance : dict
-        How it was made; goes into the model card.
+        How the model was made, for the model card.
     offset : ndarray of shape (n,), optional
-        The mean of the stored vectors that an encoder was attached to. Rankings need it not; for
+        The mean of the stored vectors that an encoder was attached to. Rankings do not need it; for
         scores that can be compared between queries, subtract `encode(texts) @ offset`.
     """
 
@@ -62,7 +62,7 @@ class StaticModel:
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The number of dimensions."""
         return int(self.vectors.shape[1])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -111,7 +111,7 @@ class StaticModel:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Load the folder of a static model, whoever made it."""
+        """Load the folder of a static model, made by any library."""
         source = StaticModelSource(Path(folder))
         tokenizer = source.tokenizer()
         config = Path(folder) / "config.json"

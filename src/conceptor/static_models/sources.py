@@ -1,4 +1,4 @@
-"""What a model is made from: the name of a transformer, and lines of text files."""
+"""The sources of a model: the name of a transformer, and lines of text files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["model_name", "read_lines"]
 
 # The folder of a model in the hub's cache: models--OWNER--NAME/snapshots/COMMIT.
 _CACHED = re.compile(r"models--(.+)--(.+)")
-# The title of a model's card, where that is a name and not a sentence.
+# The title of a model's card, if it is a name and not a sentence.
 _TITLE = re.compile(r"^# +(\S+) *$", re.MULTILINE)
 
 
 def model_name(name: str | os.PathLike[str]) -> str:
-    """Return a model's own name: that on the hub, else its card's title, else its folder's."""
+    """Return a model's name: on the hub, else its card's title, else its folder's name."""
     folder = Path(name)
     if not folder.exists():
         return str(name)

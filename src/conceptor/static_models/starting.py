@@ -1,4 +1,4 @@
-"""The table that a fit to stored vectors starts from: of a model, of a static model, or zero."""
+"""The initial table of a fit to stored vectors: from a model, from a static model, or zero."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.static_models.distilling import Encoder
 
-# Words of the store that get rows of their own, the most frequent first.
+# The number of the store's words that get their own rows, most frequent first.
 MOST_WORDS = 60_000
 VOCABULARY = "wordfreq:en:30000"
-# Sentences of words drawn by frequency: as good a start as general text, and always there.
+# Sentences of words sampled by frequency: as good a start as general text, and always available.
 SENTENCES = "drawn:8192"
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A tokenizer, and the table to start from, if it is not zero.
+    """A tokenizer, and the initial table, if it is not zero.
 
-    `mapped` is whether the table is of another space than the stored vectors; texts are cut into
+    `mapped` is true if the table is in another space than the stored vectors; texts are cut into
     pieces of `sizes` tokens.
     """
 
@@ -58,7 +58,7 @@ def start_from_model(
     keep: Path | None,
     progress: Progress,
 ) -> Start:
-    """Start from what `distill` makes of the model, with the store's words as rows."""
+    """Start from the model distilled by `distill`, with the store's words as rows."""
     general, _ = read_vocabulary(vocabulary)
     every = list(dict.fromkeys([*islice(words, MOST_WORDS), *general]))
     made = distill(encoder, vocabulary=every, sentences=sentences, keep=keep, progress=progress)
@@ -73,7 +73,7 @@ _KEPT = ("model", "pooling", "license", "language")
 
 
 def start_from_static(base: StaticModel | str | os.PathLike[str], words: Iterable[str]) -> Start:
-    """Start from another static model, whose table will be mapped into the store's space."""
+    """Start from another static model; its table will be mapped into the store's space."""
     name = "a static model"
     if not isinstance(base, StaticModel):
         name = os.path.basename(os.path.normpath(base))
@@ -84,9 +84,9 @@ def start_from_static(base: StaticModel | str | os.PathLike[str], words: Iterabl
 
 
 def start_from_zero(words: Iterable[str]) -> Start:
-    """Start without any model: the words of the store, whose rows are zero."""
+    """Start without any model: the words of the store, with rows of zero."""
     words = list(islice(words, MOST_WORDS))
-    # Where a script has no blanks, the tokenizer takes each character for a word.
+    # If a script has no blanks, the tokenizer treats each character as a word.
     characters = {c for word in words if not word.isascii() for c in word}
     made = make_vocabulary(None, [*words, *sorted(characters)])
     return Start(
@@ -99,10 +99,10 @@ def start_from_zero(words: Iterable[str]) -> Start:
 
 
 def _with_words(base: StaticModel, words: list[str]) -> tuple[Tokenizer, NDArray[np.float32]]:
-    """Return a tokenizer and a table with rows for words that would be cut into pieces.
+    """Return a tokenizer and a table with rows for words that would be split into pieces.
 
     A word starts as the sum of its pieces, so texts have the same vectors as before. Tokenizers
-    other than WordPiece stay as they are.
+    other than WordPiece do not change.
     """
     table = np.asarray(base.vectors, dtype=np.float32)
     said = json.loads(base.tokenizer.to_str())

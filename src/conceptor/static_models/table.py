@@ -1,9 +1,9 @@
-"""From the vectors of tokens to the table of a static model: all of it linear, so all of it folds.
+"""From token vectors to the table of a static model, in linear steps that fold into the table.
 
     vectors ──▶ negation by usage ──▶ SIF weights ──▶ fit to sentences ──▶ their negation
             ──▶ leading directions
 
-Texts become averages of rows, so what is multiplied to every row is multiplied to every text.
+Texts become averages of rows, so a matrix applied to every row is applied to every text.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
     Table = NDArray[np.float32]
 
-# How far a row is held back, in units of a sentence of one word; measured
+# The strength of the ridge, in units of a sentence of one word; measured
 # (docs/studies/static-models.md).
 RIDGE = 1.0
-# Steps of the conjugate gradient: more of them change no figure.
+# Steps of the conjugate gradient: more steps do not change the scores.
 _STEPS = 12
-# From a table that was fitted to nine tenths of the same texts.
+# Steps when starting from a table fitted to nine tenths of the same texts.
 _STEPS_NEAR = 5
-# Columns that are solved for at a time: what a step reads again stays in the cache.
+# Columns to solve at a time, so that the data of a step stays in the cache.
 _COLUMNS = 16
-# Of the mean eigenvalue: keeps the map from averages to sentences away from what is not there.
+# A share of the mean eigenvalue: regularises the map from averages to sentences.
 _FLOOR = 1e-3
 
 
 def negate_usage(vectors: NDArray[Any], usage: Float64) -> AffineMap:
-    """Return conceptor negation weighted by usage, fitted on the tokens that are used."""
+    """Return usage-weighted conceptor negation, fitted on the tokens that are used."""
     used = usage > 0
     if not used.any():
         raise InvalidInputError("no token of the vocabulary is ever used; check the frequencies")
@@ -62,13 +62,14 @@ def fit_sentences(
     ridge: float = RIDGE,
     progress: Progress = silent,
 ) -> Table:
-    """Return the table whose averages come nearest to a transformer's vectors of sentences.
+    """Return the table whose averages are closest to a transformer's vectors of sentences.
 
-    With F the transformer's vectors at length 1, less their mean, and B how often each token is in
-    each sentence, over the square root of the number of its tokens, it is ``argmin_T ‖B T − F‖² +
-    ridge ‖T − T₀‖²``, where T₀ is `table` under the linear map that fits best. Rows of tokens that
-    never occur stay T₀'s; frequent ones are free. The square root stands in for the length of a
-    sum of unrelated rows, since averages are brought to length 1 in the end.
+    F holds the transformer's vectors at length 1, minus their mean. B holds how often each token is
+    in each sentence, divided by the square root of the sentence's number of tokens. The result is
+    ``argmin_T ‖B T − F‖² + ridge ‖T − T₀‖²``, where T₀ is `table` under the linear map that fits
+    best. Rows of tokens that never occur stay as in T₀; rows of frequent tokens are free. The
+    square root approximates the length of a sum of unrelated rows, since averages are scaled to
+    length 1 at the end.
 
     Parameters
     ----------
@@ -88,7 +89,9 @@ def fit_sentences(
     B = B.astype(np.float32)
     averages = (B @ table).astype(np.float64)
     if len(averages) < 2 or not averages.any():
-        raise InvalidInputError("the sentences are too few, or have no word of the vocabulary")
+        raise InvalidInputError(
+            "there are too few sentences, or they have no word of the vocabulary"
+        )
     lengths = row_lengths(sentences[told])
     F = np.divide(sentences[told], lengths[:, np.newaxis], dtype=np.float32)
     F -= F.mean(axis=0)
@@ -116,9 +119,9 @@ def solve_ridge(
 ) -> Table:
     """Return X with ``(BᵀB + ridge) X = right``, by conjugate gradients from zero or from `near`.
 
-    Preconditioned by the diagonal. A step is two sparse products, cheaper than one with BᵀB, which
-    has several times as many entries. Columns are taken in blocks, so that nothing is larger than
-    `right`.
+    Preconditioned by the diagonal. A step is two sparse products; this is cheaper than one with
+    BᵀB, which has several times as many entries. Columns are solved in blocks, so that nothing is
+    larger than `right`.
     """
     from scipy import sparse
 
@@ -160,7 +163,7 @@ def negate_sentences(table: Table, counts: sparse.csr_array) -> AffineMap:
 
 
 def leading_directions(table: Table, usage: Float64, dimensions: int) -> AffineMap:
-    """Return the map to the directions in which texts of independent words vary most."""
+    """Return the map to the directions along which texts of independent words vary most."""
     used = usage > 0
     with one_blas_thread():
         moments = Moments.from_vectors(table[used], usage[used])

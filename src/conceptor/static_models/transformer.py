@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-# Seconds to wait for the hub's answer, once; its own libraries try again and again.
+# Seconds to wait for the hub, once; its own libraries retry many times.
 _HUB_SECONDS = 5.0
-# Tokens in a batch: measured on two cores, more of them gain nothing and take memory.
+# Tokens in a batch: measured on two cores, more tokens gain nothing and take memory.
 _BATCH_TOKENS = 4096
 # Sequences between two saves of a run that may be interrupted.
 _BLOCK = 4096
@@ -73,14 +73,14 @@ class Transformer:
 
     @classmethod
     def load(cls, name: str | os.PathLike[str]) -> Transformer:
-        """Load a model folder, or a model of the hub by name, pooled as its files say."""
+        """Load a model folder, or a model of the hub by name, with the pooling of its files."""
         try:
             with _quiet():
                 import transformers
         except ImportError:
             raise MissingExtraError("distill", "static") from None
         folder = Path(name)
-        # Names of the hub are `model` or `owner/model`; anything else can only be a folder.
+        # Names on the hub are `model` or `owner/model`; anything else must be a folder.
         is_place = folder.is_absolute() or os.fspath(name).endswith(os.sep) or len(folder.parts) > 2
         if is_place and not folder.exists():
             raise InvalidInputError(f"{name}: no such folder")
@@ -89,7 +89,7 @@ class Transformer:
         else:
             _check_hub(os.fspath(name))
         pooling = read_pooling(folder)
-        # Never code of the folder, never a pickle, and of a folder nothing from the network.
+        # Never run code of the folder, never unpickle, and for a folder never use the network.
         safely = {"trust_remote_code": False, "local_files_only": folder.exists()}
         try:
             with _quiet():
@@ -100,14 +100,14 @@ class Transformer:
             return cls(model, tokenizer, pooling)
         except (ConceptorError, MemoryError):
             raise
-        except Exception as error:  # of transformers, tokenizers and torch: any kind
+        except Exception as error:  # transformers, tokenizers and torch raise any kind
             why = " ".join(str(error).split()) or type(error).__name__
-            message = f"{name}: no transformer that can be loaded ({why})"
+            message = f"{name}: cannot be loaded as a transformer ({why})"
             raise (InvalidInputError if folder.exists() else ConceptorError)(message) from None
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """The number of dimensions."""
         return int(self.model.config.hidden_size)
 
     def encode_entries(
@@ -134,7 +134,7 @@ class Transformer:
     def _encode(
         self, sequences: list[list[int]], progress: Progress, label: str, keep: Path | None
     ) -> Vectors:
-        """Run block by block, so that what an interrupted run has done need not be done again."""
+        """Run block by block, so that an interrupted run can resume."""
         blocks = []
         for start in range(0, len(sequences), _BLOCK):
             block = sequences[start : start + _BLOCK]
@@ -151,9 +151,9 @@ class Transformer:
     def _kept(
         self, sequences: list[list[int]], folder: Path, compute: Callable[[], Vectors]
     ) -> Vectors:
-        """Return vectors that an interrupted run has left in a folder, or compute and leave them.
+        """Return vectors that an interrupted run saved in a folder, or compute and save them.
 
-        The name is a fingerprint of the numbers the model reads and of its first weights.
+        The file name is a fingerprint of the model's input and of its first weights.
         """
         weights = next(self.model.parameters()).detach().flatten()[:4096].float().numpy()
         said = json.dumps([self.pooling, sequences]).encode()
@@ -184,9 +184,9 @@ class Transformer:
                     numbers = torch.tensor([sequences[i] for i in rows], device=self.model.device)
                     try:
                         hidden = self.model(input_ids=numbers).last_hidden_state.float()
-                    except IndexError as error:  # a number beyond the model's tokens or places
+                    except IndexError as error:  # beyond the model's tokens or positions
                         raise InvalidInputError(
-                            f"{self._name}: its model and its tokenizer do not fit ({error})"
+                            f"{self._name}: its model and its tokenizer do not match ({error})"
                         ) from None
                     out[rows] = self._pool(hidden).cpu().numpy()
                     done += len(rows)
@@ -200,7 +200,7 @@ class Transformer:
 
 
 def read_pooling(folder: Path) -> str:
-    """Return how a sentence-transformers folder pools; `mean` where it does not say."""
+    """Return the pooling of a sentence-transformers folder; `mean` if it has none."""
     modules = folder / "modules.json"
     if not modules.is_file():
         return "mean"
@@ -222,7 +222,7 @@ def read_pooling(folder: Path) -> str:
     chosen = read_object(config) if "Pooling" in kinds else {}
     named = [name for key, name in _POOLING.items() if chosen.get(key)]
     if "Pooling" in kinds and len(named) != 1:
-        raise InvalidInputError(f"{config}: pools in a way that distill does not know")
+        raise InvalidInputError(f"{config}: distill does not support this pooling")
     return named[0] if named else "mean"
 
 
@@ -237,18 +237,18 @@ def _check_hub(name: str) -> None:
         HfApi().model_info(name, timeout=_HUB_SECONDS)
     except (HFValidationError, RepositoryNotFoundError):
         raise InvalidInputError(
-            f"{name}: no such folder, and no model of this name on the Hugging Face hub"
+            f"{name}: no such folder, and no such model on the Hugging Face hub"
         ) from None
-    except Exception as error:  # of the hub's client and of the connection: any kind
+    except Exception as error:  # the hub's client and the connection raise any kind
         why = " ".join(str(error).split()) or type(error).__name__
         raise ConceptorError(
             f"{name}: no such folder, and the Hugging Face hub cannot be reached ({why}); "
-            "download the model where there is a network, and name its folder"
+            "download the model on a machine with a network, and name its folder"
         ) from None
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise for a folder that is no model's, or whose configuration names code to fetch."""
+    """Raise if a folder is not a model, or if its configuration names code to download."""
     config = folder / "config.json"
     if not config.is_file():
         raise InvalidInputError(f"{folder}: not a model folder; it has no config.json")
@@ -256,14 +256,14 @@ def _check_folder(folder: Path) -> None:
     for key in ("attn_implementation", "_attn_implementation"):
         if "/" in str(settings.get(key, "")):
             raise InvalidInputError(
-                f"{config}: {key} names a kernel to download, and nothing is run that a folder "
-                "names; remove it"
+                f"{config}: {key} names a kernel to download; code named in a folder is never "
+                "run; remove it"
             )
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep loading bars and advice of the Hugging Face libraries off the terminal."""
+    """Hide progress bars and advice of the Hugging Face libraries."""
     before = os.environ.get("HF_HUB_DISABLE_PROGRESS_BARS")
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

@@ -1,8 +1,8 @@
 """The vocabulary of a static model: a transformer's own tokens, and whole words on top.
 
 The tokenizer is WordPiece, which takes the longest entry first: a word of the vocabulary is one
-token, and any other falls into pieces. A WordPiece tokenizer keeps its normalisation; the tokens
-of any other kind (BPE, Unigram) become pieces of one in lower case.
+token, and any other word is split into pieces. A WordPiece tokenizer keeps its normalisation; the
+tokens of other kinds (BPE, Unigram) become pieces of a lower-case WordPiece tokenizer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNUSED = "[unused"
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Tokens in the order of their rows, and the tokenizer that makes them.
+    """Tokens in the order of their rows, and their tokenizer.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Vocabulary:
         `[PAD]` and `[UNK]`, then words and pieces (`##ing`).
     tokenizer : tokenizers.Tokenizer
     sources : list of str or int
-        What the transformer reads for each token after the first two: a token of its own, by
-        number, or a text.
+        The transformer's input for each token after the first two: the number of one of its own
+        tokens, or a text.
     """
 
     tokens: list[str]
@@ -60,7 +60,7 @@ class Vocabulary:
         return count_tokens(self.tokenizer, texts)
 
     def usage(self, counts: Mapping[str, float]) -> Float64:
-        """Return how often tokens are used, from how often words are: pieces through the words."""
+        """Return token frequencies, derived from word frequencies; pieces count by their words."""
         return token_usage(self.tokenizer, counts)
 
     def ordered(self, usage: Float64) -> tuple[Vocabulary, Float64, NDArray[np.intp]]:
@@ -75,7 +75,7 @@ class Vocabulary:
 def make_vocabulary(tokenizer: Tokenizer | None, words: Iterable[str] = ()) -> Vocabulary:
     """Return the vocabulary of a transformer's tokenizer with some words on top.
 
-    Without a tokenizer there are the words, and their characters as pieces.
+    Without a tokenizer, it has the words, and their characters as pieces.
     """
     description = _describe(tokenizer)
     normalise, split = _preparation(description)
@@ -96,13 +96,13 @@ def make_vocabulary(tokenizer: Tokenizer | None, words: Iterable[str] = ()) -> V
     for word, text in given.items():
         found.setdefault(word, text)
     if not found:
-        raise InvalidInputError("the vocabulary is empty; give words or a tokenizer")
+        raise InvalidInputError("the vocabulary is empty; pass words or a tokenizer")
     tokens = [PAD, UNKNOWN, *found]
     return Vocabulary(tokens, _with_tokens(description, tokens), list(found.values()))
 
 
 def _describe(tokenizer: Tokenizer | None) -> dict[str, Any]:
-    """Return the description of a WordPiece tokenizer that prepares texts as this one does."""
+    """Return the description of a WordPiece tokenizer that prepares texts like this one."""
     described = {} if tokenizer is None else json.loads(tokenizer.to_str())
     model = described.get("model") or {}
     if model.get("type") == "WordPiece" and described.get("pre_tokenizer"):
@@ -125,7 +125,7 @@ def _describe(tokenizer: Tokenizer | None) -> dict[str, Any]:
 
 
 def _with_tokens(description: Mapping[str, Any], tokens: Sequence[str]) -> Tokenizer:
-    """Return the tokenizer of a description with these tokens, of which two are special."""
+    """Return the tokenizer of a description with these tokens; two of them are special."""
     special = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     changed = dict(description) | {
         "truncation": None,

@@ -1,4 +1,4 @@
-"""A static model whose tokens are whole words, split as this library splits sentences."""
+"""A static model with whole words as tokens; it splits sentences like this library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def word_model(
     words: Sequence[str], vectors: NDArray[Any], provenance: dict[str, Any]
 ) -> StaticModel:
-    """Return the static model of some words; all others are skipped."""
+    """Return the static model of these words; it skips all others."""
     tokenizers = import_tokenizers()
     numbers = {word: i for i, word in enumerate(dict.fromkeys([PAD, UNKNOWN, *words]))}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token=UNKNOWN))
@@ -30,7 +30,7 @@ def word_model(
             tokenizers.normalizers.Replace(tokenizers.Regex(f"[{APOSTROPHES}]"), "'"),
         ]
     )
-    # What the pattern matches is a token; the rest is removed.
+    # Matches of the pattern are tokens; the rest is removed.
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(
         tokenizers.Regex(PATTERN), behavior="removed", invert=True
     )

@@ -1,4 +1,4 @@
-"""Attach: a static encoder of queries for vectors that are already stored, and what it costs."""
+"""Attach: a static query encoder for vectors that are already stored, and its measured loss."""
 
 from conceptor.evaluation.attached.attaching import AttachWarning, attach
 

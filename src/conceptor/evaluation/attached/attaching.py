@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from conceptor.static_models.distilling import Encoder
     from conceptor.vectors.vectors import Vectors
 
-# A model whose vectors are farther from the stored ones has not made them.
+# If the model's vectors are farther from the stored ones, another model made them.
 _SAME_MODEL = 0.8
 _CHECKED = 32
-# Words of the store that are looked up in the tokenizer.
+# The number of the store's words that are looked up in the tokenizer.
 _WORDS = 20_000
-# Tokens that are always kept, however small the table.
+# The number of tokens that are always kept, however small the table.
 _TOKENS = 1 << 24
 # A share of unknown words that deserves a warning.
 _UNKNOWN = 0.05
@@ -70,9 +70,9 @@ def attach(
     keep: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
 ) -> StaticModel:
-    """Return a static encoder of queries for vectors that are already stored.
+    """Return a static query encoder for vectors that are already stored.
 
-    The index stays as it is: search it by inner product with what the encoder makes of a query.
+    The index does not change: search it by inner product with the encoder's vector of a query.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ def attach(
         Texts, with `vectors`; or a store: a Parquet, Feather or `.npy` file, a frame of pandas or
         Polars, an Arrow table, a LanceDB folder or table, or the address of a PostgreSQL database.
     vectors : array of shape (texts, n), optional
-        What the store holds for each text.
+        The stored vector of each text.
     model : path, hub name, transformers model, or function from texts to vectors, optional
         The model that made the vectors. The fit starts from its words, and the loss is measured
         against it.
     tokenizer
-        The model's, where `model` is not a folder.
+        The model's tokenizer, if `model` is not a folder.
     base : StaticModel or path, optional
         Another static model to start from. Without `model` and `base` the fit starts from zero.
     sentences, vocabulary
@@ -93,18 +93,18 @@ def attach(
     queries, relevant : path, optional
         Files with one query (`id<TAB>text`), and one relevant document (`id<TAB>row`), per line.
     table, text_column, column, text_file
-        Where texts and vectors (`column`) are, if that is not clear; `text_file` is for `.npy`.
+        Where texts and vectors (`column`) are, if it is ambiguous; `text_file` is for `.npy`.
     ridge : float
-        How far rows are held back.
+        Strength of the regularisation of rows.
     keep : path, optional
-        A folder for the model's vectors computed so far, from which an interrupted call goes on.
+        A folder for the model's vectors computed so far; an interrupted call resumes from it.
     progress
-        Told how far the work is.
+        Called with the progress of the work.
 
     Returns
     -------
     StaticModel
-        With `offset`, and what was measured in `provenance`.
+        With `offset`, and the measurements in `provenance`.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def attach(
 
 
 class AttachWarning(UserWarning):
-    """Something about a store that the user should know."""
+    """A warning about a store."""
 
 
 def _check_settings(
@@ -215,9 +215,9 @@ def _fit(
 def _gather(
     store: Vectors, found: Survey, start: Start, reader: TokenReader, progress: Progress
 ) -> tuple[Attachment, Attachment, Questions]:
-    """Read the documents to fit to, those that are held out, and questions made of the latter."""
+    """Read the documents to fit to, the held-out documents, and questions made from the latter."""
     one, other = (Attachment(reader, start.rows, store.dimension, start.sizes) for _ in range(2))
-    # Tokens take four bytes each, as numbers of the table do: they may take as much memory.
+    # Tokens take four bytes each, like the table's numbers, so both get the same memory.
     most = max(start.rows * store.dimension, _TOKENS)
     stride = -(-found.tokens * len(start.sizes) // most)
     questions = Questions()
@@ -237,21 +237,21 @@ def _gather(
 
 
 def _unknown_share(found: Survey, reader: TokenReader) -> float:
-    """Return the share of the store's words of which the tokenizer knows nothing."""
+    """Return the share of the store's words that are unknown to the tokenizer."""
     words, counts = zip(*found.words.most_common(_WORDS), strict=True) if found.words else ((), ())
     unknown = np.diff(reader(list(words)).ends) == 0
     return float(unknown @ np.array(counts, dtype=np.float64) / max(sum(counts), 1))
 
 
 def _check_model(store: Vectors, encode: Encode) -> list[str]:
-    """Raise if the model's vectors have another dimension; warn if they point elsewhere."""
+    """Raise if the model's vectors have another dimension; warn if their directions differ."""
     texts, vectors = next(read_texts(store))
-    # Short ones: of long texts, models and libraries cut off different parts.
+    # Short texts only: models and libraries truncate long texts differently.
     shortest = np.argsort([len(text) for text in texts], kind="stable")[:_CHECKED]
     made = encode([texts[i] for i in shortest])
     if made.shape[1] != store.dimension:
         raise InvalidInputError(
-            f"the model makes vectors of {made.shape[1]} numbers, {store.name} holds vectors of "
+            f"the model's vectors have {made.shape[1]} dimensions, those in {store.name} have "
             f"{store.dimension}; name the model that made them, or leave it out"
         )
     there = vectors[shortest].astype(np.float64)

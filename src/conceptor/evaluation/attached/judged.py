@@ -1,4 +1,4 @@
-"""An attached encoder on the user's own judgements: beside the model, BM25, and with BM25."""
+"""Score an attached encoder on the user's judgements, next to the model, BM25, and both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
 MODEL, ATTACHED, BM25, BOTH = "model", "attached", "BM25", "attached + BM25"
-# Ranks that take part in a fusion.
+# The number of ranks used in a fusion.
 _RANKS = 100
 
 
@@ -39,13 +39,13 @@ class Judgements:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """nDCG@10 and recall@10 of each way to search, one number per query."""
+    """nDCG@10 and recall@10 of each search method, one number per query."""
 
     ndcg: dict[str, Mean]
     recall: dict[str, Mean]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row of figures for each way, in percent; gains are over the first."""
+        """Return a row of figures for each search method, in percent; gains are over the first."""
         first = next(iter(self.ndcg))
         found = []
         for name, statistic in self.ndcg.items():
@@ -63,7 +63,7 @@ class Judged:
         return found
 
     def gain(self, name: str, over: str) -> Interval:
-        """Return the gain in nDCG@10 of one way over another, with its interval."""
+        """Return the gain in nDCG@10 of one search method over another, with its interval."""
         parts = paired_differences({"nDCG": self.ndcg[over]}, [{"nDCG": self.ndcg[name]}])
         return parts["nDCG"].interval(0)
 
@@ -94,11 +94,11 @@ def read_judgements(
             ) from None
         if name not in found:
             raise InvalidInputError(
-                f"{relevant}, line {number}: no query has the id {name!r} in {queries}"
+                f"{relevant}, line {number}: {queries} has no query with the id {name!r}"
             )
         if not 1 <= row <= documents:
             raise InvalidInputError(
-                f"{relevant}, line {number}: document {row}, but the store has rows 1 to "
+                f"{relevant}, line {number}: there is no document {row}; the store has rows 1 to "
                 f"{documents}"
             )
         if grade > 0:
@@ -119,7 +119,7 @@ def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
 
 
 def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None) -> Judged:
-    """Search with all ways that there are and score them; the model comes first if it is there."""
+    """Run and score all available search methods; the model comes first if there is one."""
     asked: dict[str, NDArray[Any]] = {}
     if model is not None:
         asked[MODEL] = unit_rows32(model(judgements.queries))
@@ -132,7 +132,7 @@ def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode 
 
 
 def fuse_all(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first ten of two rankings of each query, by reciprocal ranks."""
+    """Return the first ten of two fused rankings of each query, by reciprocal ranks."""
     pairs = zip(one, other, strict=True)
     return np.array([(fuse(pair, DEPTH) + [-1] * DEPTH)[:DEPTH] for pair in pairs])
 
@@ -170,7 +170,7 @@ def score(ranked: Mapping[str, NDArray[np.int64]], relevant: list[NDArray[np.int
 
 
 def _ndcg(order: NDArray[np.int64], wanted: NDArray[np.int64]) -> float:
-    """Return nDCG@10 of the first rows; relevant ones that are not among them still count."""
+    """Return nDCG@10 of the first rows; missing relevant rows still count."""
     top = np.isin(order[:DEPTH], wanted)
     missing = len(wanted) - int(top.sum())
     rest = np.zeros(DEPTH - len(top), dtype=bool)

@@ -1,4 +1,4 @@
-"""What an attached encoder costs: with questions made of held-out documents, or with judgements."""
+"""Measure the loss of an attached encoder, on questions from held-out documents or judgements."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Encode = Callable[[list[str]], NDArray[Any]]
 
 DEPTH = 10
-# Questions are made of this many documents at most, and this many of one.
+# Questions come from at most this many documents, and this many from each.
 MOST_DOCUMENTS = 300
 EACH = 2
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _SHORTEST, _LONGEST = 5, 30
-# Lines that the lower end of the interval must reach, from the best verdict down. Calibrated on two
+# Thresholds for the lower end of the interval, from the best verdict down. Calibrated on two
 # collections and checked on a third (docs/studies/attach.md).
 USE, WITH_BM25, DO_NOT = "use it", "use it together with BM25", "do not use it"
 _LINES = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
@@ -36,15 +36,15 @@ _LINES = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
 
 @dataclass(frozen=True)
 class Loss:
-    """How often an encoder finds what it should, in percent, with its 95% interval.
+    """How often an encoder finds the right document, in percent, with its 95% interval.
 
     Attributes
     ----------
     against : {"model", "document"}
-        What is to be found among the first ten: the model's own first hit, or the document that
-        the question was taken from.
+        The document that must be among the first ten: the model's own first hit, or the document
+        that the question was taken from.
     documents : int
-        Documents of the fit that was measured.
+        The number of documents in the measured fit.
     questions : int
     share, low, high : float
     """
@@ -61,7 +61,7 @@ class Loss:
         """A recommendation.
 
         After a fit to few documents it is never the best one: the questions are like the model's
-        texts in general, and do not show what is missing.
+        texts in general, and do not show the gaps.
         """
         best, good = _LINES[self.against]
         if self.low >= best and self.documents >= FEW:
@@ -69,7 +69,7 @@ class Loss:
         return WITH_BM25 if self.low >= good else DO_NOT
 
     def sentence(self) -> str:
-        """Return what was measured, in words."""
+        """Return the measurement in words."""
         goal = (
             "the document that the model ranks first"
             if self.against == "model"
@@ -83,12 +83,12 @@ class Loss:
 
 @dataclass
 class Questions:
-    """Sentences of held-out documents; of many documents those whose hash is smallest."""
+    """Sentences of held-out documents; if there are many, of those with the smallest hashes."""
 
     _kept: list[tuple[int, int, list[str]]] = field(default_factory=list)
 
     def add(self, row: int, text: str) -> None:
-        """Consider the document of a row."""
+        """Add the document of a row, if it qualifies."""
         found = make_questions(text)
         if found:
             entry = (-int.from_bytes(mark(text)), row, found)
@@ -110,7 +110,7 @@ class Questions:
 
 
 def make_questions(text: str) -> list[str]:
-    """Return up to `EACH` sentences of a text, spread over it; else words from its middle."""
+    """Return up to `EACH` sentences spread over a text, or words from its middle."""
     sentences = [each.strip() for each in _SENTENCE.split(text)]
     fit = [each for each in sentences if _SHORTEST <= len(each.split()) <= _LONGEST]
     if not fit:
@@ -124,7 +124,7 @@ def make_questions(text: str) -> list[str]:
 def search(store: Vectors, queries: NDArray[Any], depth: int = DEPTH) -> NDArray[np.int64]:
     """Return the rows of the stored vectors with the largest inner products, best first.
 
-    The store is read in one pass; of equals the first row comes first.
+    The store is read in one pass; ties are broken by row.
     """
     found = np.full((len(queries), depth), -1, dtype=np.int64)
     best = np.full((len(queries), depth), -np.inf, dtype=np.float32)
@@ -144,9 +144,9 @@ def search(store: Vectors, queries: NDArray[Any], depth: int = DEPTH) -> NDArray
 def measure(
     store: Vectors, questions: Questions, encode: Encode, model: Encode | None, documents: int
 ) -> Loss:
-    """Return how often the first ten of an encoder, fitted to `documents`, are as they should."""
+    """Return how often an encoder, fitted to `documents`, finds the goal among the first ten."""
     texts = questions.texts()
-    # The model's vectors are searched as it is used: at length 1.
+    # Search with the model's vectors at length 1, as the model is used.
     asked = [encode(texts)] + ([] if model is None else [unit_rows32(model(texts))])
     hits = search(store, np.concatenate(asked).astype(np.float32))
     wanted = questions.rows() if model is None else hits[len(texts) :, 0]
@@ -157,7 +157,7 @@ def measure(
 
 
 def _interval(right: NDArray[np.bool_], documents: NDArray[np.int64]) -> Interval:
-    """Return the mean and its interval; documents are drawn, not questions."""
+    """Return the mean and its interval; the bootstrap draws documents, not questions."""
     _, groups = np.unique(documents, return_inverse=True)
     means = np.bincount(groups, right) / np.bincount(groups)
     nothing = {"questions": Mean(np.zeros(len(means)))}
@@ -166,11 +166,11 @@ def _interval(right: NDArray[np.bool_], documents: NDArray[np.int64]) -> Interva
 
 
 def fuse(rankings: Sequence[NDArray[np.int64]], depth: int, constant: float = 60.0) -> list[int]:
-    """Return one ranking by reciprocal ranks: the sum of 1 / (60 + rank) (Cormack et al. 2009)."""
+    """Fuse rankings by reciprocal ranks: the sum of 1 / (60 + rank) (Cormack et al. 2009)."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for rank, row in enumerate(ranking.tolist(), 1):
-            if row >= 0:  # fewer were found otherwise
+            if row >= 0:  # -1 marks places without a result
                 scores[row] = scores.get(row, 0.0) + 1 / (constant + rank)
-    # Of equals the first of the first ranking comes first, as dictionaries keep their order.
+    # Ties keep the order of the first ranking, as dictionaries keep their order.
     return sorted(scores, key=scores.__getitem__, reverse=True)[:depth]

@@ -1,4 +1,4 @@
-"""One pass over a store: what is in it, which words it has, and what is wrong with it."""
+"""One pass over a store: its size, its words, and its problems."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.vectors.vectors import Vectors
 
-# Fewer documents are attached too, with a warning.
+# With fewer documents, attach warns.
 FEW = 200
-# Every n-th document, by a hash of its text, is held out to measure with.
+# Every n-th document, by a hash of its text, is held out for measuring.
 HELD = 10
 _WORD = re.compile(r"\w+")
-# Rare words are forgotten when there are more distinct ones than this.
+# Rare words are dropped when there are more distinct words than this.
 _MOST_WORDS = 1_000_000
-# Repeated texts are counted among this many distinct ones.
+# Repeated texts are counted among this many distinct texts.
 _MOST_MARKS = 1_000_000
 _SAMPLE = 4096
-# Lengths within this of 1 are length 1.
+# Lengths this close to 1 count as 1.
 _UNIT = 0.01
-# Two groups along the strongest direction explain this much of its variance (0.64 if rows are
-# normal), and that direction this much of all.
+# Warn about two groups if they explain this share of the variance along the strongest direction
+# (0.64 for normal rows), and that direction explains this share of all variance.
 _GROUPS, _SHARE = 0.9, 0.3
 
 
 @dataclass
 class Survey:
-    """What a pass over a store has found."""
+    """The results of a pass over a store."""
 
     rows: int = 0
     documents: int = 0
@@ -51,21 +51,21 @@ class Survey:
     sample: list[NDArray[np.float32]] = field(default_factory=list)
 
     def warnings(self) -> list[str]:
-        """Return what the user should know, one line each."""
+        """Return warnings for the user, one line each."""
         lines = []
         if self.documents < FEW:
             lines.append(
-                f"only {self.documents} documents: the fit knows few words; see the measured loss"
+                f"only {self.documents} documents: the fit covers few words; see the measured loss"
             )
         if self.empty:
             lines.append(f"{self.empty:,} texts are empty; their rows were left out of the fit")
         if self.duplicates:
-            lines.append(f"{self.duplicates:,} texts repeat an earlier one; each row counts")
+            lines.append(f"{self.duplicates:,} texts repeat an earlier text; each row counts")
         return lines + _check_one_model(np.concatenate(self.sample))
 
 
 def read_texts(store: Vectors) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-    """Yield the texts of a store that are not empty, and their vectors."""
+    """Yield the non-empty texts of a store and their vectors."""
     for texts, vectors in store.chunks():
         kept = [row for row, text in enumerate(texts) if text.strip()]
         if len(kept) == len(texts):
@@ -75,7 +75,7 @@ def read_texts(store: Vectors) -> Iterator[tuple[list[str], NDArray[np.float32]]
 
 
 def survey(store: Vectors, progress: Progress = silent) -> Survey:
-    """Read a store once; raise if nothing can be attached to it."""
+    """Read a store once; raise if it has too few distinct texts or only zero vectors."""
     found = Survey()
     seen: set[bytes] = set()
     for texts, vectors in store.chunks():
@@ -99,7 +99,7 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
     if found.documents - found.duplicates < 2:
         raise InvalidInputError(
             f"{store.name}: has {found.documents - found.duplicates} distinct texts; attach needs "
-            "texts and the vectors that are stored for them"
+            "texts and their stored vectors"
         )
     if not np.concatenate(found.sample).any():
         raise InvalidInputError(f"{store.name}: all vectors are 0; check the column of vectors")
@@ -107,29 +107,29 @@ def survey(store: Vectors, progress: Progress = silent) -> Survey:
 
 
 def held(texts: Iterable[str]) -> NDArray[np.bool_]:
-    """Return which documents are held out; their text decides, so that every pass agrees."""
+    """Return which documents are held out; this depends on their text, so every pass agrees."""
     return np.array([mark(text)[0] % HELD == 0 for text in texts], dtype=bool)
 
 
 def is_taken(text: str, stride: int) -> bool:
-    """Return whether a document takes part, where only every `stride`-th does."""
+    """Return whether a document is in the sample of every `stride`-th document."""
     return int.from_bytes(mark(text)[1:]) % stride == 0
 
 
 def mark(text: str) -> bytes:
-    """Return a hash that stands for a text."""
+    """Return a hash of a text."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
 
 
 def _check_one_model(rows: NDArray[np.float32]) -> list[str]:
-    """Return warnings if rows look as if two models, or two settings of one, had made them."""
+    """Return warnings if rows seem to come from two models, or from two settings of one model."""
     lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
     unit = np.abs(lengths - 1) < _UNIT
     share = float(unit.mean())
     if 0.01 < share < 0.99:
         return [
-            f"{share:.0%} of the vectors have length 1, the others {np.median(lengths[~unit]):.3g} "
-            "in the median; were all of them made by one model with the same settings?"
+            f"{share:.0%} of the vectors have length 1, the others have median length "
+            f"{np.median(lengths[~unit]):.3g}; did one model with the same settings make them all?"
         ]
     centred = rows - rows.mean(axis=0)
     _, values, directions = np.linalg.svd(centred[:_SAMPLE], full_matrices=False)
@@ -142,7 +142,7 @@ def _check_one_model(rows: NDArray[np.float32]) -> list[str]:
     explained = weight * (1 - weight) * gap**2 / max(float(line.var()), 1e-30)
     if explained > _GROUPS and values[0] ** 2 / (values**2).sum() > _SHARE:
         return [
-            f"the vectors fall into two groups ({weight:.0%} and {1 - weight:.0%} of them); were "
-            "all of them made by one model with the same settings?"
+            f"the vectors fall into two groups ({weight:.0%} and {1 - weight:.0%} of them); did "
+            "one model with the same settings make them all?"
         ]
     return []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BiasComparison", "Measured", "compare_bias"]
 
-# Where debiasing must do no harm.
+# The benchmarks that debiasing must not harm.
 QUALITY = ("similarity", "sts", "analogy")
 
 
@@ -48,14 +48,14 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class BiasComparison:
-    """Bias and quality of the same vectors as they came and as some methods leave them.
+    """Bias and quality of the same vectors, before and after several methods.
 
     Attributes
     ----------
     quality : Comparison
-        Similarity, STS and analogies, those of families (`king queen`) among them.
+        Similarity, STS and analogies, including those about families (`king queen`).
     scores : mapping of methods to mappings of measures to BiasScore
-        `original` first; a measure is missing where too many of its words are.
+        `original` first; a measure is missing if too many of its words are.
     """
 
     quality: Comparison
@@ -99,7 +99,7 @@ class BiasComparison:
     def mean_absolute(
         self, method: str, measures: Sequence[str], against: str | None = None
     ) -> Measured:
-        """Return the mean of |d| over some tests, or how much it is above another method's."""
+        """Return the mean of |d| over some tests, or its excess over another method's."""
         value, samples = self._mean_absolute(method, measures)
         if against is not None:
             other, others = self._mean_absolute(against, measures)
@@ -140,7 +140,7 @@ def compare_bias(
     resamples: int = RESAMPLES,
     progress: Progress = silent,
 ) -> BiasComparison:
-    """Measure bias and quality of vectors as they are, and as each method leaves them.
+    """Measure bias and quality of vectors, before and after each method.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def compare_bias(
     data : path, optional
         Directory with the benchmark files.
     tasks : names from `conceptor.evaluation.FAMILIES`
-        What quality is measured on.
+        The benchmarks of quality.
     """
     opened = keep_vectors(as_vectors(vectors))
     battery = load_battery(tasks, data)

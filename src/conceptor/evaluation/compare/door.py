@@ -1,4 +1,4 @@
-"""One function for words and for texts: what rows are decides what can be measured."""
+"""One function for words and texts: the kind of rows determines the measures."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ def compare(
 ) -> Comparison | TextComparison:
     """Fit methods to vectors and measure each on the same items, words or texts.
 
-    Words are scored on benchmarks. Rows of texts are scored on your own pairs or queries, and
-    without any on what needs no labels: neighbours kept, hubness, what rows share.
+    Words are scored on benchmarks. Rows of texts are scored on your own pairs or queries; without
+    them, on measures that need no labels: neighbours kept, hubness, shared directions.
 
     Parameters
     ----------
     vectors : path, array, data frame, open source, WordVectors, (labels, array), ...
         A plain array has rows of texts.
     methods : names, or recipes by name
-        From `original` and `conceptor.methods`; `a+b` applies b after a. By default those that are
-        usual for the kind of rows.
+        From `original` and `conceptor.methods`; `a+b` applies b after a. By default the usual ones
+        for the kind of rows.
     column, rows : optional
-        The column of a table that holds the vectors; whether rows are `words` or `texts`, which
-        the labels decide otherwise.
+        The column of a table that holds the vectors; whether rows are `words` or `texts` (by
+        default, the labels decide).
     tasks, missing, examples
-        Of words: see `conceptor.evaluation.compare.words.compare`.
+        For words: see `conceptor.evaluation.compare.words.compare`.
     texts, pairs, queries, relevant, sizes, dtypes
-        Of texts: see `conceptor.evaluation.compare.texts.compare_texts`.
+        For texts: see `conceptor.evaluation.compare.texts.compare_texts`.
     options : FitOptions, optional
-        What the methods are fitted with.
+        Options for fitting the methods.
     name, resamples, seed, progress
         Name of the vectors in the result; the paired bootstrap; called while reading.
 
@@ -118,7 +118,7 @@ def compare(
 
 
 def _refuse(vectors: Vectors, kind: str, given: Mapping[str, object]) -> None:
-    """Raise for what is given although it is for another kind of rows."""
+    """Raise for arguments that apply to another kind of rows."""
     for name, value in given.items():
         if value is not None:
             raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""What is stored of rows of texts: a method, how many dimensions, and as which numbers."""
+"""Stored forms of rows of texts: a method, a number of dimensions, and a number type."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ if TYPE_CHECKING:
 __all__ = ["PCA", "TEXT_METHODS", "Form", "FormTransform", "fit_forms", "plan_forms"]
 
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
-# Plain PCA, the usual way to fewer dimensions.
+# Plain PCA, the usual way to reduce dimensions.
 PCA = "pca"
 _PCA, _NOTHING = Method.parse("abtt:n_directions=0"), Method()
 TEXT_METHODS = (ORIGINAL, "gentle", "renormalization", "abtt", "cn")
-# Rotations for bits take minutes to learn, so by default only these have them.
+# Rotations for bits take minutes to learn, so by default only these methods have them.
 _WITH_BITS = (ORIGINAL, "gentle")
 _SIZES = (1, 2, 4)
 
 
 @dataclass(frozen=True)
 class Form:
-    """A method, and what is stored of the rows that it leaves.
+    """A method, and how its output is stored.
 
-    `original` with fewer dimensions has the first of them, as embeddings with nested dimensions
-    (Matryoshka) are meant to be cut; a method has the leading directions of what it leaves.
+    `original` with fewer dimensions keeps the first ones, as embeddings with nested dimensions
+    (Matryoshka) are meant to be cut; a method keeps the leading directions of its output.
     """
 
     method: str
     dimensions: int
     dtype: str = FLOAT32
     cut: bool = False
-    recipe: Method = _NOTHING  # with the dimensions it leaves
+    recipe: Method = _NOTHING  # with its number of dimensions
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name in results."""
         size = [str(self.dimensions)] if self.cut else []
         return " ".join([self.method, *size, *([self.dtype] if self.dtype != FLOAT32 else [])])
 
     @property
     def label(self) -> str:
-        """How it is stored, whatever the method."""
+        """The stored form, without the method."""
         return f"{self.dimensions} {self.dtype}"
 
     @property
     def bytes(self) -> int:
-        """How many bytes the numbers of a row take; cosines need no scales."""
+        """The number of bytes for a row's numbers; cosines need no scales."""
         encoding = Encoding(self.dtype, self.dimensions)
         return encoding.width * encoding.stored.itemsize
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left out: all dimensions, as float32."""
+        """Whether it is complete: all dimensions, as float32."""
         return not self.cut and self.dtype == FLOAT32
 
 
@@ -80,10 +80,10 @@ def plan_forms(
     sizes: Sequence[int] | None = None,
     dtypes: Sequence[str] | None = None,
 ) -> dict[str, Form]:
-    """Return the forms to compare by name, first `original` as it is.
+    """Return the forms to compare by name, starting with the unchanged `original`.
 
-    By default: all dimensions, half of them and a quarter; float32 and int8, and bits at full size
-    of the original and of the default.
+    By default: all dimensions, half of them and a quarter; float32 and int8; and bits at full size
+    for the original and the default.
     """
     dimension = vectors.dimension
     chosen = as_methods(TEXT_METHODS if methods is None else methods)
@@ -95,7 +95,7 @@ def plan_forms(
     sizes = list(dict.fromkeys([dimension, *sizes]))
     for size in sizes:
         if not 1 <= size <= dimension:
-            raise InvalidInputError(f"a size of {size}: the rows have {dimension} dimensions")
+            raise InvalidInputError(f"a size is {size}, but the rows have {dimension} dimensions")
     kinds = list(dict.fromkeys([FLOAT32, *(dtypes or (INT8, BINARY))]))
     if unknown := [each for each in kinds if each not in DTYPES]:
         raise InvalidInputError(
@@ -132,7 +132,7 @@ class FormTransform:
     steps: tuple[Transform, ...]
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return rows, of which nobody knows the texts, in this form."""
+        """Return rows in this form; the texts are not needed."""
         found: NDArray[Any] = through((), rows, self.steps)
         return found
 
@@ -143,9 +143,9 @@ def fit_forms(
     options: FitOptions | None,
     progress: Progress,
 ) -> tuple[dict[str, FormTransform], list[str]]:
-    """Fit each method at each size in one pass, and return the forms with what was fitted on.
+    """Fit each method at each size in one pass; return the forms, and what they were fitted on.
 
-    Bits of a method take one more pass each, in which their rotation is learned.
+    For bits, each method takes one more pass to learn the rotation.
     """
     wanted = {_key(form): form.recipe for form in forms.values() if form.recipe.steps}
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Comparing sentence encoders, each fitted on the test set's own sentences and on others."""
+"""Compare sentence encoders, each fitted on the test set's own sentences and on others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ __all__ = [
 
 OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}
-# model2vec's defaults: how many principal components are kept, and the a of a/(a + p).
+# model2vec's defaults: the number of principal components kept, and the a of a/(a + p).
 _MODEL2VEC_DIMENSIONS, _MODEL2VEC_A = 256, 1e-4
 
 
@@ -61,8 +61,8 @@ _MODEL2VEC_DIMENSIONS, _MODEL2VEC_A = 256, 1e-4
 class EncoderRecipe:
     """The choices of an encoder: word vectors, weights, removal, unknown words, tokens.
 
-    What is removed from sentences is either what `SentenceEncoder` removes, or what a method for
-    rows without words does to them.
+    Sentences are changed either by the removal of `SentenceEncoder`, or by a method for rows
+    without words.
     """
 
     words: Literal["original", "cn", "abtt", "pca"]
@@ -79,7 +79,7 @@ class EncoderRecipe:
 
     @property
     def method(self) -> Recipe | None:
-        """The method that maps sentences, if it is one for rows of any kind."""
+        """The method that maps sentences, if it is one for any kind of rows."""
         named = isinstance(self.removal, str) and self.removal in METHODS
         return spectral_recipe(str(self.removal)) if named else None
 
@@ -87,25 +87,25 @@ class EncoderRecipe:
 ENCODERS = {
     "average": EncoderRecipe("original", "average", 0),
     "sif": EncoderRecipe("original", "sif", 1),
-    # As fse (Fast Sentence Embeddings) does by default.
+    # The default of fse (Fast Sentence Embeddings).
     "sif-10": EncoderRecipe("original", "sif", 10),
     "usif": EncoderRecipe("original", "usif", "piecewise", tokens="usif"),
     "model2vec": EncoderRecipe("pca", "sif", 0, a=_MODEL2VEC_A),
     "pca": EncoderRecipe("pca", "average", 0),
     "abtt": EncoderRecipe("abtt", "average", 0),
     "renormalization": EncoderRecipe("original", "average", "renormalization"),
-    # As BERT-whitening does, with all dimensions.
+    # As in BERT-whitening, with all dimensions.
     "whitening": EncoderRecipe("original", "average", "whitening"),
     "cn-sif": EncoderRecipe("cn", "sif", 1),
     "sif-conceptor": EncoderRecipe("original", "sif", "conceptor"),
-    # Between SIF and the default encoder: each of its two additions alone.
+    # Between SIF and the default encoder: each of the two additions alone.
     "sif-spelling": EncoderRecipe("original", "sif", 1, "spelling"),
     "conceptor-known": EncoderRecipe("cn", "sif", "conceptor", "split"),
     "conceptor": EncoderRecipe("cn", "sif", "conceptor", "spelling"),
 }
 
-# Where uSIF's author splits: at what NLTK's word_tokenize makes tokens of their own, at
-# contractions, and at hyphens.
+# The places where uSIF's author splits: separate tokens of NLTK's word_tokenize, contractions,
+# and hyphens.
 _USIF_SPLIT = re.compile(
     r"""[\s"“”‘’«»…`*?!;@#$%&()\[\]{}<>-]+|\.{2,}|[,:](?!\d)"""
     r"""|(?<=can)(?=not\b)|(?=n't\b)|(?='(?:s|m|d|ll|re|ve)\b)"""
@@ -128,7 +128,7 @@ def validate_encoders(names: Sequence[str]) -> list[str]:
 
 
 def sentence_tasks(battery: Battery) -> list[TextTask]:
-    """Return the tasks of a battery that are about texts; raise if there are none."""
+    """Return the text tasks of a battery; raise if there are none."""
     tasks: list[TextTask] = [task for task in battery.tasks if isinstance(task, TextTask)]
     if not tasks:
         raise InvalidInputError(
@@ -148,11 +148,11 @@ def compare_sentences(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Comparison:
-    """Score sentence encoders on the tasks of a battery that are about texts.
+    """Score sentence encoders on the text tasks of a battery.
 
-    A column is called `sif (own)` if the map was fitted on the very sentences it is tested on, as
+    A column is named `sif (own)` if the map was fitted on the same sentences it is tested on, as
     SIF's authors do, and `sif (other)` if it was fitted on the sentences of all other tasks of the
-    same family, without those that also occur in the test set. Encoders that learn nothing from
+    same family, except those that also occur in the test set. Encoders that learn nothing from
     sentences have a single column without brackets. Gains are over the first encoder in the same
     regime.
     """
@@ -211,7 +211,7 @@ def _tokens(texts: Texts, kind: str) -> list[list[str]]:
 
 
 def _have_others(tasks: Sequence[TextTask]) -> bool:
-    """Return whether there is another task with other texts in the family of each."""
+    """Return whether the family of each task has another task with other texts."""
     sets = Counter(family for family, _ in {(task.task, id(task.texts)) for task in tasks})
     return min(sets.values()) > 1
 
@@ -219,7 +219,7 @@ def _have_others(tasks: Sequence[TextTask]) -> bool:
 def _gather(
     vectors: object, kinds: Set[str], met: Set[str], options: FitOptions, progress: Progress
 ) -> tuple[dict[str, WordVectors], dict[str, float]]:
-    """Return the tokens met, as each kind of recipe averages them, and word frequencies."""
+    """Return the tokens found, as each kind of recipe averages them, and word frequencies."""
     opened = keep_vectors(as_vectors(vectors))
     usage = options.weights_for(Words.USAGE, opened)
     # Counts may include words without a vector.
@@ -236,7 +236,7 @@ def _gather(
 
 
 def _word_method(kind: str, dimension: int) -> Method:
-    """Return what is done to word vectors before they are averaged."""
+    """Return the transform of word vectors before averaging."""
     if kind != "pca":
         return Method.parse(kind)
     size = min(_MODEL2VEC_DIMENSIONS, dimension)
@@ -283,7 +283,7 @@ def _score_tasks(
 ) -> list[list[Outcome]]:
     """Score all tasks in each regime; sentences are mapped by the encoder, or by a method."""
     distinct = [[tuple(sentence) for sentence in sentences] for sentences in tokens]
-    # The averages do not depend on the fit: compute them once, and fit from their moments.
+    # The averages do not depend on the fit: compute them once, and fit on their moments.
     made = [encoder.averages(sentences) for sentences in tokens]
     unit = method is not None and method.unit
     moments = [_moments(averages, known, unit) for averages, known in made]
@@ -316,7 +316,7 @@ def _without(
     made: tuple[Float64, NDArray[np.bool_]],
     moments: Moments,
 ) -> Moments:
-    """Return the moments of the sentences that are not in `seen`; usually all of them."""
+    """Return the moments of the sentences that are not in `seen` (usually all of them)."""
     if seen.isdisjoint(sentences):
         return moments
     averages, known = made

@@ -1,4 +1,4 @@
-"""What is measured of every form of rows of texts, on the same rows, in bounded memory."""
+"""Measures for every form of rows of texts, on the same rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -37,24 +37,25 @@ __all__ = ["KEPT", "RELATED", "SAMPLE", "Facts", "TextMeasures"]
 # Families of results that need no labels.
 KEPT, RELATED = "text-neighbours", "text-related"
 NEIGHBOURS = 10
-# Rows that neighbours are looked for of, and those of the sample in all.
+# The number of rows whose neighbours are searched, and of all rows in the sample.
 ASKED, SAMPLE = 1000, 4000
-# Rows of the sample whose neighbours among each other tell hubs.
+# The number of sample rows for measuring hubness among each other.
 HUBS = 2000
-# What the queries of all forms of a pass may take.
+# Maximum memory for the queries of all forms in a pass.
 _MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What can be said of a form without labels.
+    """Measures of a form that need no labels.
 
     Attributes
     ----------
     strongest : float
         Share of the strongest direction in the second moment of rows at length 1.
     hubness : float
-        Skewness of how often a row is among the ten nearest of others, among 2,000 random rows.
+        Skewness of the counts of how often each of 2,000 random rows is among the ten nearest of
+        others.
     """
 
     strongest: float
@@ -62,7 +63,7 @@ class Facts:
 
 
 class TextMeasures:
-    """What is measured of every form, on the same rows."""
+    """The measures of every form, on the same rows."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class TextMeasures:
 
     @property
     def notes(self) -> list[str]:
-        """What was measured on how many rows."""
+        """The number of rows behind each measure."""
         count = self._some.count
         notes = [
             f"{count:,} rows; neighbours of {len(self._asked):,} of them among all, hubness on "
@@ -98,7 +99,7 @@ class TextMeasures:
     def run(
         self, transforms: Mapping[str, FormTransform], progress: Progress
     ) -> tuple[dict[str, Evaluation], dict[str, Facts]]:
-        """Return scores and facts of each form, in as many passes as memory asks for."""
+        """Return scores and facts of each form, in as many passes as memory requires."""
         queries = 0 if self._judged is None else len(self._judged.queries)
         each = (len(self._asked) + queries) * self._vectors.dimension * 4
         step = max(1, _MOST_BYTES // max(each, 1))
@@ -119,7 +120,7 @@ class TextMeasures:
     def _search(
         self, transforms: Mapping[str, FormTransform], progress: Progress
     ) -> Iterator[tuple[str, NDArray[np.int64], Sequence[Nearest]]]:
-        """Yield the neighbours of each form's rows, and what it finds for the queries."""
+        """Yield the neighbours of each form's rows, and its results for the queries."""
         asked = self._some.vectors[self._asked]
         near = {n: Nearest(change(asked), NEIGHBOURS + 1) for n, change in transforms.items()}
         judged = {
@@ -155,7 +156,7 @@ class TextMeasures:
     def backgrounds(
         self, transforms: Mapping[str, FormTransform]
     ) -> tuple[dict[str, Background], list[str]]:
-        """Return what cosines mean for some forms, and warnings about the rows as they are."""
+        """Return the scale of cosines for some forms, and warnings about the original rows."""
         if len(self._sample) < FEWEST_ROWS:
             return {}, []
         found = {}

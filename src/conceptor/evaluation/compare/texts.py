@@ -1,4 +1,4 @@
-"""Comparing what can be done to embeddings of texts: methods, fewer dimensions, smaller numbers."""
+"""Compare methods, fewer dimensions and smaller number types on embeddings of texts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TextComparison:
     forms : dict of str to Form
     facts : dict of str to Facts
     backgrounds : dict of str to Background
-        What cosines mean, by method at full size; empty with fewer than 100 rows.
+        The scale of cosines, by method at full size; empty with fewer than 100 rows.
     labelled : sequence of str
         The families of results that come from the user's labels.
     """
@@ -64,7 +64,7 @@ class TextComparison:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was measured on how many rows."""
+        """The number of rows behind each measure."""
         return self.comparison.notes
 
     @property
@@ -79,20 +79,20 @@ class TextComparison:
 
     @property
     def whole(self) -> Comparison:
-        """The methods alone: all dimensions, as float32."""
+        """The methods at full size: all dimensions, as float32."""
         every = self.comparison.evaluations
         whole = {name: every[name] for name, form in self.forms.items() if form.whole}
         return replace(self.comparison, evaluations=whole)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What to do with the rows."""
+        """The recommendation for the rows."""
         strongest = self.facts[ORIGINAL].strongest
         return decide(self.comparison, self.forms, self.labelled, KEPT, strongest)
 
     @property
     def summary(self) -> list[str]:
-        """What to do, a sentence each."""
+        """The recommendations, one sentence each."""
         return self.verdict.lines
 
     def __repr__(self) -> str:
@@ -161,20 +161,20 @@ def compare_texts(
     vectors : path, array, Vectors, (texts, array), ...
         One row for each text.
     methods : names, or recipes by name
-        By default `original`, `gentle`, `renormalization`, `abtt` and `cn`, and plain PCA where
-        dimensions are left out.
+        By default `original`, `gentle`, `renormalization`, `abtt` and `cn`, and plain PCA for fewer
+        dimensions.
     options : FitOptions, optional
-        What the methods are fitted with.
+        Options for fitting the methods.
     texts : path or iterable of str, optional
-        The text of each row, one per line of a file; by default the labels that rows have.
+        The text of each row, one per line of a file; by default the labels of the rows.
     pairs : path, paths, or triples of two rows and a score, optional
         Scored pairs; a row is named by its text, by its number from 1 as a string, or by its index.
     queries, relevant : optional
         Vectors of queries, and the rows that are relevant to each (`read_judgements`).
     sizes : sequence of int, optional
-        How many dimensions are kept; by default all, half and a quarter of them.
+        Numbers of dimensions; by default all, half and a quarter of them.
     dtypes : sequence of `float32`, `float16`, `int8`, `binary`, optional
-        As which numbers; by default float32 and int8 at each size, and bits at full size.
+        Number types; by default float32 and int8 at each size, and bits at full size.
     name, resamples, seed, progress
         As for `compare`; the seed also draws the sample of rows.
 
@@ -185,7 +185,7 @@ def compare_texts(
     Notes
     -----
     Neighbours are those of 1,000 random rows among all rows, in one pass for all forms; the other
-    figures are of 4,000 random rows. Memory does not depend on how many rows there are.
+    figures use 4,000 random rows. Memory does not depend on the number of rows.
     """
     own = read_text_pairs(pairs)
     judged = read_judgements(queries, relevant)
@@ -212,7 +212,7 @@ def compare_texts(
 
 
 def _cosine_scale(background: Background | None) -> dict[str, float] | None:
-    """Return the median cosine of random pairs, and that of one pair in a thousand."""
+    """Return the median cosine of random pairs, and the cosine that one in a thousand exceeds."""
     if background is None:
         return None
     return {"median": float(background.cosine(0.5)), "one_in_1000": float(background.cosine(0.001))}

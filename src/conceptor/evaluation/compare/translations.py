@@ -1,4 +1,4 @@
-"""How well words find their translations once two sets of vectors are aligned."""
+"""Measure how well words find their translations in two aligned sets of vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["measure_alignment", "read_first"]
 
 
 def read_first(vectors: object, count: int, progress: Progress = silent) -> WordVectors:
-    """Return the first rows of some vectors."""
+    """Return the first rows of vectors."""
     collector = RowCollector((), count)
     for words, rows in read_chunks(as_vectors(vectors), progress):
         collector.add(words, np.asarray(rows))

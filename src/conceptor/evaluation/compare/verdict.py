@@ -1,4 +1,4 @@
-"""What to do with embeddings of texts, given what was measured: often nothing."""
+"""Recommend what to do with embeddings of texts, given the measurements: often nothing."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ __all__ = ["Verdict", "decide"]
 # A smaller form may lose this many points of the user's measure, or of neighbours without labels.
 LABELLED_LOSS, NEIGHBOUR_LOSS = 1.0, 10.0
 _NAMES = {"text-pairs": "your pairs", "text-retrieval": "your queries"}
-# From this share of their strongest direction on, texts share something that is no meaning.
+# If the strongest direction has at least this share, texts share something other than meaning.
 SHARED_BY_TEXTS = 0.10
 _LEAVE = "Leave them as they are: "
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A method at full size, `original` where nothing is better; and the smallest form, if any.
+    """A method at full size (`original` if nothing is better), and the smallest good form, if any.
 
-    A method is better if it gains beyond chance on one of the user's measures, corrected for how
-    many were tried (Holm), and loses beyond chance on none. A smaller form is good enough if the
-    whole interval of its loss is within a point; without labels, if nine of ten neighbours stay.
+    A method is better if it gains beyond chance on one of the user's measures, corrected for the
+    number of tries (Holm), and loses beyond chance on none. A smaller form is good enough if the
+    whole interval of its loss is within a point; without labels, if it keeps nine of ten
+    neighbours.
     """
 
     method: str
@@ -51,13 +52,13 @@ def decide(
     neighbours: str,
     strongest: float,
 ) -> Verdict:
-    """Return what to do.
+    """Return the recommendation.
 
     `labelled` and `neighbours` are families of results; `strongest` is the share of the strongest
-    direction of the rows as they are.
+    direction of the original rows.
     """
     if not comparison.resamples:
-        return Verdict(ORIGINAL, None, ["Without resamples nothing can be decided."])
+        return Verdict(ORIGINAL, None, ["There is no verdict without resamples."])
     if labelled:
         method, first = _choose_method(comparison, forms, labelled)
     else:
@@ -74,7 +75,7 @@ def _choose_method(
     tried = [(name, f) for name, form in forms.items() for f in labelled if form.whole]
     tried = [(name, family) for name, family in tried if name in gains[family]]
     if not tried:
-        return ORIGINAL, f"{_LEAVE}no method was compared with them."
+        return ORIGINAL, f"{_LEAVE}no other method was compared."
     adjusted = holm([_p_value(comparison, name, family) for name, family in tried])
     better = {
         name
@@ -114,8 +115,8 @@ def _without_labels(strongest: float) -> str:
     if strongest >= SHARED_BY_TEXTS:
         return Message(
             f"Not decided: all rows share a direction, with {strongest:.0%} of their squared "
-            "length. Taking it out helps if the model puts it there, and harms if all texts are "
-            "about one thing; only labels tell. ",
+            "length. Removing it helps if the model causes it, and harms if all texts are "
+            "about one topic; only labels can show which. ",
             ask,
         )
     return Message(f"{_LEAVE}without labels nothing shows that a change is better. ", ask)
@@ -124,7 +125,7 @@ def _without_labels(strongest: float) -> str:
 def _smallest(
     comparison: Comparison, forms: Mapping[str, Form], families: Sequence[str], loss: float
 ) -> str | None:
-    """Return the form with the fewest bytes that loses no more than this; of equals the best."""
+    """Return the form with the fewest bytes that loses no more than this; on ties, the best."""
     gains = [comparison.gains(family) for family in families]
     whole = forms[ORIGINAL].bytes
     good = [
@@ -149,7 +150,7 @@ def _say_smaller(
         cost = _describe(comparison, name, families)
     else:
         kept = 100 + comparison.gains(families[0])[name].difference
-        cost = f"{kept:.0f}% of the neighbours stay"
+        cost = f"{kept:.0f}% of the neighbours kept"
     return Message(
         f"To save space, {name}: {form.bytes:,} bytes per row instead of {forms[ORIGINAL].bytes:,},"
         f" {cost}",
@@ -159,7 +160,7 @@ def _say_smaller(
 
 
 def _how_to(form: Form) -> list[object]:
-    """Return the settings with which `postprocess` writes a form; none for the original."""
+    """Return the settings of `postprocess` that write a form; none for the original."""
     if form.method == ORIGINAL:
         return []
     stored = [", ", Setting("dtype", form.dtype)] if form.dtype != FLOAT32 else []

@@ -1,4 +1,4 @@
-"""Comparing post-processors: fit each to the same vectors, score all on the same items."""
+"""Compare methods: fit each to the same vectors, score all on the same items."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-# How many neighbours of an example word are shown, and how many first words of a file may be
-# examples where no benchmark knows its words.
+# The number of neighbours shown for an example word, and the number of first words of a file that
+# may be examples if no benchmark has its words.
 _NEIGHBOURS, _FIRST = 5, 5000
 
 
@@ -49,13 +49,13 @@ class Comparison:
     evaluations : dict of str to Evaluation
         By method; `original` is the vectors without post-processing.
     notes : sequence of str
-        What the methods were fitted on.
+        The data that the methods were fitted on.
     cautions : sequence of str
         Warnings about the word weights.
     solutions : dict of str to Solution
         Solutions of the methods that are a single spectral method.
     baseline : str
-        The method that gains are over.
+        The method that gains are measured against.
     baselines : dict of str to str
         Other baselines, for the methods listed here.
     examples : dict of str to dict of str to list of Neighbour
@@ -102,7 +102,7 @@ class Comparison:
         return self._resample(silent)
 
     def resample(self, progress: Progress = silent) -> None:
-        """Draw the resamples now, which the first interval that is asked for would do."""
+        """Draw the resamples now, instead of at the first interval."""
         vars(self)["_differences"] = self._resample(progress)
 
     def _resample(self, progress: Progress) -> dict[str, Differences]:
@@ -171,7 +171,7 @@ class Comparison:
 
     @property
     def summary(self) -> list[str]:
-        """What each method gains and loses, a sentence each: beyond its interval, or else level."""
+        """The gains and losses of each method, one sentence each; level if not beyond chance."""
         by_family = {family: self.gains(family) for family in self.families}
         lines = []
         for method in self.methods:
@@ -235,8 +235,8 @@ def _join(names: Sequence[str]) -> str:
 def _choose_examples(rows: WordVectors, battery: Battery, number: int) -> list[str]:
     """Return words from the start of the file to its end, denser at the start.
 
-    Words of word pairs, since they mean something by themselves; if the vectors have too few of
-    them, as in another language, any words will do.
+    They come from word pairs, since such words mean something by themselves; if the vectors have
+    too few of them, as in another language, from all words.
     """
     pairs = (task for task in battery.tasks if isinstance(task, WordSimilarity))
     asked = frozenset().union(*(task.words for task in pairs))
@@ -264,7 +264,7 @@ def compare(
 ) -> Comparison:
     """Fit methods to vectors and score each on the same items, in two passes over the vectors.
 
-    One pass gathers moments and the benchmarks' words; one searches among all rows.
+    One pass gathers moments and the benchmarks' words; the second searches all rows.
 
     The scored vectors are those that `postprocess` writes for the same method and options.
 
@@ -283,7 +283,7 @@ def compare(
     resamples, seed
         For the paired bootstrap; 0 resamples for no intervals.
     examples : int
-        How many example words to show the neighbours of, with the first method and the last.
+        The number of example words whose neighbours are shown, for the first and last method.
     progress
         Called while reading the vectors and fitting to a lexicon.
 

@@ -1,4 +1,4 @@
-"""Progress bars of trackers in training, on a terminal only."""
+"""Progress bars for tracker training, on a terminal only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing post-processors on a downstream task: dialogue state tracking (paper, Table 5)."""
+"""Compare methods on a downstream task: dialogue state tracking (paper, Table 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from conceptor.paper.dialogue.woz import Corpus
 
 RANDOM = "random"
-# Below this share of the words spoken, a tracker sees too many random vectors.
+# If vectors cover a smaller share of the spoken words, a tracker gets too many random vectors.
 ENOUGH = 0.9
 
 
@@ -85,7 +85,7 @@ def embed_corpus(
     *,
     progress: Progress = silent,
 ) -> MethodEmbeddings:
-    """Fit methods to vectors in one pass, and return each one's vectors of the corpus's words."""
+    """Fit methods to vectors in one pass; return each method's vectors of the corpus's words."""
     fitted = [method for method in validate_methods(methods) if method != RANDOM] or [ORIGINAL]
     found = fit_methods(vectors, fitted, fitting, wanted=corpus.words, progress=progress)
     embeddings = {
@@ -93,7 +93,7 @@ def embed_corpus(
     }
     first = next(iter(embeddings.values()))
     coverage = first.coverage(corpus)
-    held = f"the vectors hold {coverage}"
+    held = f"the vectors cover {coverage}"
     if coverage.share < ENOUGH:
         message = f"{held} in the dialogues; all other words get random vectors"
         warnings.warn(message, FewWordsWarning, stacklevel=2)
@@ -140,15 +140,15 @@ def compare_dialogue(
     progress, watch, keep
         Called while reading the vectors, after every epoch, and with the weights of each tracker.
     log : path, optional
-        A file for finished trials. Those that it holds already are not run again, so that a study
-        can be stopped and continued.
+        A file for finished trials. Trials in it are not run again, so a study can be stopped and
+        continued.
     """
     require_torch()
     from conceptor.paper.dialogue.study import Study
 
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not len(chosen):
-        raise InvalidInputError("no seeds were given; at least one is needed")
+        raise InvalidInputError("no seeds were given; pass at least one")
     prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
     jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
     trials = _run_jobs(corpus, jobs, options or TrackerOptions(), workers, watch, keep, log)
@@ -164,7 +164,7 @@ def _run_jobs(
     keep: Callable[[Job, TrackerWeights], None] | None,
     log: Path | None,
 ) -> list[Trial]:
-    """Return the trial of each job: those that the log holds, and the others, run now."""
+    """Return the trial of each job: from the log, or run now."""
     from conceptor.paper.dialogue.trials import TrialLog, ignore, run_trials
 
     kept = TrialLog(log, options) if log is not None else None
@@ -182,6 +182,6 @@ def _run_jobs(
 
 
 def require_torch() -> None:
-    """Raise an error that says how to install PyTorch if it is missing."""
+    """Raise an error that shows how to install PyTorch if it is missing."""
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("dialogue state tracking", "dialogue")

@@ -17,8 +17,8 @@ __all__ = ["converse"]
 
 _END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
 _HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
-  system: area             the system has just asked for the area
-  system: food=thai        the system has just asked whether the user wants thai food
+  system: area             the system just asked for the area
+  system: food=thai        the system just asked whether the user wants thai food
   new                      start a new dialogue
 End with {_END}."""
 

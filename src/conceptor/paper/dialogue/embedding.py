@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many of a corpus's distinct words, and of all words spoken, have a vector."""
+    """The number of a corpus's distinct words, and of all spoken words, that have a vector."""
 
     types: int
     types_total: int
@@ -38,7 +38,7 @@ class Coverage:
     def __str__(self) -> str:
         return (
             f"{self.types:,} of {self.types_total:,} words, {self.share:.1%} of the "
-            f"{self.spoken_total:,} said"
+            f"{self.spoken_total:,} spoken"
         )
 
 
@@ -80,7 +80,7 @@ class Embedding:
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """The number of dimensions."""
         return int(self.units.shape[1])
 
     def __contains__(self, word: object) -> bool:
@@ -104,7 +104,7 @@ class Embedding:
         return np.asarray(self.table(phrase(slot_or_value)).sum(axis=0))
 
     def signature(self) -> list[float]:
-        """Return four numbers that tell these vectors from others, whatever their rounding."""
+        """Return four numbers that identify these vectors, independent of rounding."""
         dimension = [float(self.dimension)]
         if not len(self.words):
             return dimension

@@ -3,8 +3,8 @@
 A tracker spends its time combining every turn with every candidate value: 256 × 92 × 100 hidden
 units for food. Written as single operations, that takes a dozen passes over ten megabytes and
 keeps half a dozen copies for the gradient; here it is one matrix product and one saved array,
-both without the half that dropout removes. BLAS does the products; what surrounds them is compiled
-loops (`kernels.tracker`) that touch each number once.
+both without the half that dropout removes. BLAS does the products; the rest is compiled loops
+(`kernels.tracker`) that touch each number once.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ JOINT_WHEN_SET = "joint, goal set"
 
 @dataclass(frozen=True, slots=True)
 class GoalAccuracy:
-    """Number of correct turns out of those that count."""
+    """The number of correct turns, and of all turns that count."""
 
     right: int
     total: int
@@ -37,7 +37,7 @@ class GoalAccuracy:
 def goal_counts(
     dialogues: Sequence[Dialogue], states: Mapping[str, Sequence[str | None]]
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the correct turns of each dialogue and those that count, for each slot and jointly.
+    """Return the correct turns and the turns that count in each dialogue, by slot and jointly.
 
     Parameters
     ----------

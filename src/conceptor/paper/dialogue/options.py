@@ -23,7 +23,7 @@ class Update(StrEnum):
 class Confirm(StrEnum):
     """Whether the tracker uses values that the system has asked the user to confirm.
 
-    `inert`, never, is what the public code does.
+    `inert` means never, as in the public code.
     """
 
     WORKING = "working"
@@ -33,10 +33,10 @@ class Confirm(StrEnum):
 class Initialization(StrEnum):
     """Initial weights.
 
-    `scaled` divides the normal initial weights of what is added up to scores by the square root of
-    their number, and starts with an update that keeps the previous belief unless a score is clearly
-    higher. `original` is N(0, 1) for all but the convolutions: scores then start as noise that
-    training must first suppress.
+    `scaled` divides the normal initial weights of sums by the square root of the number of terms,
+    and starts with an update that keeps the previous belief unless a score is clearly higher.
+    `original` is N(0, 1) for all but the convolutions: scores then start as noise that training
+    must first suppress.
     """
 
     SCALED = "scaled"
@@ -53,16 +53,16 @@ class TrackerOptions:
     epochs : int
         Maximum number of epochs (400), each of `batches` batches.
     patience : int
-        Epochs without a better accuracy before training stops.
+        Training stops after this many epochs without better accuracy.
     batch, batches : int
         Turns per batch, and batches per epoch.
     rate : float
-        Learning rate of Adam at the start (0.001).
+        Initial learning rate of Adam (0.001).
     decay : bool
-        Let the rate fall to zero in a straight line over `epochs`.
+        Decrease the rate linearly to zero over `epochs`.
     trust : float
-        How much the belief before a turn weighs at the start of training, against 1 for the turn's
-        scores; not with `original` initial weights.
+        Initial weight of the belief before a turn, relative to the turn's scores; not used with
+        `original` initial weights.
     """
 
     update: Update = Update.CONSTRAINED

@@ -32,7 +32,7 @@ def dialogue_tables(study: Study) -> list[Table]:
 
 
 def dialogue_result(study: Study) -> Result:
-    """Return a study in every form in which it can be shown."""
+    """Return a study in every output format."""
     return Result(study.to_dict(), dialogue_tables(study), [study.vectors, *study.notes])
 
 

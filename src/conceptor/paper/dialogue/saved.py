@@ -1,4 +1,4 @@
-"""A belief tracker for several slots: ask it about a turn, save it, load it."""
+"""A belief tracker for several slots: run it on a turn, save it, load it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SlotBelief:
 class BeliefTracker:
     """Trackers and possible values of several slots, with the vectors they were trained on.
 
-    `provenance` tells their origin (vectors, method, seed, ...); it must be valid JSON.
+    `provenance` holds their origin (vectors, method, seed, ...); it must be valid JSON.
     """
 
     embedding: Embedding
@@ -92,7 +92,7 @@ class BeliefTracker:
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Write safetensors and a JSON description to a directory: both or nothing.
 
-        A saved tracker that is there is replaced; a directory with anything else is not.
+        An existing saved tracker is replaced; a directory with anything else is not.
         """
         from safetensors.numpy import save
 
@@ -165,7 +165,7 @@ class BeliefTracker:
 
 
 def _parts_of(folder: Path) -> Callable[[Path], bool] | None:
-    """Return what belongs to a saved tracker; None if the folder holds none."""
+    """Return the files of a saved tracker; None if the folder holds no tracker."""
     if not (folder / _TENSORS).is_file():
         return None
     return lambda path: path.name in (_DESCRIPTION, _TENSORS)

@@ -33,7 +33,7 @@ RESAMPLES = 5000
 class Run:
     """A method and a seed, all slots together.
 
-    `counts` has the correct turns of each test dialogue and those that count, by goal. For each
+    `counts` has the correct turns and the turns that count in each test dialogue, by goal. For each
     slot, `kept` is the epoch whose weights were kept, and `curves` has each epoch's training loss,
     held-out accuracy and held-out loss. `seconds` of processor time are summed.
     """
@@ -62,10 +62,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A mean difference over paired runs, and how sure it is.
+    """A mean difference over paired runs, and its uncertainty.
 
     `training` is the interval over seeds alone, for these test dialogues; `interval` is over seeds
-    and dialogues; `p` is the probability of so large a difference if there were none.
+    and dialogues; `p` is the probability of a difference this large by chance.
     """
 
     training: Interval
@@ -75,9 +75,9 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Runs on one corpus, by method and seed, and the accuracy of matching strings instead.
+    """Runs on one corpus, by method and seed, and the accuracy of string matching.
 
-    `notes` say what the methods were fitted on, and how much of the corpus the vectors cover.
+    `notes` describe the data the methods were fitted on, and the vectors' coverage of the corpus.
     """
 
     vectors: str
@@ -89,7 +89,7 @@ class Study:
     def from_trials(
         cls, vectors: str, corpus: Corpus, trials: Iterable[Trial], notes: Sequence[str] = ()
     ) -> Study:
-        """Score trials; a run that lacks a slot that others have is left out."""
+        """Score trials; leave out runs that lack a slot."""
         grouped: dict[str, dict[int, list[Trial]]] = {}
         for trial in trials:
             grouped.setdefault(trial.method, {}).setdefault(trial.seed, []).append(trial)
@@ -132,14 +132,14 @@ class Study:
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
     def difference(self, method: str, goal: str, against: str | None = None) -> Difference | None:
-        """Return the mean difference from another method over the seeds both have.
+        """Return the mean difference from another method over the seeds of both.
 
         `against` is the first method by default; None if fewer than two seeds are shared.
 
-        The variance of the mean has two parts: that over seeds, divided by their number, which is
-        the randomness of training; and that over resampled test dialogues (bootstrap), which is
-        the choice of dialogues. Both contain what seeds and dialogues do together, so their sum is
-        a little too large. The interval is Student's with Satterthwaite's degrees of freedom.
+        The variance of the mean has two parts: the variance over seeds, divided by their number
+        (the randomness of training), and the variance over resampled test dialogues (bootstrap; the
+        choice of dialogues). Both include the interaction of seeds and dialogues, so their sum is
+        slightly too large. The interval is Student's with Satterthwaite's degrees of freedom.
         """
         other = against or self.methods[0]
         mine, theirs = self.runs[method], self.runs[other]

@@ -1,4 +1,4 @@
-"""The Neural Belief Tracker: what a user wants for one slot, from words and system acts.
+"""The Neural Belief Tracker: predicts a user's goal for one slot from words and system acts.
 
 A new implementation of Mrkšić & Vulić (2018), "Fully Statistical Neural Belief Tracking".
 """
@@ -27,11 +27,11 @@ _CHUNK = 256
 
 @dataclass(frozen=True, eq=False)
 class Utterances:
-    """What a tracker sees of turns, as tensors.
+    """The input of a tracker: turns as tensors.
 
     `words` (turns × positions) are rows of a table of word vectors, 0 for padding after the last;
-    `gates` (turns) say how much the system's requests are about this slot; `confirmed` (turns ×
-    values) is 1 if the system has just asked the user to confirm this value.
+    `gates` (turns) measure how much the system's requests are about this slot; `confirmed` (turns ×
+    values) is 1 if the system just asked the user to confirm this value.
     """
 
     words: Tensor
@@ -71,7 +71,8 @@ class Tracker(nn.Module):
         self.filter_biases = nn.Parameter(torch.full((len(WIDTHS), 1, dimension), 0.1))
         for weights in self.filters:
             nn.init.trunc_normal_(weights, std=0.1, a=-0.2, b=0.2, generator=self.generator)
-        # Their inputs have a length, whatever the dimension, so the gain undoes the division.
+        # The length of their inputs does not depend on the dimension, so the gain undoes the
+        # division.
         self.candidate = self._normal(dimension, dimension, gain=dimension**0.5)
         self.candidate_bias = nn.Parameter(torch.zeros(dimension))
         self.hidden = self._normal(HIDDEN, dimension, gain=dimension**0.5)
@@ -167,7 +168,7 @@ def score_turns(tracker: Tracker, turns: Utterances, table: Tensor) -> Tensor:
 
 
 def predict(logits: Tensor) -> Tensor:
-    """Return the most probable value if at least as probable as none and 0.01, else none."""
+    """Return the most probable value if it reaches 0.01 and the probability of none, else none."""
     probabilities = torch.softmax(logits, 1)
     best, value = probabilities[:, :-1].max(1)
     none = probabilities.shape[1] - 1
@@ -179,7 +180,7 @@ def track(tracker: Tracker, scores: Tensor, lengths: Sequence[int], start: Tenso
     """Return the class after each turn, with each dialogue continuing its own predictions.
 
     `scores` are the turn scores of all dialogues in order, `lengths` their numbers of turns, and
-    `start` their initial classes. They advance in parallel, in as many steps as the longest has.
+    `start` their initial classes. They advance in parallel, one step per turn of the longest.
     """
     count = torch.tensor(lengths)
     first = count.cumsum(0) - count

@@ -1,4 +1,4 @@
-"""Training the tracker of one slot: turns as tensors, batches, epochs."""
+"""Train the tracker of one slot: turns as tensors, batches, epochs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARE = 0.75
 
 @dataclass(eq=False)
 class WordTable:
-    """Table rows for the words met so far; row 0 is padding."""
+    """Table rows for the words found so far; row 0 is padding."""
 
     embedding: Embedding
     _rows: dict[str, int] = field(default_factory=dict, repr=False)
@@ -40,7 +40,7 @@ class WordTable:
         return self._rows.setdefault(word, len(self._rows) + 1)
 
     def tensor(self) -> Tensor:
-        """Return the vectors of all words met so far."""
+        """Return the vectors of all words found so far."""
         vectors = self.embedding.table(list(self._rows))
         return torch.from_numpy(np.pad(vectors, ((1, 0), (0, 0))))
 
@@ -63,7 +63,7 @@ class Examples:
     def from_turns(
         cls, turns: Sequence[Turn], slot: str, values: Sequence[str], table: WordTable
     ) -> Examples:
-        """Return these turns as the tracker of a slot sees them."""
+        """Return these turns as the input of a slot's tracker."""
         classes = {value: number for number, value in enumerate(values)}
         none = len(values)
         words = np.zeros((len(turns), LONGEST), dtype=np.int64)
@@ -112,7 +112,7 @@ class TrainingSet:
 
     @classmethod
     def from_corpus(cls, corpus: Corpus, slot: str, embedding: Embedding) -> TrainingSet:
-        """Learn from the training and 3/4 of the validation turns; hold out the rest."""
+        """Train on the training turns and 3/4 of the validation turns; hold out the rest."""
         later = list(itertools.chain.from_iterable(corpus.validate))
         cut = int(len(later) * SHARE)
         turns = [*itertools.chain.from_iterable(corpus.train), *later[:cut]]

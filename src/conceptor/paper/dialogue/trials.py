@@ -1,4 +1,4 @@
-"""Training and testing trackers, one after another or in parallel processes."""
+"""Train and test trackers, one after another or in parallel processes."""
 
 from __future__ import annotations
 
@@ -78,23 +78,23 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class TrialLog:
-    """A file of finished trials, one JSON object per line, so that a study can go on after a stop.
+    """A file of finished trials, one JSON object per line, so that a study can be resumed.
 
-    Each line also holds the tracker's options and the signature of its vectors: trials of another
-    study are not taken for this one's.
+    Each line also holds the tracker's options and the signature of its vectors, so that trials of
+    another study are not mistaken for this one's.
     """
 
     path: Path
     options: TrackerOptions
 
     def finished(self, jobs: Sequence[Job]) -> dict[Job, Trial]:
-        """Return the trials of these jobs that the file holds; raise if it holds other studies'."""
+        """Return the trials of these jobs in the file; raise if it holds other studies' trials."""
         if not self.path.exists():
             return {}
         found: dict[Job, Trial] = {}
         by_name = {(job.method, job.seed, job.slot): job for job in jobs}
         lines = self.path.read_text(encoding="utf-8").split("\n")
-        # What follows the last line end was cut off when the process was killed.
+        # Text after the last line end was cut off when the process was killed.
         for number, line in enumerate(lines[:-1], 1):
             try:
                 entry = json.loads(line)
@@ -116,7 +116,7 @@ class TrialLog:
         return found
 
     def append(self, job: Job, trial: Trial) -> None:
-        """Add a trial, in one write, after taking off what a killed process left unfinished."""
+        """Add a trial in one write, after removing an unfinished line of a killed process."""
         entry = {"options": asdict(self.options), "signature": job.embedding.signature()}
         line = json.dumps(trial.to_dict() | entry) + "\n"
         written = self.path.read_bytes() if self.path.exists() else b""
@@ -127,7 +127,7 @@ class TrialLog:
 
 
 def _close(some: Sequence[float], others: Sequence[float]) -> bool:
-    # Methods are fitted by BLAS, whose last digits depend on the machine and its threads.
+    # Methods are fitted by BLAS; its last digits depend on the machine and its threads.
     return len(some) == len(others) and all(
         math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3) for a, b in zip(some, others, strict=True)
     )
@@ -168,7 +168,7 @@ def run_trials(
     workers: int = 1,
     watch: Watch = ignore,
 ) -> Iterator[tuple[Job, Trial, TrackerWeights]]:
-    """Yield trials as they finish, run by this many processes.
+    """Run trials in this many processes; yield them as they finish.
 
     Every trial runs on one thread, so its result does not depend on the number of workers.
     """
@@ -176,8 +176,8 @@ def run_trials(
         for job in jobs:
             yield job, *run_trial(corpus, job, options, watch)
         return
-    # Slots with many values take longest; started first, they leave no processor idle at the end.
-    # Seeds come before that: a study that is stopped has fewer seeds, not fewer methods.
+    # Slots with many values take longest; starting them first leaves no processor idle at the end.
+    # Seeds come before that: a stopped study has fewer seeds, not fewer methods.
     ordered = sorted(jobs, key=lambda job: (job.seed, -len(corpus.values[job.slot])))
     context = multiprocessing.get_context("spawn")
     events: multiprocessing.Queue[tuple[int, int, Epoch]] = context.Queue()

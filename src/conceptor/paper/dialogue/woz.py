@@ -1,7 +1,7 @@
 """WOZ 2.0: typed dialogues of people looking for a restaurant.
 
-Wen et al. (2017), with the ontology of DSTC2. A turn holds what a tracker may see (the user's
-words and the system's acts before them) and what the user wants after it.
+Wen et al. (2017), with the ontology of DSTC2. A turn holds a tracker's input (the user's words and
+the system's acts before them) and the user's goals after it.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def tokens(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the user said, the preceding system acts, and the goals before and after.
+    """A user's words, the preceding system acts, and the goals before and after.
 
     Attributes
     ----------
     transcript : str
     requested : tuple of str
-        Slots the system has just asked for.
+        Slots that the system just asked for.
     confirmed : tuple of (slot, value)
-        Values the system has just asked the user to confirm.
+        Values that the system just asked the user to confirm.
     before, after : mapping of slot to value
         The accumulated goals, as annotated, including values outside the ontology.
     """
@@ -153,7 +153,7 @@ def _dialogue(entries: Sequence[object], where: str) -> Dialogue:
 
 
 def system_acts(acts: Sequence[object]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the slots that acts request and the pairs they confirm; other acts are ignored.
+    """Return the slots that acts request and the pairs that they confirm; ignore other acts.
 
     A string is a request for a slot, or, for something the user may ask for (`address`), the pair
     ("request", string); a list of two strings is a confirmation.

@@ -46,7 +46,7 @@ class Cooccurrence:
     counts : ndarray of int64
         How often each word occurs.
     tokens : int
-        How many tokens there were, including those outside the vocabulary.
+        The number of tokens, including those outside the vocabulary.
     matrix : scipy.sparse.csr_array
         Entry (w, c) sums the weights of all occurrences of c in a window around w; float64.
     """
@@ -83,7 +83,7 @@ def cooccurrence(
     corpus
         A file, or an iterable of texts (`str`) and files (paths); read once.
     window
-        How many tokens on each side count.
+        The number of context tokens on each side.
     dynamic_window
         Weight distance k by ``(window − k + 1) / window``, the expected value of word2vec's
         window of random size; otherwise all distances count equally.
@@ -92,12 +92,12 @@ def cooccurrence(
         their place in the text, so windows do not stretch over them ("clean" in Levy et al.).
     tokens, lowercase
         `words`: runs of letters, marks and digits with apostrophes inside; `spaces`: anything
-        between spaces, for text that is already tokenised. Both in lower case, or as they are.
+        between spaces, for text that is already tokenised. Both in lower case, or unchanged.
     unit
-        What windows do not cross: the end of a `line`, an empty line (`paragraph`, for text with
-        wrapped lines), or only the end of a `document`.
+        The boundary that windows do not cross: the end of a `line`, an empty line (`paragraph`, for
+        text with wrapped lines), or only the end of a `document`.
     threads
-        By default one per processor. Sums of integers do not depend on it.
+        By default one per processor. It does not change the result, because sums are of integers.
     """
     _check(tokens, unit, window=window, min_count=min_count, max_words=max_words, threads=threads)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as numbers:
@@ -116,7 +116,7 @@ def cooccurrence(
         words = list(found.words().take(order))
         renumbered = np.full(found.known + 2, -2, dtype=np.int32)
         renumbered[order] = np.arange(len(order), dtype=np.int32)
-        renumbered[-1] = -1  # boundaries stay as they are
+        renumbered[-1] = -1  # boundaries stay unchanged
         streamed = _read_numbers(numbers, renumbered, window, progress)
         weights = np.arange(window + 1, 0, -1) if dynamic_window else np.ones(window + 1, np.int64)
         pairs = _count_pairs(streamed, window, weights, len(order), threads or processors())

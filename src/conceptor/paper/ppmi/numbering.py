@@ -1,4 +1,4 @@
-"""Turn the tokens of a text into numbers, one for each distinct word."""
+"""Turn the tokens of a text into numbers, one per distinct word."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
 def number_corpus(
     corpus: Corpus, file: IO[bytes], tokens: Tokens, lowercase: bool, unit: Unit, progress: Progress
 ) -> WordNumbers:
-    """Write the number of each token of a corpus, or of a boundary, to a file."""
+    """Write the numbers of a corpus's tokens and boundaries to a file."""
     from conceptor.kernels import find_tokens
 
     in_token = _in_token(tokens)

@@ -46,8 +46,8 @@ def ppmi(
     shift
         k ≥ 1, the number of negative samples in the word2vec analogy.
     subsample
-        t: each occurrence of a word whose share f of the text exceeds t is kept with probability
-        ``√(t / f)`` only. Nothing is sampled: counts are multiplied by the probability that both
+        t: if a word's share f of the text exceeds t, each occurrence is kept with probability
+        ``√(t / f)``. Nothing is sampled: counts are multiplied by the probability that both
         tokens of a pair are kept, which gives their expected value. None keeps everything.
     positive
         Whether entries below zero are dropped. Pairs that never occur are zero either way.
@@ -130,7 +130,7 @@ class PPMIVectors(BaseEstimator):
     Parameters
     ----------
     dimension : int, default=300
-        The length of a vector.
+        The number of dimensions.
     power : float, default=0.5
         The p of eigenvalue weighting, for `vectors()`; 1 keeps the singular values, 0 drops them.
     window, dynamic_window, min_count, max_words, tokens, lowercase, unit, threads
@@ -143,13 +143,13 @@ class PPMIVectors(BaseEstimator):
     words : list of str
         The vocabulary by descending count.
     counts : dict of str to int
-        How often each occurs, as `conceptor.weights.parse_weights` takes it.
+        How often each occurs; `conceptor.weights.parse_weights` accepts it.
     singular_values_ : ndarray of shape (dimension,)
         D, descending.
     singular_vectors_ : ndarray of shape (words, dimension)
         Θ.
     tokens_ : int
-        How many tokens the text had.
+        The number of tokens in the text.
 
     Notes
     -----
@@ -210,7 +210,7 @@ class PPMIVectors(BaseEstimator):
         return self.fit_counts(counted, progress=progress)
 
     def _options(self, function: Callable[..., object]) -> dict[str, Any]:
-        """Return those of this estimator's parameters that a function takes."""
+        """Return the parameters of this estimator that a function takes."""
         taken = signature(function).parameters
         return {name: value for name, value in self.get_params().items() if name in taken}
 

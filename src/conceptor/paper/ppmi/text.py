@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 BLOCK_BYTES = 1 << 20
-# Text has spaces; a file without one for this long is something else.
+# Text has spaces; a file with none in this many bytes is not text.
 LONGEST_WORD_BYTES = 1 << 26
 DOCUMENT_END = "\0"
 _SPACES = (b" ", b"\n", b"\t", b"\r")
@@ -48,7 +48,7 @@ def read_blocks(corpus: Corpus) -> Iterator[TextBlock]:
     paths = [Path(document) for document in corpus if isinstance(document, os.PathLike)]
     for path in paths:
         check_readable_file(path)
-    if len(paths) != len(corpus):  # only files tell how much of them has been read
+    if len(paths) != len(corpus):  # progress is known only for files
         yield from _batch(_read_documents(corpus))
         return
     sizes = [path.stat().st_size for path in paths]
