@@ -57,7 +57,7 @@ class _LimitedFile:
         """Write to the file."""
         self._left -= len(data)
         if self._left < 0:
-            raise DownloadError(f"{self._url} sent more than the expected {self._size} bytes")
+            raise DownloadError(f"{self._url} sent more than the {self._size} bytes expected")
         if time.monotonic() > self._end:
             raise ConnectionFailedError(f"{self._url} took longer than {self._seconds:.0f} s")
         return self._file.write(data)
