@@ -53,7 +53,7 @@ def test_a_table_with_every_run_and_what_is_missing(call, vectors) -> None:
     for label in ("original (2)", "random (2)", "string match", "original, seed 1", "random, seed"):
         assert label in shown.stdout
     assert "49.4" in shown.stdout
-    assert shown.stderr.startswith("conceptor: warning: the vectors hold 8 of 953 words, ")
+    assert shown.stderr.startswith("conceptor: warning: the vectors cover 8 of 953 words, ")
     assert shown.stderr.count("\n") == 1
 
 

@@ -125,7 +125,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
     ("texts", "vectors", "said"),
     [
         (["a b"], np.ones((2, 3)), "1 texts but 2 vectors"),
-        (["a b", "c d"], [[1.0, 2.0], [1.0]], "row 2: a vector of 1 numbers"),
+        (["a b", "c d"], [[1.0, 2.0], [1.0]], "row 2: a vector of 1 dimensions"),
         (["a b", "c d"], np.array([[1.0, 2.0], [np.nan, 1.0]]), "row 2: the vector has NaN"),
         (["a b", "a b"], np.ones((2, 3)), "1 distinct texts"),
         (["", " "], np.ones((2, 3)), "0 distinct texts"),

@@ -131,7 +131,9 @@ def test_floret_tables(rng) -> None:
 
 def test_components_trained_on_the_table_are_named(words, X) -> None:
     nlp = tagger(pipeline(words, X))
-    with pytest.warns(UserWarning, match=r'tagger: trained on the vectors.*component "conceptor"'):
+    with pytest.warns(
+        UserWarning, match=r'tagger: trained on the original vectors.*component "conceptor"'
+    ):
         improve(nlp)
     before = nlp.vocab.vectors.data.copy()
     with pytest.raises(InvalidInputError, match="not 3; keep the number of dimensions"):
@@ -158,7 +160,7 @@ def test_a_folder_by_the_command(words, X, tmp_path) -> None:
     nlp.to_disk(tmp_path / "model")
     run = call("postprocess", tmp_path / "model", tmp_path / "better")
     assert run.returncode == 0
-    assert "warning: tagger: trained on the vectors as they were" in run.stderr
+    assert "warning: tagger: trained on the original vectors" in run.stderr
     assert f"{N} words × {DIMENSION}" in run.stderr
     loaded = spacy.load(tmp_path / "better")
     expected = improve((words, X))[1]

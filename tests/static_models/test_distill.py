@@ -148,7 +148,7 @@ def test_the_constant_of_the_weights_is_smaller_with_text(transformer, counts, t
 
 
 def test_wrong_calls(transformer, counts, tmp_path):
-    with pytest.raises(InvalidInputError, match="no frequency"):
+    with pytest.raises(InvalidInputError, match="does not give frequencies"):
         distill(transformer, vocabulary=WORDS, weights="zipf")
     with pytest.raises(InvalidInputError, match="the vectors have 24"):
         distill(transformer, vocabulary=WORDS, weights=counts, dimensions=25)

@@ -64,7 +64,7 @@ def test_a_study_from_vectors(word_vectors) -> None:
     assert study.goals == ["price range", "area"]
     assert all(list(runs) == [3, 4] for runs in study.runs.values())
     assert len(kept) == 8
-    assert "the vectors hold" in study.notes[0]
+    assert "the vectors cover" in study.notes[0]
     assert len(study.runs["original"][3].curves["area"]) == 2
 
 
@@ -92,7 +92,7 @@ def test_a_study_continues_from_its_log(word_vectors, tmp_path) -> None:
 
 def test_few_words_are_told_and_none_refused(rng) -> None:
     few = WordVectors(["cheap", "north", "zzz"], rng.standard_normal((3, 4)))
-    with pytest.warns(FewWordsWarning, match=r"hold 2 of 2\d words, 8\.3% of the 144 said"):
+    with pytest.warns(FewWordsWarning, match=r"cover 2 of 2\d words, 8\.3% of the 144 spoken"):
         embed_corpus(few, MADE_CORPUS, ["original"])
     with pytest.raises(InvalidInputError, match="none of the dialogues' words"):
         embed_corpus(WordVectors(["zzz"], np.ones((1, 4))), MADE_CORPUS, ["original"])
