@@ -449,7 +449,7 @@ class _Fit:
     ) -> None:
         self._vectors, self._options = vectors, options
         self._gather, self._progress = gatherer, progress
-        self._weights: dict[tuple[Words, bool], Weights] = {}
+        self._weights: dict[tuple[Words, bool, bool], Weights] = {}
         self._steps: dict[Chain, tuple[Step, ...]] = {(): ()}
 
     def run(
@@ -464,13 +464,6 @@ class _Fit:
         """Read the vectors once, then solve one step after another."""
         chains = {name: _directions(method) for name, method in methods.items()}
         heads = dict.fromkeys(chain[0] for chain in chains.values() if chain)
-        self._exact = {
-            (words, step.unit)
-            for chain in chains.values()
-            for step in chain
-            if isinstance(step, Recipe) and not step.bears_rounding
-            for words in _words_of(step)
-        }
         used = {head: self._weightings(head) for head in heads if isinstance(head, Recipe)}
         doubtful = [each[0] for head, each in used.items() if doubts and _may_doubt(head)]
         raw = {each: _of_first(each) for each in doubtful}
@@ -510,15 +503,21 @@ class _Fit:
         }
         return FittedMethods(fitted, rows, gathered.count, fitted_on, against, lengths, unknown)
 
-    def _weights_for(self, words: Words, *, unit: bool) -> Weights:
-        key = words, unit
+    def _weights_for(self, words: Words, *, unit: bool, single: bool = False) -> Weights:
+        key = words, unit, single
         if key not in self._weights:
             chosen = self._options.weights_for(words, self._vectors, unit=unit)
-            self._weights[key] = replace(chosen, single=key not in self._exact)
+            self._weights[key] = replace(chosen, single=single)
         return self._weights[key]
 
     def _weightings(self, recipe: Recipe) -> list[Weights]:
-        return [self._weights_for(words, unit=recipe.unit) for words in _words_of(recipe)]
+        """Return the weights of a recipe, in its own precision whatever else is fitted."""
+        kinds = (recipe.words, recipe.once)
+        return [
+            self._weights_for(words, unit=recipe.unit, single=recipe.bears_rounding)
+            for words in kinds
+            if words is not None
+        ]
 
     def _steps_of(self, chain: Chain) -> tuple[Step, ...]:
         """Fit the last step of a chain to the vectors after the steps before it."""
@@ -560,7 +559,7 @@ class _Fit:
         if recipe.n_components is None:
             return pair
         # Both maps must have the same coordinates: the leading directions of all mapped words.
-        common = replace(self._weights_for(Words.TYPES, unit=False), single=False)
+        common = self._weights_for(Words.TYPES, unit=False)
         left = self._gather(self._after((*before, pair)), [common]).of(common)
         keep = solve(leading_directions(recipe.n_components), left).map
         others, own = (replace(one, map=one.map @ keep) for one in (pair.others, pair.own))
@@ -573,9 +572,9 @@ class _Fit:
             return None
         if not any(method.lengths is Lengths.USAGE for method in methods):
             return None
-        # Shares are the same with and without `unit`, so take the weights that exist.
-        unit = (Words.USAGE, True) in self._weights
-        return self._weights_for(Words.USAGE, unit=unit)
+        # Shares depend neither on lengths nor on precision, so take the weights that exist.
+        existing = (each for (words, *_), each in self._weights.items() if words is Words.USAGE)
+        return next(existing, None) or self._weights_for(Words.USAGE, unit=False)
 
     def _lengths_of(self, method: Method, steps: Sequence[Step]) -> LengthTable | None:
         """Return the lengths of the words that are frequent enough to need one."""
@@ -608,11 +607,6 @@ def _directions(method: Method) -> Chain:
         else step
         for step in method.turning
     )
-
-
-def _words_of(recipe: Recipe) -> list[Words]:
-    """Return the words whose moments a recipe needs."""
-    return [words for words in (recipe.words, recipe.once) if words is not None]
 
 
 def _changes_nothing(steps: Sequence[Step]) -> bool:

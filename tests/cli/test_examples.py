@@ -12,6 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conceptor.cli.manual import CommandHelp, describe_commands
@@ -69,6 +70,22 @@ def tiny_transformer(folder: Path) -> None:
     save_transformer(folder / "BAAI" / "bge-small-en-v1.5")
 
 
+def small_store(folder: Path) -> None:
+    """Put texts with vectors there, and judgements: what users of attach have."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    words = [f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
+    meaning = rng.standard_normal((len(words), 16))
+    drawn = rng.integers(len(words), size=(400, 30))
+    texts = [" ".join(words[i] for i in row) for row in drawn]
+    table = pa.table({"text": texts, "vector": list(meaning[drawn].mean(axis=1))})
+    parquet.write_table(table, folder / "store.parquet")
+    asked = range(1, 41)
+    queries = [f"{i}\t{' '.join(texts[i - 1].split()[:6])}" for i in asked]
+    (folder / "q.tsv").write_text("\n".join(queries))
+    (folder / "r.tsv").write_text("\n".join(f"{i}\t{i}" for i in asked))
+
+
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
 def test_every_help_ends_with_an_example_of_its_own(command: CommandHelp) -> None:
     assert any(line.startswith(command.name) for line in command.examples)
@@ -93,6 +110,8 @@ def test_the_examples_work_as_pasted(name: str, desk: Path) -> None:
         pytest.skip("the benchmark files are not here, and would be downloaded")
     if name == "conceptor distill":
         tiny_transformer(desk)
+    if name == "conceptor attach":
+        small_store(desk)
     for line in COMMANDS[name].examples:
         if INSTALLS.fullmatch(line) or line.startswith("man "):
             continue

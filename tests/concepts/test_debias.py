@@ -169,8 +169,8 @@ def test_the_automatic_aperture_does_not_see_the_scale(scale) -> None:
 
 
 def test_not_usage_is_conceptor_negation(file, tmp_path) -> None:
-    """`not usage`, to the power ½, writes what `postprocess` does."""
-    postprocess(file, tmp_path / "cn.bin")
+    """`not usage`, to the power ½, writes what `postprocess` does at length 1."""
+    postprocess(file, tmp_path / "cn.bin", "cn:lengths=unit")
     debias(file, tmp_path / "not-usage.bin", {}, "not usage", power=0.5)
     rows = [
         np.concatenate([np.array(chunk.vectors) for chunk in open_vectors(path).chunks()])

@@ -202,8 +202,8 @@ def test_tables_without_words(tmp_path):
     np.save(tmp_path / "in.npy", rows)
     postprocess(tmp_path / "in.npy", tmp_path / "out.npy")
     written = parquet.read_table(tmp_path / "out.parquet")
-    assert written.column_names == ["vector"]
-    found = np.stack(written.column("vector").to_numpy())
+    assert written.column_names == ["id", "embedding"]
+    found = np.stack(written.column("embedding").to_numpy())
     np.testing.assert_array_equal(found, np.load(tmp_path / "out.npy"))
 
 

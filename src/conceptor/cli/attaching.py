@@ -107,8 +107,7 @@ def attach(
 
       conceptor attach store.parquet query-model/
 
-      conceptor attach store.parquet query-model/ --model all-MiniLM-L6-v2/ \
---queries q.tsv --relevant r.tsv
+      conceptor attach store.parquet judged/ --queries q.tsv --relevant r.tsv
     """
     from time import perf_counter
 

@@ -16,6 +16,7 @@ from conceptor.integrations.registry import TABLES, find_adapter, kinds
 from conceptor.methods import Method
 from conceptor.postprocessing import Report, describe_doubts
 from conceptor.vectors.conversion import Written
+from conceptor.vectors.files import open_vectors
 from conceptor.vectors.rows import SaidRows, parse_rows
 from conceptor.vectors.vectors import Vectors
 
@@ -173,6 +174,8 @@ def open_object(
 def vectors_of(x: object, *, column: Asked = None, rows: str | None = None) -> Vectors:
     """Return vectors of any kind for reading only; arguments are as for `improve`."""
     said = parse_rows(rows)
+    if isinstance(x, (str, os.PathLike)):
+        return open_vectors(x, wordless=True, column=column, rows=rows)
     if not isinstance(x, Vectors):
         return open_object(x, column=column, rows=rows).vectors
     if column is not None:

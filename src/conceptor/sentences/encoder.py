@@ -225,7 +225,9 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             warnings.warn(self._frequencies.caution, stacklevel=3)
         self._words: WordVectors = table
         if self._choices.words == "cn":
-            fitted = fit_methods(table, ["cn"], FitOptions(self.frequencies)).methods["cn"]
+            # Rows at length 1: `weights` shorten frequent words here.
+            found = fit_methods(table, ["cn:lengths=unit"], FitOptions(self.frequencies))
+            (fitted,) = found.methods.values()
             self._words = table.with_vectors(fitted(table.words, table.vectors))
         self.probabilities_ = self._frequencies.of_words
         self.a_ = self._choices.a
