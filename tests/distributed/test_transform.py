@@ -172,7 +172,7 @@ def test_dask_arrays(X, cn):
     mapped = transform(cn.map_, da.from_array(X, chunks=((0, 250, 350), (20, 4))))
     assert (mapped.dtype, mapped.shape) == (np.float32, X.shape)
     np.testing.assert_allclose(mapped.compute(), cn.transform(X), atol=1e-6)
-    with pytest.raises(InvalidInputError, match="rows of length 24"):
+    with pytest.raises(InvalidInputError, match="rows of 24 dimensions"):
         transform(cn.map_, da.from_array(X[:, :5]))
 
 

@@ -54,7 +54,7 @@ def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
     [
         (["nothing.bin"], "nothing.bin"),
         (["my.bin", "nothing.bin"], "nothing.bin"),
-        (["my.bin", "--methods", "counterfit"], "is not one map of all words"),
+        (["my.bin", "--methods", "counterfit"], "is not a single map"),
         (["my.bin", "--methods", "nonsense"], "unknown method 'nonsense'"),
         (["my.bin", "--host", "192.0.2.1"], "192.0.2.1:0"),
     ],
