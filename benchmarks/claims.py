@@ -79,10 +79,10 @@ holds zero.
 - **Families.** Similarity (7 sets), STS 2012–2015 by plain averages (19 tasks), categorisation (3),
   neighbours (synonyms among the ten nearest of *all* words), analogies over *all* words (2),
   retrieval (2 collections). A family's figure is the plain mean of its sets.
-- **Rivals as their authors run them.** Half-sibling regression both ways with NLTK's stop words and
-  Wikipedia's counts (their notebook's figures on GloVe 50d: 52.0 similarity, 60.9 STS, 71.4
-  categorisation); PVN levels eleven directions (their script); all-but-the-top by both rules;
-  Zipfian whitening by ranks and by Wikipedia's counts, beside `cn` by the same.
+- **Other methods use their authors' settings.** Half-sibling regression both ways with NLTK's
+  stop words and Wikipedia's counts (their notebook's figures on GloVe 50d: 52.0 similarity, 60.9
+  STS, 71.4 categorisation); PVN levels eleven directions (their script); all-but-the-top by both
+  rules; Zipfian whitening by ranks and by Wikipedia's counts, beside `cn` by the same.
 - **Lengths.** The default has the directions of conceptor negation and lengths by usage: rows of
   frequent words are multiplied by a/(a + p), a = 0.001, p the word's share of running text. Every
   rival has a second row, *+sif*, with the same factors; `cn:lengths=unit` is the default without.

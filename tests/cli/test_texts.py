@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+import conceptor
 from tests import processes
 
 COUNT = 400
@@ -149,3 +150,13 @@ def test_what_is_wrong_is_said_in_one_line(world, arguments, what) -> None:
     assert shown.stdout == ""
     assert what in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_benchmarks_of_words_refuse_texts(world, tmp_path) -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    texts = [f"a text with the number {i}" for i in range(60)]
+    conceptor.write_vectors(tmp_path / "texts.safetensors", [(texts, rows)])
+    shown = world("evaluate", tmp_path / "texts.safetensors", "--tasks", "similarity")
+    assert shown.returncode == 2
+    assert "its rows are texts" in shown.stderr
+    assert "use compare" in shown.stderr

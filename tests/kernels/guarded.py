@@ -116,7 +116,7 @@ def main(seed: int, inputs: int) -> None:
                     write_vectors(Path(folder, target), [(words, vectors)], force=True)
             except ConceptorError:
                 continue
-        # So many words that the tables of words and of pairs have to grow.
+        # Enough words that the tables of words and of pairs have to grow.
         text = " ".join(
             rng.choice(["cat's", "é", f"w{i}", f"{i}", "-", "\n"]) for i in range(60_000)
         )

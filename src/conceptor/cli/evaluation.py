@@ -55,6 +55,7 @@ def evaluate(
     """
     from conceptor.base.progress import on_terminal
     from conceptor.evaluation import evaluate as run
+    from conceptor.evaluation.battery import refuse_texts
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.report.result import evaluation_result
 
@@ -64,6 +65,8 @@ def evaluate(
     policy = benchmarks.policy
     # Open all files first, so that a bad one is reported before anything is downloaded.
     sources = {str(path): open_source(path) for path in vectors}
+    for source in sources.values():
+        refuse_texts(source)
     battery = benchmarks.load(where)
     found = {}
     for name, source in sources.items():

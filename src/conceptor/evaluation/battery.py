@@ -22,6 +22,7 @@ from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.task import Missing, SearchTask
 from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors
 from conceptor.vectors.search import search
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     import os
@@ -154,12 +155,22 @@ def evaluate(
     if missing not in tuple(Missing):
         known = ", ".join(Missing)
         raise InvalidInputError(f"missing is {missing!r}; it must be one of {known}")
-    battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
     opened = keep_vectors(as_vectors(vectors))
+    refuse_texts(opened)
+    battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
     title = name or opened.name
     rows = collect_rows(opened, battery.words, progress)
     found, _ = battery.run_all({title: rows}, opened, {title: ()}, Missing(missing), progress)
     return found[title]
+
+
+def refuse_texts(vectors: Vectors) -> None:
+    """Raise if rows are texts, since benchmarks consist of words."""
+    if vectors.kind is RowKind.TEXTS:
+        raise InvalidInputError(
+            f"{vectors.name}: its rows are texts, which benchmarks of words cannot measure; use "
+            "compare, with your own pairs or queries if you have any"
+        )
 
 
 def load_battery(
