@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from conceptor.vectors.table import WordVectors
     from conceptor.weights import WeightsLike
 
+# The method for words: rows at length 1, because an encoder weights words itself.
+WORD_METHOD = "cn:lengths=unit"
 _BATCH = 10_000
 _KEPT_OF_THE_FIRST = 0.2
 # uSIF removes from each of this many directions its share of their total strength.
@@ -225,8 +227,7 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
             warnings.warn(self._frequencies.caution, stacklevel=3)
         self._words: WordVectors = table
         if self._choices.words == "cn":
-            # Rows at length 1: `weights` shorten frequent words here.
-            found = fit_methods(table, ["cn:lengths=unit"], FitOptions(self.frequencies))
+            found = fit_methods(table, [WORD_METHOD], FitOptions(self.frequencies))
             (fitted,) = found.methods.values()
             self._words = table.with_vectors(fitted(table.words, table.vectors))
         self.probabilities_ = self._frequencies.of_words

@@ -24,7 +24,7 @@ from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import Method
-from conceptor.sentences.encoder import SentenceEncoder
+from conceptor.sentences.encoder import WORD_METHOD, SentenceEncoder
 from conceptor.sentences.lookup import is_spelt, split_unknown
 from conceptor.sentences.spelling import REFERENCES, Spelling
 from conceptor.vectors.chunks import as_vectors, keep_vectors, read_chunks
@@ -238,7 +238,7 @@ def _gather(
 def _word_method(kind: str, dimension: int) -> Method:
     """Return the transform of word vectors before averaging."""
     if kind != "pca":
-        return Method.parse(kind)
+        return Method.parse(WORD_METHOD if kind == "cn" else kind)
     size = min(_MODEL2VEC_DIMENSIONS, dimension)
     kept = DropLeading(0)
     centred = Recipe("pca", "as model2vec", Words.ALL, "covariance", kept, n_components=size)
