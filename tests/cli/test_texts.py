@@ -160,3 +160,5 @@ def test_benchmarks_of_words_refuse_texts(world, tmp_path) -> None:
     assert shown.returncode == 2
     assert "its rows are texts" in shown.stderr
     assert "use compare" in shown.stderr
+    said = world("evaluate", tmp_path / "texts.safetensors", "--rows", "words")
+    assert "its rows are texts" not in said.stderr

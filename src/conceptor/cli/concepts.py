@@ -192,6 +192,7 @@ def align(
     ] = 200_000,
     force: opt.Force = False,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    rows: opt.Rows = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Bring the vectors of two languages into one space.
@@ -212,7 +213,7 @@ def align(
     if "-" in (source, target):
         raise InvalidInputError("aligned files keep their names; name a file instead of -")
     questions = None if test is None else read_dictionary(test)
-    left, right = (open_source(each, on_error) for each in (source, target))
+    left, right = (open_source(each, on_error, rows=rows) for each in (source, target))
     with on_terminal() as progress:
         found, reports = align_files(
             left, right, dictionary, out_dir, method=method, force=force, progress=progress

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 def evaluate(
     vectors: Annotated[list[Path], Argument(help="Vectors files.", metavar="VECTORS")],
     *,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
     benchmarks: BenchmarkOptions,
     where: DataOptions,
     show: ShowOptions,
@@ -64,7 +66,7 @@ def evaluate(
         raise InvalidInputError("a vectors file was named twice; name each once")
     policy = benchmarks.policy
     # Open all files first, so that a bad one is reported before anything is downloaded.
-    sources = {str(path): open_source(path) for path in vectors}
+    sources = {str(path): open_source(path, column=column, rows=rows) for path in vectors}
     for source in sources.values():
         refuse_texts(source)
     battery = benchmarks.load(where)

@@ -144,6 +144,7 @@ def counterfit(
     ] = 0.2,
     writing: WriteOptions,
     on_error: opt.OnError = opt.OnErrorChoice.error,
+    rows: opt.Rows = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
@@ -174,12 +175,12 @@ def counterfit(
     )
     check_outputs([target], lists.files)
     started = time.perf_counter()
-    opened = open_source(source, on_error)
+    opened = open_source(source, on_error, rows=rows)
     goal = plan_target(target, source=opened, **writing.arguments)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
-        rows = read_chunks(opened, progress, "writing")
-        words = write_chunks(rows, goal, opened.count, method.transform)
+        chunks = read_chunks(opened, progress, "writing")
+        words = write_chunks(chunks, goal, opened.count, method.transform)
     warn(opened.findings.lines())
     changed, seconds = len(method.words_), time.perf_counter() - started
     pairs = method.pairs_ if isinstance(method, CounterFitting) else None
