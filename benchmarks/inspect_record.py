@@ -1,14 +1,16 @@
 """Can the vectors alone predict the sign of each family's change? Measured on many sets.
 
-    python benchmarks/inspect_record.py measure DIRECTORY [--keep DIRECTORY]
+    python benchmarks/inspect_record.py measure DIRECTORY [--keep DIRECTORY] [--only NAME ...]
     python benchmarks/inspect_record.py record docs/data/inspect.json
 
 `measure` runs on GloVe 50d, both sets of Google News, and every file of DIRECTORY from
 `benchmarks/vector_sets.py`. It measures the change by the default in each family, with the interval
-of the paired bootstrap, and the traits of the vectors that need no benchmark. Each set is kept once
-it is measured (--keep, record.kept by default), so a stopped run can be continued; all sets
-together are src/conceptor/report/record.json. `record` reads that file and writes the predictions
-of `conceptor.report.prediction` for each set, made without that set.
+of the paired bootstrap, and the traits of the vectors that need no benchmark. Static models in
+folders of DIRECTORY are measured too, by the vectors that they give to texts. Each set is kept once
+it is measured (--keep, record.kept by default), so a stopped run can be continued. What was
+measured replaces or joins the sets of src/conceptor/report/record.json; with --only, nothing else
+is measured. `record` reads that file and writes the predictions of `conceptor.report.prediction`
+for each set, made without that set.
 
 French and Russian are measured only on word pairs: Russian pairs if $CONCEPTOR_DATA has them,
 French pairs translated from English with the dictionary of xling-eval, if it has both words.
@@ -39,10 +41,11 @@ from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, load_battery, sts
 from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.similarity import WordSimilarity
-from conceptor.evaluation.statistics import paired_differences
+from conceptor.evaluation.statistics import Differences, paired_differences
 from conceptor.evaluation.texts import Texts
 from conceptor.inspection import inspect
 from conceptor.methods import ORIGINAL
+from conceptor.postprocessing import postprocess
 from conceptor.report.prediction import (
     RECORD,
     TRAITS,
@@ -51,6 +54,7 @@ from conceptor.report.prediction import (
     track_record,
     verdict,
 )
+from conceptor.static_models import StaticModel
 from conceptor.static_models.transformer import Transformer
 from conceptor.vectors import WordVectors, open_vectors
 
@@ -62,6 +66,9 @@ if TYPE_CHECKING:
     from conceptor.evaluation.sts import SentenceSimilarity
 
 DEFAULT, UNIT = "cn", "cn:lengths=unit"
+# The default for tokens of static models, and the families that read texts.
+STATIC = "cn:lengths=kept"
+TEXTS = ("sts", "retrieval")
 RECORD_FILE = Path(__file__).parents[1] / "src" / "conceptor" / "report" / RECORD
 
 
@@ -151,6 +158,45 @@ def measure(name: str, vectors: object) -> dict[str, object]:
     }
 
 
+def folders(directory: Path) -> dict[str, Path]:
+    """Return the folders of static models by name."""
+    return {
+        f"static model {path.name}": path
+        for path in sorted(directory.iterdir())
+        if (path / "model.safetensors").is_file()
+    }
+
+
+def measure_static(name: str, folder: Path, keep: Path) -> dict[str, object]:
+    """Measure what `postprocess` changes in the vectors that a static model gives to texts."""
+    found = inspect(folder)
+    made = keep / f"{folder.name} made"
+    postprocess(folder, made, force=True)
+    before, after = StaticModel.load(folder), StaticModel.load(made)
+    families = {}
+    for family in TEXTS:
+        gains = []
+        for task in load_battery([family]).tasks:
+            texts = list(task.texts.texts)
+            was, now = (
+                task.score_texts(model.encode(texts).astype(np.float64), np.ones(len(texts), bool))
+                for model in (before, after)
+            )
+            if was.in_mean:
+                pair = {task.dataset: was.statistic}, [{task.dataset: now.statistic}]
+                gains += paired_differences(*pair).values()
+        change = Differences.mean(gains).interval(0)
+        numbers = (change.difference, change.low, change.high)
+        families[family] = [round(x, 2) for x in numbers]
+    return {
+        "vectors": name,
+        "advice": found.advice,
+        "before": asdict(found.before),
+        "spectrum": found.spectrum.tolist(),
+        "changes": {STATIC: families},
+    }
+
+
 def traits(participation: float, spectrum: Sequence[float]) -> dict[str, float]:
     """Return the traits that a rule may use: see `conceptor.report.prediction.predict`."""
     values = np.array(spectrum)
@@ -201,21 +247,22 @@ def encoders(directory: Path, keep: Path) -> dict[str, Callable[[list[str]], NDA
 
 
 def collect(keep: Path) -> None:
-    """Write record.json from all kept measurements."""
-    words = []
+    """Put all kept measurements into record.json; other sets stay as they were measured."""
+    record = {
+        kind: {each["vectors"]: each for each in every} for kind, every in read_record().items()
+    }
     for path in sorted(keep.glob("*.json")):
         found = json.loads(path.read_text())
-        if "rows " in path.name:
+        if path.name.startswith("rows "):
+            name = path.stem.removeprefix("rows ")
+            record["rows"][name] = {"vectors": name, **found}
             continue
         known = traits(found["before"]["participation"], found["spectrum"])
-        words.append({"vectors": found["vectors"], "traits": known, "changes": found["changes"]})
-    rows = []
-    for path in sorted(keep.glob("rows *.json")):
-        found = json.loads(path.read_text())
-        found["traits"] = {trait: found["traits"][trait] for trait in TRAITS}
-        rows.append({"vectors": path.stem.removeprefix("rows "), **found})
+        name = found["vectors"]
+        record["words"][name] = {"vectors": name, "traits": known, "changes": found["changes"]}
+    ordered = {kind: [every[name] for name in sorted(every)] for kind, every in record.items()}
     with replace_atomically(RECORD_FILE) as beside:
-        text = json.dumps({"words": words, "rows": rows}, indent=1, ensure_ascii=False)
+        text = json.dumps(ordered, indent=1, ensure_ascii=False)
         beside.write_text(text + "\n", encoding="utf-8")
 
 
@@ -226,17 +273,19 @@ def show() -> str:
     for kind, method, families in (
         ("words", DEFAULT, FAMILIES),
         ("words", UNIT, {f: FAMILIES[f] for f in ("sts", "categorization", "retrieval")}),
+        ("words", STATIC, {"sts": "STS", "retrieval": "retrieval"}),
         ("rows", "gentle", {"sts": "STS-B test"}),
         ("rows", "cn", {"sts": "STS-B test"}),
     ):
-        every = found[kind]
+        every = [each for each in found[kind] if method in each["changes"]]
         said = {
             family: dict(zip(known(every, method, family), answers, strict=True))
             for family in families
             for answers in [track_record(every, method, family)]
         }
         heads = [*TRAITS, *families.values()]
-        lines += [f"## `{method}`, {'word vectors' if kind == 'words' else 'rows of texts'}", ""]
+        what = "rows of texts" if kind == "rows" else "word vectors"
+        lines += [f"## `{method}`, {'static models' if method == STATIC else what}", ""]
         lines += ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
         for each in every:
             changes = each["changes"].get(method, {})
@@ -297,24 +346,27 @@ def main() -> None:
         "directory", type=Path, help="The directory of the sets, or the page to write."
     )
     parser.add_argument("--keep", type=Path, default=Path("record.kept"))
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="The only sets to measure.")
     options = parser.parse_args()
     if options.what == "record":
         data_files.write(options.directory, f"{INTRODUCTION}\n{show()}")
         return
     options.keep.mkdir(exist_ok=True)
     task = sts.read_benchmark("STS-B test", datasets.fetch("sts/sts-test.csv"))
-    for name, encode in encoders(options.directory, options.keep).items():
-        kept = options.keep / f"rows {name}.json"
-        if not kept.exists():
-            found = measure_rows(encode(list(task.texts.texts)), task)
-            with replace_atomically(kept) as beside:
-                beside.write_text(json.dumps(found, indent=1))
-            print(name, found, flush=True)
+    runs: dict[str, Callable[[], dict[str, object]]] = {
+        f"rows {name}": lambda encode=encode: measure_rows(encode(list(task.texts.texts)), task)
+        for name, encode in encoders(options.directory, options.keep).items()
+    }
     for name, read in sets(options.directory).items():
+        runs[name] = lambda name=name, read=read: measure(name, read())
+    for name, folder in folders(options.directory).items():
+        runs[name] = lambda name=name, folder=folder: measure_static(name, folder, options.keep)
+    for name, run in runs.items():
         kept = options.keep / f"{name}.json"
-        if kept.exists():
+        plain = name.removeprefix("rows ").removeprefix("averages of ")
+        if kept.exists() or (options.only and plain not in options.only):
             continue
-        found = measure(name, read())
+        found = run()
         with replace_atomically(kept) as beside:
             beside.write_text(json.dumps(found, indent=1))
         print(name, found["changes"], flush=True)

