@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Scores = dict[str, dict[str, Statistic]]
 
 UNIT, DEFAULT = "length 1", "a = 0.001, the default"
-# The 478 commonest words of Wikipedia have a larger share of its text; most words for things do not.
+# The 478 commonest words of Wikipedia are above this share of its text; most nouns are not.
 COMMON = 2e-4
 RULES: dict[str, Callable[[Shares], Shares]] = {
     UNIT: np.ones_like,
