@@ -14,6 +14,7 @@ $CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,13 +252,21 @@ CLAIMS = (
 )
 
 
+def digest(path: Path) -> str:
+    """Return a name for a file's content, so that other vectors of the same name are measured."""
+    if not path.is_file():
+        return str(path.resolve()).replace("/", "-")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
 def check(vectors: str, kept: Path) -> None:
     """Print which claims hold on some vectors, and the evidence against the others."""
     battery = load_battery(FAMILIES)
     if battery.missing:
         sys.exit(f"these files are missing: {', '.join(battery.missing)}")
     opened = WordVectors(*datasets.demo_vectors()) if vectors == "demo" else open_vectors(vectors)
-    m = of_everything(kept, Path(vectors).stem, opened, battery)
+    m = of_everything(kept, f"{Path(vectors).stem} {digest(Path(vectors))}", opened, battery)
     said = {True: "holds", False: "does not hold", None: "not measured"}
     for claim in CLAIMS:
         truth = claim.holds(m)
