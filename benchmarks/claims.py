@@ -253,11 +253,12 @@ CLAIMS = (
 
 
 def digest(path: Path) -> str:
-    """Return a name for a file's content, so that other vectors of the same name are measured."""
-    if not path.is_file():
-        return str(path.resolve()).replace("/", "-")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    """Return a name for content, so that other vectors of the same name are measured."""
+    found = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            found.update(file.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def check(vectors: str, kept: Path) -> None:
