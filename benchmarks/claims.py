@@ -93,8 +93,9 @@ holds zero.
 - **Vectors.** Google News 26k are 26,423 words of the 300-dimensional vectors, sorted by frequency
   and of length 1; 13k another 13,013 words, not sorted. SGNS, PPMI and fastText were trained on the
   same 23 million words, fastText on a third of them (`benchmarks/ppmi_corpus.py`,
-  `benchmarks/skipgram.py`); MiniLM words are 60,000 words, each alone through all-MiniLM-L6-v2; the MiniLM input table has the 21,745 whole
-  words of that transformer's own table of input vectors; wordllama tokens are whole words among
+  `benchmarks/skipgram.py`); MiniLM words are 60,000 words, each alone through all-MiniLM-L6-v2; the
+  MiniLM input table has the 21,745 whole words of that transformer's own table of input vectors;
+  wordllama tokens are whole words among
   the tokens of that package (`benchmarks/vector_sets.py` makes all of these). Only the sets that
   are named in the tables were measured for this page. Means are over the
   sets on which `postprocess` does not warn; on wordllama it does, since running text already

@@ -78,7 +78,8 @@ Whether a family of benchmarks gains or loses can often be told from the vectors
 numbers: the *participation* of running text (1 where it uses all directions alike) and the *share*
 of its strongest direction, with vectors at length 1. A family should gain on vectors that lie, in
 both, between sets that gained, or up to a quarter beyond, and not likewise between sets that lost;
-and the other way round. Elsewhere nothing is said.
+and the other way round. A single set that lost does not predict losses, but nothing is said around
+it. Elsewhere nothing is said either.
 
 Each cell has the measured change in points, ≈ where its 95% interval (paired bootstrap) holds zero,
 and in brackets what the rule says **that was made without this set**: gain, loss, or ? for no
@@ -336,6 +337,9 @@ def describe(every: Sequence[Mapping], method: str, family: str) -> str:
     for sign, ranges in rule.ranges.items():
         parts = [f"{trait} {low:.3g} to {high:.3g}" for trait, (low, high) in ranges.items()]
         said.append(f"{names[sign]} with {' and '.join(parts)}")
+    for sign, ranges in rule.lone.items():
+        parts = [f"{trait} {low:.3g} to {high:.3g}" for trait, (low, high) in ranges.items()]
+        said.append(f"no answer around the only {names[sign]}, {' and '.join(parts)}")
     return "; ".join(said) or "no answer"
 
 

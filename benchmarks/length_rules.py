@@ -22,7 +22,9 @@ from vector_sets import demo, minilm_input
 from conceptor.data import registry as datasets
 from conceptor.evaluation import Battery, evaluate, load_battery
 from conceptor.evaluation.statistics import Differences, paired_differences
-from conceptor.postprocessing import fit
+from conceptor.fitting import fit_methods
+from conceptor.integrations.improving import vectors_of
+from conceptor.methods import Method
 from conceptor.vectors import WordVectors, open_vectors
 from conceptor.weights import SIF_A, sif_weights
 
@@ -52,7 +54,7 @@ CHOSEN_ON = 2
 
 def score(vectors: WordVectors, battery: Battery) -> dict[str, Scores]:
     """Return each rule's statistics."""
-    fitted, _ = fit(vectors, "cn")
+    fitted = fit_methods(vectors_of(vectors), [Method.parse("cn")]).methods["cn"]
     table = fitted.map.lengths
     share = dict(zip(table.words, SIF_A * (1 / table.factors - 1), strict=True))
     shares = np.array([share.get(word, 0.0) for word in vectors.words])

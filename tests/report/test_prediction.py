@@ -79,8 +79,9 @@ def test_a_set_has_no_part_in_what_is_said_of_it() -> None:
         {"traits": known, "changes": {"cn": {"sts": change}}}
         for known, change in zip(traits([0.1, 0.2, 0.3, 0.4, 0.35]), changes, strict=True)
     ]
-    # The first and the fourth are more than a quarter beyond the others.
-    assert track_record(sets, "cn", "sts") == [0, 1, 1, 0, 1]
+    # The first and the fourth are more than a quarter beyond the others, and the third is near the
+    # only one that lost.
+    assert track_record(sets, "cn", "sts") == [0, 1, 0, 0, 1]
 
 
 def test_the_record_has_the_sets_it_promises() -> None:
@@ -127,3 +128,10 @@ def test_in_words() -> None:
     said = str(Prediction(1, right=9, level=2, wrong=1, abstained=3))
     assert said == "should gain (9 right, 2 undecided, 1 wrong)"
     assert Rule({1: {"share": (0.1, 0.5)}})({"share": np.float64(0.5)}) == 1
+
+
+def test_a_single_set_prevents_but_does_not_predict() -> None:
+    """Near the only set that lost there is no answer; far from it, the gain of the others."""
+    rule = fit_rule(traits([0.1, 0.2, 0.4, 0.8]), [1, 1, -1, 1])
+    assert [rule(each) for each in traits([0.15, 0.4, 0.49, 0.51])] == [1, 0, 0, 1]
+    assert fit_rule(traits([0.1, 0.2]), [0, -1])(traits([0.2])[0]) == 0

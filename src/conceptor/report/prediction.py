@@ -2,7 +2,8 @@
 
 A gain is predicted if every trait of the vectors lies within the range of sets that gained, or up
 to a quarter beyond it, and the same is not true for sets that lost. A loss is predicted in the
-opposite case. Otherwise there is no prediction. Only decided changes count: their interval is on
+opposite case. Otherwise there is no prediction. It takes two sets to predict a sign; a single set
+only prevents the prediction of the other sign. Only decided changes count: their interval is on
 one side of zero. The sets and their measurements are in record.json, which
 benchmarks/inspect_record.py writes. A fixed procedure derives the rules from it, so leaving out a
 set and predicting it is a fair test.
@@ -11,7 +12,7 @@ set and predicting it is a fair test.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -40,18 +41,22 @@ _BEYOND = 1.25
 
 @dataclass(frozen=True)
 class Rule:
-    """The range of each trait in which a gain (1) or a loss (−1) is predicted."""
+    """The range of each trait in which a gain (1) or a loss (−1) is predicted.
+
+    `lone` has the range around the only set of a sign, which prevents the other sign there.
+    """
 
     ranges: Mapping[int, Mapping[str, tuple[float, float]]]
+    lone: Mapping[int, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
 
     def __call__(self, traits: Mapping[str, float]) -> int:
         """Return the predicted sign of the change, or 0 to abstain."""
         signs = [
             sign
-            for sign, ranges in self.ranges.items()
+            for sign, ranges in (*self.ranges.items(), *self.lone.items())
             if all(low <= traits[trait] <= high for trait, (low, high) in ranges.items())
         ]
-        return signs[0] if len(signs) == 1 else 0
+        return signs[0] if len(signs) == 1 and signs[0] in self.ranges else 0
 
 
 @dataclass(frozen=True)
@@ -121,15 +126,16 @@ def verdict(change: Sequence[float]) -> int:
 
 def fit_rule(traits: Sequence[Mapping[str, float]], verdicts: Sequence[int]) -> Rule:
     """Return the rule that follows from sets with these traits and verdicts."""
-    ranges = {}
+    ranges: dict[int, dict[str, tuple[float, float]]] = {}
+    lone: dict[int, dict[str, tuple[float, float]]] = {}
     for sign in (1, -1):
         agreeing = [each for each, found in zip(traits, verdicts, strict=True) if found == sign]
-        if len(agreeing) >= _FEWEST:
+        if agreeing:
             values = {trait: [each[trait] for each in agreeing] for trait in TRAITS}
-            ranges[sign] = {
+            (ranges if len(agreeing) >= _FEWEST else lone)[sign] = {
                 trait: (min(some) / _BEYOND, max(some) * _BEYOND) for trait, some in values.items()
             }
-    return Rule(ranges)
+    return Rule(ranges, lone)
 
 
 def track_record(sets: Sequence[Mapping[str, Any]], method: str, family: str) -> list[int]:
