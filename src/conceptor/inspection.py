@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
     from conceptor.weights import Share, WeightsLike
 
-__all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
 LEADING = 5
 # A direction follows log frequency if |r| is above this.

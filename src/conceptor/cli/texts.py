@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["LabelOptions", "RowOptions", "compare_rows", "refuse_for_texts", "refuse_for_words"]
-
 
 @dataclass(frozen=True)
 class RowOptions:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Pairs = Sequence[tuple[str, str]]
 
-__all__ = ["Alignment", "align", "align_files", "read_dictionary"]
-
 
 @dataclass(frozen=True, eq=False)
 class Alignment:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from conceptor.concepts.lists import Apertures
     from conceptor.fitting import FitOptions
 
-__all__ = ["Solved", "debias", "solve_expression"]
-
 
 @dataclass(frozen=True, eq=False)
 class Solved:

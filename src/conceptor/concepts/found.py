@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.search import Nearest
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["FoundNeighbours", "Neighbour", "all_words", "find_words", "name_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:

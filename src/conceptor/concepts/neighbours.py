@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["most_similar", "nearest_words"]
-
 
 # From benchmarks/prior.py: finds more synonyms, at the same rank of neighbours as before.
 PRIOR = 0.02

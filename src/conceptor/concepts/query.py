@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
 
-__all__ = ["Criterion", "Query", "Region", "rank_words"]
 
 # From benchmarks/exclusions.py, on categories of words.
 STRENGTH = 5.0

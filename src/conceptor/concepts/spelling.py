@@ -16,7 +16,6 @@ from conceptor.base.errors import InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-__all__ = ["Unknown", "UnknownWordsError", "spellings", "split_known", "suggest"]
 
 # Spelling is compared with the most common words only: rare ones are often misspelt themselves.
 _AMONG = 100_000

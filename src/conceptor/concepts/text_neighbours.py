@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.texts import SomeRows
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["choose_background", "near_texts", "shorten"]
-
 
 def near_texts(
     vectors: Vectors,

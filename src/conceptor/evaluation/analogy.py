@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Question = tuple[str, str, str, str]
 
-__all__ = ["CANDIDATES", "FAMILY", "FILE", "Analogy", "read_analogies", "read_family"]
 
 FILE = "analogy/questions-words.txt"
 FAMILY = "Google family"

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     Paths = Mapping[str, str | os.PathLike[str]]
 
-__all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load_battery"]
 
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
 FAMILIES = (

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 
     Pair = tuple[str, str]
 
-__all__ = [
-    "AssociationTest",
-    "BiasScore",
-    "DirectBias",
-    "GenderWords",
-    "RelationalAssociation",
-    "RemainingClusters",
-    "load_association_tests",
-    "load_measures",
-]
 
 WEAT_FILE, GENDER_FILE = "bias/weat.json", "bias/bolukbasi.json"
 # A test is left out if more than this share of one of its lists is unknown.

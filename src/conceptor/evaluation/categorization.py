@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["FILES", "Categorization", "KMeansStart", "lloyd"]
 
 FILES = {
     "ESSLLI": "categorization/essli-2008.csv",

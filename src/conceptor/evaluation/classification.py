@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["FILES", "TextClassification", "read_classification"]
-
 # One file is split into ten folds; with two, the second is the test; with three, the second
 # chooses C.
 FILES = {

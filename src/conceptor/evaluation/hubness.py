@@ -12,8 +12,6 @@ from conceptor.vectors.search import Nearest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["hubness"]
-
 
 def hubness(rows: NDArray[Any], k: int = 10) -> float:
     """Return the skewness of k-occurrences: how often each row is among the k nearest of others.

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["share_kept", "without_own"]
-
 
 def without_own(near: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
     """Remove each query row from its own nearest rows, so that one fewer is left.

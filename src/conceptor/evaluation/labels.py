@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[Any]
 
-__all__ = ["PAIRS", "RETRIEVAL", "Judgements", "TextPairs", "read_judgements", "read_text_pairs"]
 
 # The families of results.
 PAIRS, RETRIEVAL = "text-pairs", "text-retrieval"

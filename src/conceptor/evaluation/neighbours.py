@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["COMMON", "FILE", "SynonymRecall", "read_neighbours"]
 
 FILE = "lexicon/ppdb_synonyms.txt"
 # The second score is among this many first words.

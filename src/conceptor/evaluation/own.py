@@ -16,16 +16,6 @@ from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "LANGUAGES",
-    "PAIRS",
-    "SENTENCE_PAIRS",
-    "check_once",
-    "name_files",
-    "read_own",
-    "read_pairs",
-    "read_words",
-]
 
 # The families of the user's own benchmarks.
 PAIRS, SENTENCE_PAIRS = "pairs", "sentence-pairs"

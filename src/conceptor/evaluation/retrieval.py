@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["FILES", "Collection", "Retrieval", "average_precision", "ndcg", "read_retrieval"]
-
 # Documents, queries, judgements.
 FILES: dict[str, tuple[str, ...]] = {
     "Cranfield": (

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.statistics import ItemWeights, Vector
 
-__all__ = ["RelatedPairs", "Separation", "find_related"]
 
 # A rare word is in at most this share of the texts.
 _MOST_COMMON = 0.01

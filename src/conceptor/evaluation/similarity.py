@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["FILES", "WordSimilarity"]
 
 FILES = {
     "RG65": "word-similarity/EN-RG-65.txt",

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     ItemWeights = NDArray[np.float64]
 
-__all__ = [
-    "Differences",
-    "Interval",
-    "Masked",
-    "Mean",
-    "PearsonCorrelation",
-    "Purity",
-    "SpearmanCorrelation",
-    "Statistic",
-    "holm",
-    "paired_differences",
-    "value",
-    "weighted_ranks",
-]
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = [
-    "BENCHMARK_FILES",
-    "FILES",
-    "LATER_TASKS",
-    "TASKS",
-    "SentenceSimilarity",
-    "read_benchmark",
-    "read_tasks",
-]
-
 _Parsed = TypeVar("_Parsed")
 
 # Task name -> (year, name in the files).

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]
 
 # A result on fewer items than this, or on a smaller share of its set, is unreliable.
 FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.task import Outcome
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["TextTask", "Texts"]
-
 
 class Texts:
     """Texts, split into tokens once."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Translation", "distinct", "translate"]
 
 # CSLS uses this many neighbours, as in its paper.
 NEIGHBOURS = 10

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from conceptor.explore.figures import Figures
     from conceptor.explore.session import Session
 
-__all__ = ["openapi", "routes"]
 
 # The maximum number of parameters in an address.
 _MOST = 100

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from conceptor.explore.table import PageTable
     from conceptor.explore.views import View
 
-__all__ = ["CONCEPT_APERTURE", "combine_concepts", "find_directions"]
 
 # The number of first words searched for the ends of directions and the words of concepts.
 _ENDS_AMONG = 20_000

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from conceptor.explore.answers import Settings
     from conceptor.explore.session import Session
 
-__all__ = ["Figures"]
-
 
 class Figures:
     """Runs one comparison at a time; keeps the last one."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = "NDArray[np.float32] | Float64"
 
-__all__ = ["Clusters", "Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
 
 _CLUSTERS = 8
 # Rows that determine the clusters, and words in a cluster's name.

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
 
-__all__ = ["QuickFigures"]
 
 _BENCHMARKS = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
 
-__all__ = ["SearchedFigures"]
 
 _QUESTIONS = 500
 _KEPT = 64

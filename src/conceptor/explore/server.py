@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from conceptor.explore.session import Session
 
-__all__ = ["create_app", "is_loopback", "open_socket", "require_extra", "serve"]
 
 _COOKIE = "conceptor-token"
 _PAGE = resources.files("conceptor.explore").joinpath("page")

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from conceptor.explore.search import Found
     from conceptor.explore.table import PageTable
 
-__all__ = ["AskedNeighbours", "Session"]
 
 # The methods on the page besides the default for the kind of vectors.
 _MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")

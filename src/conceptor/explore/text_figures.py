@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from conceptor.explore.table import PageTable
     from conceptor.fitting import FitOptions
 
-__all__ = ["TextFigures"]
 
 _ASKED, _HUBS, _NEAR = 1000, 2000, 10
 _KEPT = 64

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["gain_chart", "gate_chart", "spectrum_chart", "ticks"]
 
 _WIDTH, _HEIGHT = 420, 210
 _STYLES = 6  # colours and dashes of style.css

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 
-__all__ = [
-    "Cell",
-    "Line",
-    "Table",
-    "csv_text",
-    "fit_width",
-    "latex",
-    "markdown",
-    "rich_table",
-    "table_csv",
-]
-
 # The column with the number of items behind each score.
 USED = "used"
 # For tables on a terminal: the width at which a heading wraps, and the blanks between and around

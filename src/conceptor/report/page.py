@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.statistics import Interval
     from conceptor.report.forms import Table
 
-__all__ = ["comparison_html", "main_method", "page", "verdict"]
 
 # The name of a family in a sentence.
 _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
@@ -132,6 +131,7 @@ def _one(number: float, *, sign: bool = False) -> str:
 
 
 def document(title: str, body: str) -> str:
+    """Return a complete page with its style."""
     style = resources.files("conceptor.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -144,10 +144,12 @@ def document(title: str, body: str) -> str:
 
 
 def paragraph(text: str, kind: str = "note") -> str:
+    """Return a paragraph of plain text."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
 def listing(title: str, lines: Iterable[str]) -> str:
+    """Return a section with a list; nothing without lines."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f"<section><h2>{title}</h2><ul>{items}</ul></section>" if items else ""
 
@@ -167,6 +169,7 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
 
 
 def page_table(table: Table) -> str:
+    """Return a table that scrolls by itself if it is wide."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     rows = []
     for line in table.lines:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.report.forms import Table
 
-__all__ = ["Result", "comparison_result", "evaluation_result"]
-
 
 @dataclass(frozen=True)
 class Result:

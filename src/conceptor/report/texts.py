@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.texts import TextComparison
 
-__all__ = ["text_html", "text_neighbour_tables", "text_page", "text_result", "text_tables"]
 
 # Characters of a text in a table.
 _SHOWN = 160

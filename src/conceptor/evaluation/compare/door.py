@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["compare"]
-
 
 def compare(
     vectors: object,

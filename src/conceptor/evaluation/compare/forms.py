@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.chunks import Transform
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["PCA", "TEXT_METHODS", "Form", "FormTransform", "fit_forms", "plan_forms"]
 
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
 # Plain PCA, the usual way to reduce dimensions.

@@ -41,15 +41,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.task import Outcome
     from conceptor.evaluation.texts import Texts
 
-__all__ = [
-    "ENCODERS",
-    "REGIMES",
-    "EncoderRecipe",
-    "compare_sentences",
-    "sentence_tasks",
-    "usif_tokens",
-    "validate_encoders",
-]
 
 OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.texts import SomeRows
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["KEPT", "RELATED", "SAMPLE", "Facts", "TextMeasures"]
 
 # Families of results that need no labels.
 KEPT, RELATED = "text-neighbours", "text-related"

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
 
-__all__ = ["TextComparison", "compare_texts"]
 
 _FEW_ITEMS = 30
 

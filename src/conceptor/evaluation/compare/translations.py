@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from conceptor.concepts.align import Alignment
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["measure_alignment", "read_first"]
-
 
 def read_first(vectors: object, count: int, progress: Progress = silent) -> WordVectors:
     """Return the first rows of vectors."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.compare.words import Comparison
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["Verdict", "decide"]
 
 # A smaller form may lose this many points of the user's measure, or of neighbours without labels.
 LABELLED_LOSS, NEIGHBOUR_LOSS = 1.0, 10.0

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.search import Nearest
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Comparison", "compare"]
 
 # The number of neighbours shown for an example word, and the number of first words of a file that
 # may be examples if no benchmark has its words.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from conceptor.paper.dialogue.training import Epoch
     from conceptor.paper.dialogue.trials import Job, Watch
 
-__all__ = ["training_progress"]
-
 
 @contextmanager
 def training_progress(epochs: int) -> Iterator[Watch | None]:
