@@ -12,7 +12,8 @@ from conceptor.data import registry
 from conceptor.evaluation.analogy import FILE as ANALOGIES
 from conceptor.evaluation.analogy import read_analogies
 from conceptor.evaluation.battery import Battery
-from conceptor.evaluation.similarity import FILES, WordSimilarity
+from conceptor.evaluation.own import read_words
+from conceptor.evaluation.similarity import FILES
 from conceptor.explore import projection, searched
 from conceptor.explore.answers import Settings
 from conceptor.explore.fitted import APERTURE_SPAN
@@ -44,7 +45,7 @@ def test_the_command_gives_the_map_that_is_shown(session, table):
 
 def test_quick_figures_are_those_of_the_benchmarks(data):
     tasks = [
-        WordSimilarity.read(title, Path(data, FILES[name]))
+        read_words(title, Path(data, FILES[name]))
         for name, title in (("WS", "WordSim-353"), ("SimLex", "SimLex-999"))
     ]
     words = sorted(set().union(*(task.words for task in tasks)))[::2]

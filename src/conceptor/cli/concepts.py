@@ -233,7 +233,7 @@ def _test_alignment(
     left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
     from conceptor.base.progress import on_terminal
-    from conceptor.evaluation.compare.translations import measure_alignment
+    from conceptor.evaluation.translation import measure_alignment
     from conceptor.report.small_tables import translation_table
 
     with on_terminal() as progress:

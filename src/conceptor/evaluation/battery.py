@@ -210,11 +210,9 @@ def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
     names = _FILES[family][dataset]
-    if family in own.LANGUAGES:
+    if family == "similarity" or family in own.LANGUAGES:
         return [own.read_words(dataset, paths[names[0]], family)]
     match family:
-        case "similarity":
-            return [similarity.WordSimilarity.read(dataset, paths[names[0]])]
         case "sts":
             return sts.read_tasks(paths)
         case "categorization":

@@ -18,11 +18,12 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry
 from conceptor.evaluation.statistics import Mean, value
+from conceptor.evaluation.task import with_lower
 from conceptor.vectors.chunks import collect_rows, read_chunks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -145,7 +146,7 @@ class AssociationTest:
     @property
     def words(self) -> frozenset[str]:
         """Every word, and its lower-cased form."""
-        return _with_lower(itertools.chain(*self.targets, *self.attributes))
+        return with_lower(itertools.chain(*self.targets, *self.attributes))
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
         """Return d and p; None if more than a fifth of a list is unknown."""
@@ -270,7 +271,7 @@ class DirectBias:
     @property
     def words(self) -> frozenset[str]:
         """Professions and pairs."""
-        return _with_lower([*self.gender.professions, *itertools.chain(*self.gender.pairs)])
+        return with_lower([*self.gender.professions, *itertools.chain(*self.gender.pairs)])
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
         """Return the measure, with professions as items."""
@@ -313,7 +314,7 @@ class RemainingClusters:
     @classmethod
     def most_biased(cls, vectors: Vectors, gender: GenderWords, each: int = 500) -> Self:
         """Choose the words farthest along the gender direction, among the first 50,000."""
-        pairs = collect_rows(vectors, _with_lower(itertools.chain(*gender.pairs)))
+        pairs = collect_rows(vectors, with_lower(itertools.chain(*gender.pairs)))
         direction = gender.direction(pairs)
         words: list[str] = []
         along: list[NDArray[np.float64]] = []
@@ -369,11 +370,6 @@ def _differences(
         raise InvalidInputError("none of the pairs that define gender has vectors")
     female, male = (vectors.vectors[column].astype(np.float64) for column in rows.T)
     return unit_rows(male) - unit_rows(female) if unit else male - female
-
-
-def _with_lower(words: Iterable[str]) -> frozenset[str]:
-    both = set(words)
-    return frozenset(both | {word.lower() for word in both})
 
 
 def _known(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.float64]:

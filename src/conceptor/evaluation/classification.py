@@ -67,14 +67,8 @@ class TextClassification(TextTask):
         for train, choose, test in self._splits():
             right[test] = self._right(made, train, choose, test)
             tested |= test
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int((known & tested).sum()),
-            total=int(tested.sum()),
-            statistic=Mean(right[tested]),
-        )
+        used, total = int((known & tested).sum()), int(tested.sum())
+        return Outcome.of(self, used, total, Mean(right[tested]))
 
     def _splits(self) -> Iterator[tuple[NDArray[np.bool_], ...]]:
         """Yield the texts for training, for choosing C, and for testing."""

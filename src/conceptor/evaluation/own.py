@@ -55,7 +55,9 @@ def name_files(files: Sequence[str | os.PathLike[str]]) -> list[str]:
     return names
 
 
-def read_words(dataset: str, path: str | os.PathLike[str], family: str) -> WordSimilarity:
+def read_words(
+    dataset: str, path: str | os.PathLike[str], family: str = "similarity"
+) -> WordSimilarity:
     """Read word pairs as a benchmark of a family."""
     found = read_pairs(path)
     words = [(pair.left, pair.right) for pair in found]

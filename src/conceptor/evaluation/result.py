@@ -80,18 +80,16 @@ class Evaluation:
         for year in YEARS:
             of_year = [o for o in self.outcomes if o.dataset.startswith(f"{year}/")]
             if of_year:
-                counted = [o for o in of_year if not o.thin] or of_year
-                years.append(
-                    Row(
-                        task="sts",
-                        dataset=f"STS {year}",
-                        metric="pearson",
-                        score=fmean(o.score for o in counted),
-                        used=sum(o.used for o in of_year),
-                        total=sum(o.total for o in of_year),
-                    )
-                )
+                score = fmean(o.score for o in self.tasks_of(f"STS {year}"))
+                used, total = (sum(o.used for o in of_year), sum(o.total for o in of_year))
+                years.append(Row("sts", f"STS {year}", "pearson", score, used, total))
         return years
+
+    def tasks_of(self, row: str) -> list[Outcome]:
+        """Return the outcomes behind a row: its own, or those in the mean of a year."""
+        year = row.removeprefix("STS ")
+        found = [o for o in self.outcomes if o.dataset == row or o.dataset.startswith(f"{year}/")]
+        return [o for o in found if not o.thin] or found
 
     def of_family(self, family: str) -> list[Outcome]:
         """Return the outcomes that belong to a family's mean; SICK, for example, does not."""

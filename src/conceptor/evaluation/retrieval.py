@@ -74,15 +74,8 @@ class Retrieval(TextTask):
         score = ndcg if self.metric == "nDCG@10" else average_precision
         pairs = zip(ranked, self.collection.relevant, strict=True)
         scores = np.array([score(np.isin(order, relevant)) for order, relevant in pairs])
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(known[count:].sum()),
-            total=len(scores),
-            statistic=Mean(scores),
-            in_mean=self.metric == "nDCG@10",
-        )
+        used, in_mean = int(known[count:].sum()), self.metric == "nDCG@10"
+        return Outcome.of(self, used, len(scores), Mean(scores), in_mean=in_mean)
 
 
 def ndcg(hits: NDArray[np.bool_]) -> float:

@@ -25,37 +25,19 @@ if TYPE_CHECKING:
 
 _Parsed = TypeVar("_Parsed")
 
-# Task name -> (year, name in the files).
-TASKS = {
-    "2012/MSRpar": ("2012", "MSRpar"),
-    "2012/MSRvid": ("2012", "MSRvid"),
-    "2012/OnWN": ("2012", "surprise.OnWN"),
-    "2012/SMTeuroparl": ("2012", "SMTeuroparl"),
-    "2012/SMTnews": ("2012", "surprise.SMTnews"),
-    "2013/FNWN": ("2013", "FNWN"),
-    "2013/OnWN": ("2013", "OnWN"),
-    "2013/headlines": ("2013", "headlines"),
-    "2014/OnWN": ("2014", "OnWN"),
-    "2014/deft-forum": ("2014", "deft-forum"),
-    "2014/deft-news": ("2014", "deft-news"),
-    "2014/headlines": ("2014", "headlines"),
-    "2014/images": ("2014", "images"),
-    "2014/tweet-news": ("2014", "tweet-news"),
-    "2015/answers-forums": ("2015", "answers-forums"),
-    "2015/answers-students": ("2015", "answers-students"),
-    "2015/belief": ("2015", "belief"),
-    "2015/headlines": ("2015", "headlines"),
-    "2015/images": ("2015", "images"),
+# The paper's tasks, by year. Two files of 2012 have a prefix that the tables leave out.
+_TASKS = {
+    "2012": ("MSRpar", "MSRvid", "OnWN", "SMTeuroparl", "SMTnews"),
+    "2013": ("FNWN", "OnWN", "headlines"),
+    "2014": ("OnWN", "deft-forum", "deft-news", "headlines", "images", "tweet-news"),
+    "2015": ("answers-forums", "answers-students", "belief", "headlines", "images"),
 }
 # Newer than the paper, so not part of its mean.
-LATER_TASKS = {
-    "2016/answer-answer": ("2016", "answer-answer"),
-    "2016/headlines": ("2016", "headlines"),
-    "2016/plagiarism": ("2016", "plagiarism"),
-    "2016/postediting": ("2016", "postediting"),
-    "2016/question-question": ("2016", "question-question"),
-    "2017/track5.en-en": ("2017", "track5.en-en"),
+_LATER_TASKS = {
+    "2016": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+    "2017": ("track5.en-en",),
 }
+_PREFIX = "surprise."
 _STUDENTS = "sts/2015-answers-students.test.tsv"
 _SICK = "sick/SICK_test_annotated.txt"
 _WITH_GENRE = ("sts/sts-train.csv", "sts/sts-dev.csv", "sts/sts-test.csv")
@@ -101,15 +83,8 @@ class SentenceSimilarity(TextTask):
         half = len(self.pairs)
         both = known[:half] & known[half:]
         predicted = np.where(both, cosines(sentences[:half], sentences[half:]), 0.0)
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(both.sum()),
-            total=half,
-            statistic=PearsonCorrelation(predicted, self.gold),
-            in_mean=self.in_mean,
-        )
+        found = PearsonCorrelation(predicted, self.gold)
+        return Outcome.of(self, int(both.sum()), half, found, in_mean=self.in_mean)
 
 
 def read_tasks(
@@ -120,19 +95,20 @@ def read_tasks(
     A task is left out if any of its files is missing. `later` adds the tasks of 2016 and 2017,
     which the paper does not use.
     """
-    found: defaultdict[tuple[str, str], list[SentencePair]] = defaultdict(list)
+    found: defaultdict[str, list[SentencePair]] = defaultdict(list)
     five = (*_WITH_GENRE, *_WITHOUT_GENRE)
     if all(name in paths for name in five):
         for name in five:
-            for year, task, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
-                found[year, task].append(pair)
+            for dataset, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
+                found[dataset].append(pair)
     if _STUDENTS in paths:
-        found["2015", "answers-students"] = _read_students(paths[_STUDENTS])
-    wanted = TASKS | LATER_TASKS if later else TASKS
+        found["2015/answers-students"] = _read_students(paths[_STUDENTS])
+    wanted = _TASKS | _LATER_TASKS if later else _TASKS
     tasks = [
-        SentenceSimilarity(dataset, found[key], in_mean=dataset in TASKS)
-        for dataset, key in wanted.items()
-        if key in found
+        SentenceSimilarity(dataset, found[dataset], in_mean=year in _TASKS)
+        for year, names in wanted.items()
+        for dataset in (f"{year}/{name}" for name in names)
+        if dataset in found
     ]
     if _SICK in paths:
         tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK]), in_mean=False))
@@ -141,20 +117,21 @@ def read_tasks(
 
 def read_benchmark(dataset: str, path: str | os.PathLike[str]) -> SentenceSimilarity:
     """Read a split of the STS benchmark, which is one file."""
-    pairs = [pair for _, _, pair in _read_file(path, first=1)]
+    pairs = [pair for _, pair in _read_file(path, first=1)]
     return SentenceSimilarity(dataset, pairs, task="sts-b")
 
 
-def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, str, SentencePair]]:
-    """Yield (year, task, pair) from file, year, id, score, sentence, sentence, sources.
+def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, SentencePair]]:
+    """Yield the dataset and the pair from file, year, id, score, sentence, sentence, sources.
 
     `first` is the column of the file's name (a genre may precede it). A year may be `2012test`
     or `2012train`: both belong to the task, as in the paper's notebook.
     """
 
-    def parse(fields: list[str]) -> tuple[str, str, SentencePair]:
+    def parse(fields: list[str]) -> tuple[str, SentencePair]:
         task, year, _, score, left, right, *_ = fields[first:]
-        return year[:4], task, SentencePair(left, right, float(score))
+        dataset = f"{year[:4]}/{task.removeprefix(_PREFIX)}"
+        return dataset, SentencePair(left, right, float(score))
 
     return _parse_lines(path, parse)
 

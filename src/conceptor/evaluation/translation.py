@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.evaluation.statistics import Mean
+from conceptor.base.progress import silent
+from conceptor.evaluation.statistics import Mean, value
+from conceptor.vectors.chunks import RowCollector, as_vectors, read_chunks
 from conceptor.vectors.table import MISSING
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from conceptor.base.progress import Progress
+    from conceptor.concepts.align import Alignment
     from conceptor.vectors.table import WordVectors
 
 
@@ -121,3 +125,39 @@ def _nearness(block: NDArray[np.float32], others: NDArray[np.float32]) -> NDArra
 def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
     for start in range(0, len(rows), _BLOCK):
         yield rows[start : start + _BLOCK]
+
+
+def read_first(vectors: object, count: int, progress: Progress = silent) -> WordVectors:
+    """Return the first rows of vectors."""
+    collector = RowCollector((), count)
+    for words, rows in read_chunks(as_vectors(vectors), progress):
+        collector.add(words, np.asarray(rows))
+        if collector.count >= count:
+            break
+    return collector.table()
+
+
+def measure_alignment(
+    source: object,
+    target: object,
+    alignment: Alignment,
+    dictionary: Sequence[tuple[str, str]],
+    among: int,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Return precision at 1 and 10 and the mean reciprocal rank, × 100, by cosine and by CSLS.
+
+    Only the first `among` words of either side take part.
+    """
+    left, right = (read_first(each, among, progress) for each in (source, target))
+    groups = distinct(right.vectors)
+    mapped = (
+        left.with_vectors(alignment.source(left.vectors)),
+        right.with_vectors(alignment.target(right.vectors)),
+    )
+    found: dict[str, Any] = {}
+    for name in ("cosine", "csls"):
+        result = translate(*mapped, dictionary, csls=name == "csls", groups=groups)
+        found[name] = {metric: 100 * value(each) for metric, each in result.statistics.items()}
+        found |= {"used": len(result.ranks), "total": result.total}
+    return found

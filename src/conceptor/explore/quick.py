@@ -11,6 +11,7 @@ import numpy as np
 from conceptor.algebra.recipes import Words
 from conceptor.base.arrays import cosines
 from conceptor.data import registry as datasets
+from conceptor.evaluation.own import read_words
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.explore.answers import Score
@@ -83,7 +84,7 @@ class QuickFigures:
         found = []
         for name, title in _BENCHMARKS.items():
             if FILES[name] in paths:
-                task = WordSimilarity.read(title, paths[FILES[name]])
+                task = read_words(title, paths[FILES[name]])
                 pairs = _Pairs.look_up(task, self._table)
                 other = None if self._other is None else _Pairs.look_up(task, self._other)
                 found.append((pairs.score(None), pairs, other))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.evaluation.hubness import hubness
-from conceptor.evaluation.kept import share_kept, without_own
+from conceptor.evaluation.unlabelled import hubness, share_kept, without_own
 from conceptor.explore.answers import Score
 from conceptor.explore.cache import Cache
 from conceptor.vectors.search import Nearest, search

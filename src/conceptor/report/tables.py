@@ -192,9 +192,7 @@ def comparison_csv(comparisons: Iterable[Comparison]) -> str:
 def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     for method, evaluation in comparison.evaluations.items():
         for row in evaluation.rows():
-            parts = [row.dataset]
-            if row.dataset not in {each.dataset for each in evaluation.outcomes}:
-                parts = _tasks_of_year(evaluation, row.dataset)
+            parts = [each.dataset for each in evaluation.tasks_of(row.dataset)]
             gain = comparison.interval(method, parts)
             kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
             yield [method, *kept, *_parts_of(gain)]
@@ -203,13 +201,6 @@ def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
             metric = evaluation.of_family(family)[0].metric
             label = MEANS.get(family, "mean")
             yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
-
-
-def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
-    """Return the tasks in a year's mean, as `Evaluation.years` chooses them."""
-    year = name.removeprefix("STS ")
-    tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
-    return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]
 
 
 def _parts_of(gain: Interval | None) -> tuple[object, object, object]:

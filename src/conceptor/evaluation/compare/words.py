@@ -261,35 +261,9 @@ def compare(
     examples: int = 0,
     progress: Progress = silent,
 ) -> Comparison:
-    """Fit methods to vectors and score each on the same items, in two passes over the vectors.
+    """Fit methods to vectors of words and score each on the same items, in two passes.
 
-    One pass gathers moments and the benchmarks' words; the second searches all rows.
-
-    The scored vectors are those that `postprocess` writes for the same method and options.
-
-    Parameters
-    ----------
-    vectors : path, open source, WordVectors, (words, array), ...
-    methods : names, or recipes by name
-        From `original` and `conceptor.methods`; `a+b` applies b after a. Chains
-        and lexicon methods take further passes over the vectors.
-    tasks : names from `conceptor.evaluation.FAMILIES`, or a Battery
-        As in `conceptor.evaluation.evaluate`. A battery loaded once can serve many comparisons.
-    options : FitOptions, optional
-        Word weights, the vocabulary to fit on, and the lexicon.
-    name, missing
-        As in `conceptor.evaluation.evaluate`.
-    resamples, seed
-        For the paired bootstrap; 0 resamples for no intervals.
-    examples : int
-        The number of example words whose neighbours are shown, for the first and last method.
-    progress
-        Called while reading the vectors and fitting to a lexicon.
-
-    Examples
-    --------
-    >>> from conceptor import compare
-    >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
+    Parameters are those of `conceptor.compare`.
     """
     options = options or FitOptions()
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)

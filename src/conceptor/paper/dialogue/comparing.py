@@ -126,7 +126,7 @@ def compare_dialogue(
     corpus : Corpus
         From `conceptor.paper.dialogue.load_corpus`.
     methods : names
-        As in `conceptor.evaluation.compare.words.compare`, and `random` for random vectors.
+        As in `conceptor.compare`, and `random` for random vectors.
     fitting, options : FitOptions and TrackerOptions, optional
         How the methods are fitted, and how trackers are built and trained.
     slots : names
