@@ -14,7 +14,7 @@ from conceptor.evaluation.analogy import read_analogies
 from conceptor.evaluation.battery import Battery
 from conceptor.evaluation.own import read_words
 from conceptor.evaluation.similarity import FILES
-from conceptor.explore import projection, searched
+from conceptor.explore import projection, scores
 from conceptor.explore.answers import Settings
 from conceptor.explore.fitted import APERTURE_SPAN
 from conceptor.explore.search import RowSearch
@@ -364,7 +364,7 @@ def test_benchmarks_over_all_words_are_those_of_evaluate(data):
     found = {score.dataset: score for score in session.benchmarks(session.default)}
     after = vectors.with_vectors(session.solution(session.default).map(rows))
     for task in session._searched._battery.tasks:
-        title = searched._TITLES[task.dataset][0]
+        title = scores._TITLES[task.dataset][0]
         assert found[title].before == pytest.approx(Battery([task]).run(vectors).outcomes[0].score)
         assert found[title].after == pytest.approx(Battery([task]).run(after).outcomes[0].score)
     assert {"Analogies, meaning", "Analogies, grammar", "Neighbours"} == set(found)

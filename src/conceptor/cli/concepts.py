@@ -237,7 +237,8 @@ def _test_alignment(
     from conceptor.report.small_tables import translation_table
 
     with on_terminal() as progress:
-        tested = measure_alignment(left, right, found, questions, among, progress)
+        sides = (left, found.source), (right, found.target)
+        tested = measure_alignment(sides, questions, among, progress)
     note = f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."
     return tested, [translation_table(tested)], [note]
 

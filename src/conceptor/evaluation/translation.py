@@ -10,17 +10,17 @@ import numpy as np
 from conceptor.base.arrays import unit_rows32
 from conceptor.base.progress import silent
 from conceptor.evaluation.statistics import Mean, value
-from conceptor.vectors.chunks import RowCollector, as_vectors, read_chunks
+from conceptor.vectors.chunks import RowCollector, read_chunks
 from conceptor.vectors.table import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
-    from conceptor.concepts.align import Alignment
     from conceptor.vectors.table import WordVectors
+    from conceptor.vectors.vectors import Vectors
 
 
 # CSLS uses this many neighbours, as in its paper.
@@ -127,37 +127,35 @@ def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
         yield rows[start : start + _BLOCK]
 
 
-def read_first(vectors: object, count: int, progress: Progress = silent) -> WordVectors:
-    """Return the first rows of vectors."""
-    collector = RowCollector((), count)
-    for words, rows in read_chunks(as_vectors(vectors), progress):
-        collector.add(words, np.asarray(rows))
-        if collector.count >= count:
-            break
-    return collector.table()
-
-
 def measure_alignment(
-    source: object,
-    target: object,
-    alignment: Alignment,
+    sides: Sequence[tuple[Vectors, Callable[[NDArray[Any]], NDArray[Any]]]],
     dictionary: Sequence[tuple[str, str]],
     among: int,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Return precision at 1 and 10 and the mean reciprocal rank, × 100, by cosine and by CSLS.
 
-    Only the first `among` words of either side take part.
+    `sides` are the vectors of both languages, each with its map into the common space. Only the
+    first `among` words of either side take part.
     """
-    left, right = (read_first(each, among, progress) for each in (source, target))
-    groups = distinct(right.vectors)
-    mapped = (
-        left.with_vectors(alignment.source(left.vectors)),
-        right.with_vectors(alignment.target(right.vectors)),
+    tables = [_read_first(vectors, among, progress) for vectors, _ in sides]
+    groups = distinct(tables[1].vectors)
+    left, right = (
+        table.with_vectors(map_(table.vectors))
+        for table, (_, map_) in zip(tables, sides, strict=True)
     )
     found: dict[str, Any] = {}
     for name in ("cosine", "csls"):
-        result = translate(*mapped, dictionary, csls=name == "csls", groups=groups)
+        result = translate(left, right, dictionary, csls=name == "csls", groups=groups)
         found[name] = {metric: 100 * value(each) for metric, each in result.statistics.items()}
         found |= {"used": len(result.ranks), "total": result.total}
     return found
+
+
+def _read_first(vectors: Vectors, count: int, progress: Progress) -> WordVectors:
+    collector = RowCollector((), count)
+    for words, rows in read_chunks(vectors, progress):
+        collector.add(words, np.asarray(rows))
+        if collector.count >= count:
+            break
+    return collector.table()

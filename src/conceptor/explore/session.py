@@ -22,10 +22,8 @@ from conceptor.explore import answers, projection
 from conceptor.explore.cache import Cache
 from conceptor.explore.details import combine_concepts, find_directions
 from conceptor.explore.fitted import PageMethods
-from conceptor.explore.quick import QuickFigures
+from conceptor.explore.scores import QuickFigures, SearchedFigures, TextFigures
 from conceptor.explore.search import RowSearch, Searcher
-from conceptor.explore.searched import SearchedFigures
-from conceptor.explore.text_figures import TextFigures
 from conceptor.explore.views import View
 from conceptor.explore.wordmap import Shown, WordMap
 from conceptor.fitting import FitOptions
