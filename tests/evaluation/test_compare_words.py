@@ -20,7 +20,7 @@ from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, gather
 from conceptor.methods import spectral_methods
-from conceptor.paper.dialogue import TrackerOptions
+from conceptor.paper.dialogue.options import TrackerOptions
 from conceptor.paper.report import gates_text, reproduction_tables
 from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import paper_tables

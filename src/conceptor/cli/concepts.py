@@ -10,10 +10,11 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import ReadOptions, WriteOptions
-from conceptor.cli.inputs import open_source, read_apertures, read_size
+from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
+from conceptor.cli.inputs import read_apertures, read_size
 from conceptor.cli.output import (
     check_json_output,
     check_outputs,
@@ -101,7 +102,6 @@ def debias(
       conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
     check_json_output(target, as_json=as_json)
-    from conceptor.base.progress import on_terminal
     from conceptor.concepts.debias import debias as run
     from conceptor.fitting import FitOptions
 
@@ -138,7 +138,6 @@ def _measure_bias(
     map_: Any,  # noqa: ANN401
     data: Path | None,
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.bias import compare_bias
     from conceptor.report.small_tables import bias_table
 
@@ -191,8 +190,8 @@ def align(
         int, Option(min=1, metavar="N", help="For --test, search only the first N words.")
     ] = 200_000,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: opt.Rows = None,
+    *,
+    reading: RowOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Bring the vectors of two languages into one space.
@@ -207,13 +206,12 @@ def align(
 
       conceptor align demo other.bin pairs.txt --out-dir aligned
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.concepts.align import align_files, read_dictionary
 
     if "-" in (source, target):
         raise InvalidInputError("aligned files keep their names; name a file instead of -")
     questions = None if test is None else read_dictionary(test)
-    left, right = (open_source(each, on_error, rows=rows) for each in (source, target))
+    left, right = (reading.open(each) for each in (source, target))
     with on_terminal() as progress:
         found, reports = align_files(
             left, right, dictionary, out_dir, method=method, force=force, progress=progress
@@ -232,7 +230,6 @@ def align(
 def _test_alignment(
     left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.translation import measure_alignment
     from conceptor.report.small_tables import translation_table
 

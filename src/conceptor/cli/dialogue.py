@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress
-from conceptor.cli.groups import DataOptions, ShowOptions
-from conceptor.cli.inputs import open_or_demo, parse_choice, split_list
+from conceptor.cli.bars import download_progress, training_progress
+from conceptor.cli.groups import DataOptions, RowOptions, ShowOptions
+from conceptor.cli.inputs import parse_choice, split_list
 from conceptor.cli.output import check_outputs, print_warnings
 
 if TYPE_CHECKING:
-    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.options import TrackerOptions
     from conceptor.paper.dialogue.saved import BeliefTracker
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Job, TrackerWeights
@@ -60,7 +61,7 @@ class TrainingOptions:
 
     def tracker_options(self) -> TrackerOptions:
         """Return the options in the form that the library expects."""
-        from conceptor.paper.dialogue import Confirm, Initialization, TrackerOptions, Update
+        from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 
         named = {
             "update": parse_choice(Update, self.update, "--update"),
@@ -186,17 +187,16 @@ def _train(
     vectors: Path | None, run: RunOptions, options: TrackerOptions, where: DataOptions
 ) -> tuple[Study, list[BeliefTracker]]:
     """Train on the vectors of each method; return the measurements and the trackers."""
-    from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
-    from conceptor.paper.dialogue import comparing, load_corpus
-    from conceptor.paper.dialogue.bars import training_progress
+    from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.woz import load_corpus
 
     chosen = run.choose_methods()
     slots = comparing.validate_slots(split_list(run.slots))
     if run.save is not None:
         run.save.mkdir(parents=True, exist_ok=True)
-    source, name = open_or_demo(vectors)
+    source, name = RowOptions().open_or_demo(vectors, wordless=False)
     with download_progress() as bars:
         corpus = load_corpus(where.data, offline=where.offline, progress=bars)
     where.fetch_vocabulary()

@@ -10,20 +10,23 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress
+from conceptor.cli.bars import download_progress, training_progress
 from conceptor.cli.groups import (
     BenchmarkOptions,
     DataOptions,
     LexiconOptions,
+    RowOptions,
     ShowOptions,
+    TextOptions,
     WeightOptions,
     load_benchmarks,
 )
-from conceptor.cli.inputs import open_source, read_methods, split_list
+from conceptor.cli.inputs import read_methods, split_list
 from conceptor.cli.output import print_warnings, warn
-from conceptor.cli.texts import LabelOptions, RowOptions, compare_rows, refuse_for_texts
+from conceptor.cli.texts import LabelOptions, compare_rows, refuse_for_texts
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -39,8 +42,7 @@ if TYPE_CHECKING:
 def evaluate(
     vectors: Annotated[list[Path], Argument(help="Vectors files.", metavar="VECTORS")],
     *,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    reading: RowOptions,
     benchmarks: BenchmarkOptions,
     where: DataOptions,
     show: ShowOptions,
@@ -55,7 +57,6 @@ def evaluate(
 
       conceptor evaluate demo --tasks similarity --html -o scores.html
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation import evaluate as run
     from conceptor.evaluation.battery import refuse_texts
     from conceptor.evaluation.compare.words import Comparison
@@ -66,7 +67,7 @@ def evaluate(
         raise InvalidInputError("a vectors file was named twice; name each once")
     policy = benchmarks.policy
     # Open all files first, so that a bad one is reported before anything is downloaded.
-    sources = {str(path): open_source(path, column=column, rows=rows) for path in vectors}
+    sources = {str(path): reading.open(path) for path in vectors}
     for source in sources.values():
         refuse_texts(source)
     battery = benchmarks.load(where)
@@ -86,7 +87,7 @@ def compare(
     vectors: opt.Vectors = None,
     *,
     methods: opt.Methods = None,
-    rows: RowOptions,
+    reading: TextOptions,
     weights: WeightOptions,
     lists: LexiconOptions,
     sentences: Annotated[
@@ -123,7 +124,7 @@ def compare(
 
     show.check([vectors, *weights.files, *lists.files, *benchmarks.files])
     chosen = as_methods(DEFAULT_METHODS if methods is None else read_methods(methods))
-    source, name = rows.open(vectors)
+    source, name = reading.open_or_demo(vectors)
     if source.kind is RowKind.TEXTS:
         refuse_for_texts(name, sentences=sentences)
         compare_rows(source, name, methods, weights.fit_options(), benchmarks, labels, show)
@@ -153,7 +154,6 @@ def _compare(
     options: Any,  # noqa: ANN401
     examples: int,
 ) -> None:
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.words import compare as run
     from conceptor.report.result import comparison_result
 
@@ -240,7 +240,7 @@ class PaperOptions:
     def open(self) -> dict[str, VectorSource]:
         """Open the named files."""
         given = {"word2vec": self.word2vec, "glove": self.glove}
-        return {name: open_source(path) for name, path in given.items() if path is not None}
+        return {name: RowOptions().open(path) for name, path in given.items() if path is not None}
 
 
 @command()
@@ -273,12 +273,10 @@ def _reproduce(
     files: Mapping[str, VectorSource], paper: PaperOptions, where: DataOptions
 ) -> Reproduction:
     """Run the protocol on these files, or on those of the paper's vectors that are available."""
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation import PAPER_FAMILIES
     from conceptor.paper import reproduction
-    from conceptor.paper.dialogue import TrackerOptions
-    from conceptor.paper.dialogue.bars import training_progress
     from conceptor.paper.dialogue.comparing import FewWordsWarning
+    from conceptor.paper.dialogue.options import TrackerOptions
 
     where.fetch_vocabulary(required=True)
     sources: dict[str, object] = {**files}

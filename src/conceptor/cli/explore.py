@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import WeightOptions
+from conceptor.cli.groups import TextOptions, WeightOptions
 from conceptor.cli.inputs import split_list
 from conceptor.cli.output import warn
-from conceptor.cli.texts import RowOptions
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,7 @@ def explore(
     page: PageOptions,
     weights: WeightOptions,
     data: opt.Data = None,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: RowOptions,
+    reading: TextOptions,
 ) -> None:
     r"""Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
@@ -66,7 +65,6 @@ def explore(
 
       conceptor explore demo
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.explore import server
 
     server.require_extra()
@@ -84,7 +82,7 @@ def explore(
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source, shown = rows.open(path, on_error)
+                source, shown = reading.open_or_demo(path)
                 name = Path(shown).name
                 tables.append(PageTable.open(source, name, str(path or DEMO), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())

@@ -9,6 +9,7 @@ import typer
 from typer import Argument
 
 from conceptor.base.errors import printable
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import (
@@ -16,10 +17,10 @@ from conceptor.cli.groups import (
     LexiconOptions,
     MethodOptions,
     ReadOptions,
+    RowOptions,
     WeightOptions,
     WriteOptions,
 )
-from conceptor.cli.inputs import open_source
 from conceptor.cli.kinds import Postprocessing
 from conceptor.cli.output import check_json_output, check_outputs, file_target, warn, write_json
 
@@ -81,9 +82,7 @@ def fit(
     method: MethodOptions,
     weights: WeightOptions,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    reading: RowOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
@@ -94,13 +93,12 @@ def fit(
 
       conceptor fit demo paper.safetensors --vocabulary top:50000 --aperture 2
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.postprocessing import fit as run
     from conceptor.postprocessing import fit_background
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], weights.files)
-    opened = open_source(source, on_error, wordless=True, column=column, rows=rows)
+    opened = reading.open(source, wordless=True)
     chosen = method.choose(opened, weights.weights)
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
@@ -167,7 +165,6 @@ def _transfer(
     as_json: bool,
 ) -> None:
     check_json_output(target, as_json=as_json)
-    from conceptor.base.progress import on_terminal
     from conceptor.vectors.conversion import convert as run
 
     # Words and texts are written alike, so the kind of rows does not matter here.

@@ -12,11 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import ConceptorError, InvalidInputError, Setting, printable
+from conceptor.base.errors import (
+    ConceptorError,
+    InvalidInputError,
+    MissingExtraError,
+    Setting,
+    printable,
+)
 from conceptor.cli import options as opt
 from conceptor.cli.bars import download_progress
-from conceptor.cli.inputs import open_source, parse_choice, read_aperture, split_list
-from conceptor.cli.output import check_outputs, show_tables, warn, write_json, write_output
+from conceptor.cli.inputs import parse_choice, read_aperture, split_list
+from conceptor.cli.output import (
+    check_outputs,
+    say_rows,
+    show_tables,
+    warn,
+    write_json,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +42,8 @@ if TYPE_CHECKING:
     from conceptor.vectors import VectorSource
     from conceptor.vectors.vectors import Vectors
 
+# The vectors that commands use by default.
+_DEMO = "GloVe 6B 50d"
 _PAPER = "cn-paper"
 # With fewer pairs, confidence intervals are too wide to be useful.
 _FEW_PAIRS = 30
@@ -131,27 +146,86 @@ class LexiconOptions:
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """How vectors are read."""
+class RowOptions:
+    """How rows are read."""
 
     on_error: opt.OnError = opt.OnErrorChoice.error
-    replace_spaces: opt.ReplaceSpaces = None
     column: opt.Column = None
     rows: opt.Rows = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `open_vectors`."""
+        action = "raise" if self.on_error is opt.OnErrorChoice.error else "skip"
+        return {"on_error": action, "column": self.column, "rows": self.rows and self.rows.value}
 
     def open(
         self, path: str | Path, *, wordless: bool = False, says_kind: bool = True
     ) -> VectorSource:
-        """Open a vectors file or the demo vectors; print whether rows are words or texts."""
-        return open_source(
-            path,
-            self.on_error,
-            self.replace_spaces,
-            wordless=wordless,
-            column=self.column,
-            rows=self.rows,
-            says_kind=says_kind,
-        )
+        """Open a vectors file or the demo vectors; print whether rows are words or texts.
+
+        With `wordless`, it need not have words.
+        """
+        from conceptor.vectors import open_vectors
+
+        opened = open_vectors(path, wordless=wordless, **self.arguments)
+        if says_kind:
+            say_rows(opened)
+        return opened
+
+    def open_or_demo(
+        self, path: str | Path | None, *, wordless: bool = True
+    ) -> tuple[Vectors, str]:
+        """Open a vectors file, or the demo vectors if none is named; return its name too."""
+        from conceptor.vectors.files import is_demo
+
+        if path is not None and not is_demo(path):
+            return self.open(path, wordless=wordless), str(path)
+        from conceptor.data.registry import demo_vectors
+        from conceptor.vectors import WordVectors
+
+        try:
+            return WordVectors(*demo_vectors()), _DEMO  # indexed once, for all passes
+        except MissingExtraError:
+            unnamed = "no vectors file was named, and the default, " if path is None else ""
+            raise MissingExtraError(f"{unnamed}{_DEMO},", "demo") from None
+
+
+@dataclass(frozen=True)
+class ReadOptions(RowOptions):
+    """How vectors that will be written again are read."""
+
+    replace_spaces: opt.ReplaceSpaces = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `open_vectors`."""
+        return super().arguments | {"replace_spaces": self.replace_spaces}
+
+
+@dataclass(frozen=True)
+class TextOptions(RowOptions):
+    """How rows of words or texts are read, and where their texts are."""
+
+    texts: opt.Texts = None
+
+    def open_or_demo(
+        self, path: str | Path | None, *, wordless: bool = True
+    ) -> tuple[Vectors, str]:
+        """Open vectors of words or texts, and return their name too."""
+        if self.texts is None:
+            return super().open_or_demo(path, wordless=wordless)
+        if path is None or self.rows is opt.RowsChoice.words:
+            why = "no vectors were named" if path is None else "--rows words was given"
+            raise InvalidInputError(f"--texts {self.texts} needs vectors of texts, but {why}")
+        if self.on_error is not opt.OnErrorChoice.error:
+            raise InvalidInputError(
+                "--on-error skip would leave out rows, so --texts would not match them; remove one"
+            )
+        from conceptor.vectors.texts import as_texts
+
+        told = replace(self, rows=opt.RowsChoice.texts)
+        return as_texts(told.open(path, wordless=True, says_kind=False), self.texts), str(path)
 
 
 @dataclass(frozen=True)

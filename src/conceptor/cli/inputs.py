@@ -1,4 +1,4 @@
-"""Parse option values and open vectors."""
+"""Parse option values."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.cli import options as opt
-from conceptor.cli.output import say_rows
+from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conceptor.concepts.lists import Apertures
-    from conceptor.vectors import VectorSource
-    from conceptor.vectors.vectors import Vectors
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-
-# The vectors that commands use by default.
-DEMO = "GloVe 6B 50d"
 
 
 def split_list(names: str) -> list[str]:
@@ -77,53 +68,3 @@ def read_size(size: str | None) -> int | None:
         if (value := int(float(number) * units[unit])) >= 0:
             return value
     raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")
-
-
-def open_source(
-    path: str | Path,
-    on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
-    replace_spaces: str | None = None,
-    *,
-    wordless: bool = False,
-    column: str | None = None,
-    rows: opt.RowsChoice | None = None,
-    says_kind: bool = True,
-) -> VectorSource:
-    """Open a vectors file, or the demo vectors; with `wordless`, it need not have words."""
-    from conceptor.vectors import open_vectors
-
-    opened = open_vectors(
-        path,
-        on_error=on_error.action,
-        replace_spaces=replace_spaces,
-        wordless=wordless,
-        column=column,
-        rows=rows and rows.value,
-    )
-    if says_kind:
-        say_rows(opened)
-    return opened
-
-
-def open_or_demo(
-    path: str | Path | None,
-    on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
-    *,
-    wordless: bool = False,
-    column: str | None = None,
-    rows: opt.RowsChoice | None = None,
-) -> tuple[Vectors, str]:
-    """Open a vectors file, or the demo vectors if none is named; return its name too."""
-    from conceptor.vectors.files import is_demo
-
-    if path is not None and not is_demo(path):
-        opened = open_source(path, on_error, wordless=wordless, column=column, rows=rows)
-        return opened, str(path)
-    from conceptor.data.registry import demo_vectors
-    from conceptor.vectors import WordVectors
-
-    try:
-        return WordVectors(*demo_vectors()), DEMO  # indexed once, for all passes
-    except MissingExtraError:
-        unnamed = "no vectors file was named, and the default, " if path is None else ""
-        raise MissingExtraError(f"{unnamed}{DEMO},", "demo") from None

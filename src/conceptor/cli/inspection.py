@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import open_or_demo, read_methods, split_list
+from conceptor.cli.groups import RowOptions, TextOptions, WeightOptions
+from conceptor.cli.inputs import read_methods, split_list
 from conceptor.cli.output import (
     check_outputs,
     print_warnings,
@@ -23,7 +24,7 @@ from conceptor.cli.output import (
     with_flags,
     write_json,
 )
-from conceptor.cli.texts import RowOptions, refuse_for_texts, refuse_for_words
+from conceptor.cli.texts import refuse_for_texts, refuse_for_words
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -45,9 +46,8 @@ def inspect(
         Path | None,
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    *,
+    reading: RowOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
@@ -56,12 +56,11 @@ def inspect(
 
       conceptor inspect demo
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.inspection import inspect as run
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source, name = open_or_demo(vectors, on_error, wordless=True, column=column, rows=rows)
+    source, name = reading.open_or_demo(vectors)
     with on_terminal() as progress:
         found = run(source, weights, name=name, progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
@@ -150,7 +149,7 @@ def neighbors(
     methods: opt.Methods = None,
     how: SearchOptions,
     weights: WeightOptions,
-    rows: RowOptions,
+    reading: TextOptions,
     background: opt.Background = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -167,11 +166,10 @@ def neighbors(
       conceptor neighbors demo bank finance --without river,shore,water
     """
     from conceptor.algebra.background import BackgroundWarning
-    from conceptor.base.progress import on_terminal
     from conceptor.report.small_tables import neighbour_tables
     from conceptor.report.texts import text_neighbour_tables
 
-    source, name = rows.open(vectors)
+    source, name = reading.open_or_demo(vectors)
     of_texts = source.kind is RowKind.TEXTS
     if of_texts:
         refuse_for_texts(name, **vars(query))

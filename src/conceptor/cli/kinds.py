@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.inputs import read_size
 from conceptor.cli.output import check_outputs, file_target, say_rows, warn
@@ -57,7 +58,6 @@ class Postprocessing:
         return method, self.weights.fit_options(self.lists.lexicon())
 
     def _postprocess_file(self) -> Report:
-        from conceptor.base.progress import on_terminal
         from conceptor.postprocessing import postprocess
 
         opened = self.reading.open(self.source, wordless=True)
@@ -79,7 +79,6 @@ class Postprocessing:
             )
 
     def _postprocess_hub(self) -> Report:
-        from conceptor.base.progress import on_terminal
         from conceptor.integrations.hub import save_folder
 
         opened = self.reading.open(self.source, wordless=True)
@@ -99,7 +98,6 @@ class Postprocessing:
             )
 
     def _postprocess_spacy(self, pipeline: Path) -> Report:
-        from conceptor.base.progress import on_terminal
         from conceptor.integrations.spacy import postprocess_folder
 
         kind = "spaCy pipelines"
@@ -129,7 +127,6 @@ class Postprocessing:
         self._refuse_file_options("shards")
         method, _ = self._choose(self._open_shards())
         memory = read_size(self.memory)
-        from conceptor.base.progress import on_terminal
         from conceptor.distributed import connect, postprocess
 
         # Dask's client logs tracebacks when the scheduler is lost; our error is a single line.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -12,39 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class OnErrorChoice(StrEnum):
-    """How bad rows are handled."""
-
-    error = "error"
-    skip = "skip"
-
-    @property
-    def action(self) -> Literal["raise", "skip"]:
-        """The library's name for it."""
-        return "skip" if self is OnErrorChoice.skip else "raise"
-
-
-class RowsChoice(StrEnum):
-    """The kind of rows."""
-
-    words = "words"
-    texts = "texts"
-
-
-class PurposeChoice(StrEnum):
-    """The purpose of vectors."""
-
-    words = "words"
-    sentences = "sentences"
-
-
-class DtypeChoice(StrEnum):
-    """Number types of vectors files."""
-
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
-    binary = "binary"
+# How bad rows are handled, the kind of rows, the purpose of vectors, and number types.
+OnErrorChoice = StrEnum("OnErrorChoice", ["error", "skip"])
+RowsChoice = StrEnum("RowsChoice", ["words", "texts"])
+PurposeChoice = StrEnum("PurposeChoice", ["words", "sentences"])
+DtypeChoice = StrEnum("DtypeChoice", ["float32", "float16", "int8", "binary"])
 
 
 def complete_method(incomplete: str) -> list[str]:

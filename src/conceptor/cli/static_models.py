@@ -12,17 +12,13 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import printable
+from conceptor.base.progress import on_terminal_or_log
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.output import write_json
 
-
-class ModelDtype(StrEnum):
-    """Number types of static models."""
-
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
+# Number types of static models.
+ModelDtype = StrEnum("ModelDtype", ["float32", "float16", "int8"])
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,6 @@ def distill(
     from time import perf_counter
 
     from conceptor.base.files import hidden_name
-    from conceptor.base.progress import on_terminal_or_log
     from conceptor.static_models import distill as run
     from conceptor.vectors.target import check_new_folder
 

@@ -1,14 +1,14 @@
-"""Options to open rows of words or texts, and to compare rows of texts."""
+"""Options and work of `compare` for rows of texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.inputs import open_or_demo, read_methods, split_list
+from conceptor.cli.inputs import read_methods, split_list
 from conceptor.cli.output import warn, with_flags
 
 if TYPE_CHECKING:
@@ -17,40 +17,6 @@ if TYPE_CHECKING:
     from conceptor.cli.groups import BenchmarkOptions, ShowOptions
     from conceptor.fitting import FitOptions
     from conceptor.vectors.vectors import Vectors
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """The kind of rows, and where their texts are."""
-
-    texts: opt.Texts = None
-    column: opt.Column = None
-    rows: opt.Rows = None
-
-    def open(
-        self,
-        vectors: str | Path | None,
-        on_error: opt.OnErrorChoice = opt.OnErrorChoice.error,
-    ) -> tuple[Vectors, str]:
-        """Open vectors of words or texts, and return their name too."""
-        if self.texts is None:
-            return open_or_demo(
-                vectors, on_error, wordless=True, column=self.column, rows=self.rows
-            )
-        if vectors is None or self.rows is opt.RowsChoice.words:
-            why = "no vectors were named" if vectors is None else "--rows words was given"
-            raise InvalidInputError(f"--texts {self.texts} needs vectors of texts, but {why}")
-        if on_error is not opt.OnErrorChoice.error:
-            raise InvalidInputError(
-                "--on-error skip would leave out rows, so --texts would not match them; remove one"
-            )
-        from conceptor.vectors import open_vectors
-        from conceptor.vectors.texts import as_texts
-
-        opened = open_vectors(
-            vectors, wordless=True, column=self.column, rows=opt.RowsChoice.texts.value
-        )
-        return as_texts(opened, self.texts), str(vectors)
 
 
 @dataclass(frozen=True)
@@ -96,7 +62,6 @@ def compare_rows(
     show: ShowOptions,
 ) -> None:
     """Compare rows of texts, and show the result."""
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.texts import compare_texts
     from conceptor.report.texts import text_result
 

@@ -13,29 +13,19 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import LexiconOptions, WriteOptions
-from conceptor.cli.inputs import open_source
+from conceptor.cli.groups import LexiconOptions, RowOptions, WriteOptions
 from conceptor.cli.output import check_json_output, check_outputs, warn, write_output
 
 if TYPE_CHECKING:
     from conceptor.paper.ppmi import PPMIVectors
 
 
-class Tokens(StrEnum):
-    """How text is split into tokens."""
-
-    words = "words"
-    spaces = "spaces"
-
-
-class Unit(StrEnum):
-    """The unit that windows do not cross."""
-
-    line = "line"
-    paragraph = "paragraph"
-    document = "document"
+# How text is split into tokens, and the unit that windows do not cross.
+Tokens = StrEnum("Tokens", ["words", "spaces"])
+Unit = StrEnum("Unit", ["line", "paragraph", "document"])
 
 
 @dataclass(frozen=True)
@@ -98,7 +88,6 @@ def train_ppmi(
 
       conceptor train-ppmi README.md vectors.bin --dimension 20 --min-count 2
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
@@ -143,8 +132,7 @@ def counterfit(
         float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance close.")
     ] = 0.2,
     writing: WriteOptions,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: opt.Rows = None,
+    reading: RowOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
@@ -155,7 +143,6 @@ def counterfit(
 
       conceptor counterfit demo better.bin --synonyms synonyms.txt
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.vectors.chunks import read_chunks
     from conceptor.vectors.target import plan_target, write_chunks
@@ -175,7 +162,7 @@ def counterfit(
     )
     check_outputs([target], lists.files)
     started = time.perf_counter()
-    opened = open_source(source, on_error, rows=rows)
+    opened = reading.open(source)
     goal = plan_target(target, source=opened, **writing.arguments)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.evaluation import Battery, Evaluation
-    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.options import TrackerOptions
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Watch
     from conceptor.paper.dialogue.woz import Corpus

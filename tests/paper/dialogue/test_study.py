@@ -7,12 +7,13 @@ import json
 import matplotlib as mpl
 import numpy as np
 import pytest
+from dialogue import study_of, summary_of, verdict
 from scipy import stats
 
 mpl.use("agg")
 
 from conceptor.paper.dialogue.goals import GoalAccuracy
-from conceptor.paper.dialogue.report import dialogue_tables, plot_learning, verdict
+from conceptor.paper.dialogue.report import dialogue_tables, plot_learning
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.training import Epoch
 from conceptor.paper.dialogue.trials import Trial
@@ -100,10 +101,10 @@ def test_a_slot_that_is_never_set_has_no_accuracy(study) -> None:
 
 def test_json_there_and_back(study) -> None:
     text = json.dumps(study.to_dict(), allow_nan=False)
-    again = Study.from_dict(json.loads(text))
+    again = study_of(json.loads(text))
     assert again.to_dict() == study.to_dict()
     assert again.runs["cn"][0].curves["area"][1]["accuracy"] == 0.75
-    without = Study.from_dict(study.to_dict(history=False))
+    without = study_of(summary_of(study))
     assert without.runs["cn"][0].curves == {}
     assert without.percents("cn", "area") == study.percents("cn", "area")
 

@@ -12,9 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor import InvalidInputError
-from conceptor.paper.dialogue import SLOTS, goal_accuracies, load_corpus, read_dialogues
-from conceptor.paper.dialogue.goals import string_match_accuracies
-from conceptor.paper.dialogue.woz import read_ontology, system_acts, tokens
+from conceptor.paper.dialogue.goals import goal_accuracies, string_match_accuracies
+from conceptor.paper.dialogue.woz import (
+    SLOTS,
+    load_corpus,
+    read_dialogues,
+    read_ontology,
+    system_acts,
+    tokens,
+)
 
 
 @pytest.fixture(scope="module")

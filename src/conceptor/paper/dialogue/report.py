@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.numbers import format_signed
-from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.paper.dialogue.woz import SLOTS
 from conceptor.report.forms import Cell, Line, Table
 from conceptor.report.plots import axes_or_new, draw_panels, finish_axes
@@ -81,16 +80,6 @@ def _runs(study: Study) -> Table:
             epochs = "/".join(map(str, run.kept.values()))
             lines.append(Line(f"{method}, seed {seed}", [*cells, Cell(epochs, faint=True)]))
     return Table("Every run", [*study.goals, "epochs"], lines)
-
-
-def verdict(study: Study, method: str, goal: str) -> str:
-    """Return whether a method's difference from the first is more than noise: p, adjusted, < 5%."""
-    found, adjusted = study.difference(method, goal), study.adjusted()
-    if found is None:
-        return "not compared"
-    if adjusted[method, goal] >= 1 - CONFIDENCE:
-        return "within noise"
-    return "better" if found.interval.difference > 0 else "worse"
 
 
 def _interval(found: Interval | None) -> str:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.base.progress import Progress
     from conceptor.paper.ppmi.counting import Cooccurrence
-    from conceptor.paper.ppmi.numbering import Tokens, Unit
-    from conceptor.paper.ppmi.text import Corpus
+    from conceptor.paper.ppmi.text import Corpus, Tokens, Unit
 
 _ENTRIES_AT_ONCE = 1 << 20
 
