@@ -26,7 +26,8 @@ from conceptor.cli.groups import (
 )
 from conceptor.cli.inputs import read_methods, split_list
 from conceptor.cli.output import print_warnings, warn
-from conceptor.cli.texts import LabelOptions, compare_rows, refuse_for_texts
+from conceptor.cli.texts import LabelOptions, compare_rows
+from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -126,10 +127,10 @@ def compare(
     chosen = as_methods(DEFAULT_METHODS if methods is None else read_methods(methods))
     source, name = reading.open_or_demo(vectors)
     if source.kind is RowKind.TEXTS:
-        refuse_for_texts(name, sentences=sentences)
+        refuse_settings(source, "words", sentences=sentences, tasks=benchmarks.tasks)
         compare_rows(source, name, methods, weights.fit_options(), benchmarks, labels, show)
         return
-    labels.refuse()
+    refuse_settings(source, "texts", **vars(labels))
     _compare(
         source,
         name,

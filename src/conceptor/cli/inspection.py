@@ -24,7 +24,7 @@ from conceptor.cli.output import (
     with_flags,
     write_json,
 )
-from conceptor.cli.texts import refuse_for_texts, refuse_for_words
+from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
@@ -169,12 +169,12 @@ def neighbors(
     from conceptor.report.small_tables import neighbour_tables
     from conceptor.report.texts import text_neighbour_tables
 
-    source, name = reading.open_or_demo(vectors)
+    source, _ = reading.open_or_demo(vectors)
     of_texts = source.kind is RowKind.TEXTS
     if of_texts:
-        refuse_for_texts(name, **vars(query))
+        refuse_settings(source, "words", **vars(query))
     else:
-        refuse_for_words(background=background)
+        refuse_settings(source, "texts", background=background)
     unknown: list[Unknown] = []
     search = _search(words, query, unknown)
     options = weights.fit_options()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
 _MARKUP = re.compile(r"(?<!\\)\[/?(?:b|bold|i|dim)\]")
 
 

@@ -11,7 +11,6 @@ from typer import Argument, Option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
 # How bad rows are handled, the kind of rows, the purpose of vectors, and number types.
 OnErrorChoice = StrEnum("OnErrorChoice", ["error", "skip"])
 RowsChoice = StrEnum("RowsChoice", ["words", "texts"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
@@ -28,29 +28,6 @@ class LabelOptions:
     sizes: opt.Sizes = None
     dtypes: opt.Dtypes = None
 
-    def refuse(self) -> None:
-        """Raise if any is given for words."""
-        refuse_for_words(**{each.name: getattr(self, each.name) for each in fields(self)})
-
-
-def refuse_for_texts(name: str, **given: object) -> None:
-    """Raise for options that apply only to words."""
-    for option, value in given.items():
-        if value:
-            raise InvalidInputError(
-                f"{name}: its rows are texts, and --{option.replace('_', '-')} is for words; "
-                "remove it, or add --rows words"
-            )
-
-
-def refuse_for_words(**given: object) -> None:
-    """Raise for options that apply only to texts."""
-    for option, value in given.items():
-        if value is not None:
-            raise InvalidInputError(
-                f"the rows are words, and --{option} is for texts; remove it, or add --rows texts"
-            )
-
 
 def compare_rows(
     vectors: Vectors,
@@ -65,7 +42,6 @@ def compare_rows(
     from conceptor.evaluation.compare.texts import compare_texts
     from conceptor.report.texts import text_result
 
-    refuse_for_texts(name, tasks=benchmarks.tasks)
     show.check([*vectors.files(), *benchmarks.files, labels.queries, labels.relevant])
     resamples, seed = benchmarks.bootstrap
     with on_terminal() as progress:

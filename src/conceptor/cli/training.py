@@ -22,7 +22,6 @@ from conceptor.cli.output import check_json_output, check_outputs, warn, write_o
 if TYPE_CHECKING:
     from conceptor.paper.ppmi import PPMIVectors
 
-
 # How text is split into tokens, and the unit that windows do not cross.
 Tokens = StrEnum("Tokens", ["words", "spaces"])
 Unit = StrEnum("Unit", ["line", "paragraph", "document"])

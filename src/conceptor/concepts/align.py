@@ -178,7 +178,6 @@ def align_files(
     directory: str | os.PathLike[str],
     *,
     method: str = "cn",
-    options: tuple[FitOptions, FitOptions] | None = None,
     force: bool = False,
     progress: Progress = silent,
 ) -> tuple[Alignment, list[Written]]:
@@ -200,14 +199,7 @@ def align_files(
     if folder.is_dir():
         for each, name in zip(opened, names, strict=True):
             plan_target(folder / name, source=each, force=force)
-    found = align(
-        left,
-        right,
-        dictionary,
-        method=method,
-        options=options,
-        progress=progress,
-    )
+    found = align(left, right, dictionary, method=method, progress=progress)
     folder.mkdir(parents=True, exist_ok=True)
     reports = [
         convert(each, folder / name, map_, force=force, progress=progress)

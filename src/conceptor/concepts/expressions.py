@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.conceptors import Conceptor
 
-
 _NAME = re.compile(r"[^\W\d][\w-]*")
 _TOKEN = re.compile(rf"\s*({_NAME.pattern}|[()~&|¬∧∨])\s*")
 _WORDS = {"~": "not", "¬": "not", "&": "and", "∧": "and", "|": "or", "∨": "or"}

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     # One for all concepts but `usage`, or one per name.
     Apertures = Aperture | Mapping[str, Aperture]
 
-
 # A concept that every expression may use: the directions that running text shares; `cn` negates it.
 USAGE = "usage"
 _USAGE_METHOD = "cn"

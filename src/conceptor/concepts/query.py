@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
 
-
 # From benchmarks/exclusions.py, on categories of words.
 STRENGTH = 5.0
 MARGIN = 0.8
@@ -92,16 +91,14 @@ class Query:
         wanted = tuple(dict.fromkeys([like] if isinstance(like, str) else like))
         if not wanted:
             raise InvalidInputError("a query needs at least one word to look for")
-        values = {
-            "like": wanted,
-            "without": _groups(without, "exclude"),
-            "within": _groups(within, "keep to"),
-            "aperture": aperture,
-            "strength": strength,
-            "margin": margin,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            like=wanted,
+            without=_groups(without, "exclude"),
+            within=_groups(within, "keep to"),
+            aperture=aperture,
+            strength=strength,
+            margin=margin,
+        )
         both = sorted(set(wanted).intersection(*[sum(self.without, ())]))
         if both:
             raise InvalidInputError(f"{both[0]!r} is both wanted and excluded; remove one")
@@ -120,8 +117,7 @@ class Query:
         ]
         return Criterion.from_vectors(
             rows[0][0],
-            rows[1],
-            rows[2],
+            *rows[1:],
             aperture=self.aperture,
             strength=self.strength,
             margin=self.margin,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
-
+    from collections.abc import Callable, Container, Iterable, Sequence
 
 # Spelling is compared with the most common words only: rare ones are often misspelt themselves.
 _AMONG = 100_000
@@ -45,6 +44,17 @@ class UnknownWordsError(InvalidInputError):
     def __init__(self, unknown: Sequence[Unknown]) -> None:
         super().__init__("; ".join(str(each) for each in unknown))
         self.unknown = list(unknown)
+
+
+def report_unknown(
+    found: Sequence[Unknown], report: Callable[[Unknown], object] | None, *, any_known: bool
+) -> None:
+    """Report each unknown word; without a way to report, or if none is known, raise."""
+    if found and (report is None or not any_known):
+        raise UnknownWordsError(found)
+    for each in found:
+        assert report is not None
+        report(each)
 
 
 def spellings(word: str) -> list[str]:

@@ -12,7 +12,7 @@ from conceptor.algebra.background import FEWEST_ROWS, Background
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.concepts.found import all_words, find_words
-from conceptor.concepts.spelling import Unknown, UnknownWordsError
+from conceptor.concepts.spelling import Unknown, report_unknown
 from conceptor.fitting import fit_methods
 from conceptor.methods import as_methods
 from conceptor.vectors.search import Nearest
@@ -107,11 +107,7 @@ def _known_rows(
         if row == MISSING
     ]
     rows = list(dict.fromkeys(row for row in found.values() if row != MISSING))
-    if said and (unknown is None or not rows):
-        raise UnknownWordsError(said)
-    for each in said:
-        assert unknown is not None
-        unknown(each)
+    report_unknown(said, unknown, any_known=bool(rows))
     return rows
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Question = tuple[str, str, str, str]
 
-
 FILE = "analogy/questions-words.txt"
 FAMILY = "Google family"
 # word2vec's own evaluation script searches this many words for the answer.

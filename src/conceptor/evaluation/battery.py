@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     Paths = Mapping[str, str | os.PathLike[str]]
 
-
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
 FAMILIES = (
     *PAPER_FAMILIES,

@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
     Pair = tuple[str, str]
+    Measure = "AssociationTest | DirectBias | RemainingClusters"
 
 
 WEAT_FILE, GENDER_FILE = "bias/weat.json", "bias/bolukbasi.json"
@@ -66,21 +67,6 @@ class BiasScore:
         if not isinstance(self.statistic, EffectSize):
             return None
         return permutation_p_value(*self.statistic.associations)
-
-
-class Measure(Protocol):
-    """A measure of bias."""
-
-    @property
-    def name(self) -> str:
-        """The name of the measure."""
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every word form that the measure looks up."""
-
-    def score(self, vectors: WordVectors) -> BiasScore | None:
-        """Return the score; None if too many of its words are unknown."""
 
 
 @dataclass(frozen=True, eq=False)

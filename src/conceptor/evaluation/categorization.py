@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-
 FILES = {
     "ESSLLI": "categorization/essli-2008.csv",
     "AP": "categorization/ap.csv",

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 # One file is split into ten folds; with two, the second is the test; with three, the second
 # chooses C.
 FILES = {

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-
 FILE = "lexicon/ppdb_synonyms.txt"
 # The second score is among this many first words.
 COMMON = 20_000

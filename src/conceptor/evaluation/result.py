@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.task import Outcome
 
-
 YEARS = ("2012", "2013", "2014", "2015")
 
 

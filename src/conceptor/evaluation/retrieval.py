@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 # Documents, queries, judgements.
 FILES: dict[str, tuple[str, ...]] = {
     "Cranfield": (

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.table import WordVectors
 
-
 FILES = {
     "RG65": "word-similarity/EN-RG-65.txt",
     "WS": "word-similarity/EN-WS-353-ALL.txt",

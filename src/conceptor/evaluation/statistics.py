@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     ItemWeights = NDArray[np.float64]
 
-
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 # Items × resamples per block: keeps temporary matrices to a few megabytes each.

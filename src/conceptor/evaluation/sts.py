@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 _Parsed = TypeVar("_Parsed")
 
 # The paper's tasks, by year. Two files of 2012 have a prefix that the tables leave out.

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 
-
 # CSLS uses this many neighbours, as in its paper.
 NEIGHBOURS = 10
 # Vectors per block; the cosines of a block with all others are in memory at once.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from conceptor.explore.figures import Figures
     from conceptor.explore.session import Session
 
-
 # The maximum number of parameters in an address.
 _MOST = 100
 _Word = Annotated[str, Meta(min_length=1, max_length=1000)]

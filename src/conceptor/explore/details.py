@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from conceptor.explore.table import PageTable
     from conceptor.explore.views import View
 
-
 # The number of first words searched for the ends of directions and the words of concepts.
 _ENDS_AMONG = 20_000
 _EVIDENCE_AMONG = 50_000

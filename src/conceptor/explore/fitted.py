@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.weights import Weights
 
-
 # The slider's range around the automatic aperture, and the number of sampled gates.
 APERTURE_SPAN = 30.0
 _SAMPLED = 64

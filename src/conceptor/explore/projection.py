@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = "NDArray[np.float32] | Float64"
 
-
 _CLUSTERS = 8
 # Rows that determine the clusters, and words in a cluster's name.
 _CLUSTERED_BY, _NAMED_BY = 5000, 3

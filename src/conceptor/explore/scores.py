@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.vectors.chunks import Transform
 
-
 _BENCHMARKS = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 _TITLES = {
     "Google semantic": ("Analogies, meaning", "of analogies such as Athens : Greece, all words"),

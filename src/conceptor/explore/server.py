@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from conceptor.explore.session import Session
 
-
 _COOKIE = "conceptor-token"
 _PAGE = resources.files("conceptor.explore").joinpath("page")
 _FILES = (

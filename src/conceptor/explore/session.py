@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from conceptor.explore.search import Found
     from conceptor.explore.table import PageTable
 
-
 # The methods on the page besides the default for the kind of vectors.
 _MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
 _MORE_FOR_TEXTS = ("renormalization", "abtt", "cn", "whitening")

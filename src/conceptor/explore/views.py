@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from conceptor.base.progress import Progress
     from conceptor.explore.table import PageTable
 
-
 _BLOCK_ROWS = 8192
 # Squared gates are kept to this precision, in units of the largest.
 _PRECISION = 1e-7

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from conceptor.explore.projection import Clusters, Plane
     from conceptor.explore.views import View
 
-
 # Words are spread evenly over log rank, so that the map shows both common and rare words.
 MOST_WORDS = 100_000
 # UMAP takes seconds for this many words; for more, it takes longer than people wait.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-
 # The column with the number of items behind each score.
 USED = "used"
 # For tables on a terminal: the width at which a heading wraps, and the blanks between and around

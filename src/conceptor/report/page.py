@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.statistics import Interval
     from conceptor.report.forms import Table
 
-
 # The name of a family in a sentence.
 _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
 _UNITS = "points × 100"
@@ -148,10 +147,20 @@ def paragraph(text: str, kind: str = "note") -> str:
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
+def section(title: str, body: str) -> str:
+    """Return a section with its heading; nothing without content."""
+    return f"<section><h2>{escape(title)}</h2>\n{body}</section>" if body else ""
+
+
+def table_sections(tables: Iterable[Table]) -> list[str]:
+    """Return a section for each table."""
+    return [section(table.title, page_table(table)) for table in tables]
+
+
 def listing(title: str, lines: Iterable[str]) -> str:
     """Return a section with a list; nothing without lines."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<section><h2>{title}</h2><ul>{items}</ul></section>" if items else ""
+    return section(title, f"<ul>{items}</ul>" if items else "")
 
 
 def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
@@ -162,9 +171,7 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
         if gains := comparison.gains(family):
             title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
             chart = f'<div class="forest">{gain_chart(gains, title, _UNITS)}</div>'
-        parts.append(
-            f"<section><h2>{escape(table.title)}</h2>\n{page_table(table)}{chart}</section>"
-        )
+        parts.append(section(table.title, page_table(table) + chart))
     return parts
 
 
@@ -196,13 +203,14 @@ def _directions(comparison: Comparison) -> list[str]:
     sides = {"before": values, "after": solution.gate**2 * values}
     shares = {name: side / (side.sum() or 1.0) for name, side in sides.items()}
     gates = {name: each.gate for name, each in comparison.solutions.items() if each.gate.max() <= 1}
-    return [
-        "<section><h2>Directions</h2><div class=pair>"
+    charts = (
+        "<div class=pair>"
         f"<figure><figcaption>Spectrum used by {escape(method)}</figcaption>"
         f"{spectrum_chart(shares)}</figure>"
         "<figure><figcaption>Gate: the share of each direction that is kept</figcaption>"
-        f"{gate_chart(gates)}</figure></div></section>"
-    ]
+        f"{gate_chart(gates)}</figure></div>"
+    )
+    return [section("Directions", charts)]
 
 
 def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
@@ -222,7 +230,7 @@ def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
             f"<table><caption>{escape(word)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
-    return f'<section><h2>Neighbours</h2><div class="pair">{"".join(parts)}</div></section>'
+    return section("Neighbours", f'<div class="pair">{"".join(parts)}</div>')
 
 
 def _near(one: Neighbour | None, other_side: set[str], kind: str) -> str:
@@ -242,4 +250,4 @@ def glossary(methods: Iterable[str]) -> str:
     items = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items()
     )
-    return f"<section><h2>Methods</h2><dl>{items}</dl></section>" if items else ""
+    return section("Methods", f"<dl>{items}</dl>" if items else "")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from conceptor.report.forms import latex, markdown, table_csv
-from conceptor.report.page import document, listing, page, page_table, verdict
+from conceptor.report.page import document, listing, page, table_sections, verdict
 from conceptor.report.tables import (
     comparison_csv,
     comparison_tables,
@@ -66,11 +65,8 @@ class Result:
         if self.own_page is not None:
             return self.own_page()
         title, *notes = self.notes or [""]
-        sections = (
-            f"<section><h2>{escape(table.title)}</h2>{page_table(table)}</section>"
-            for table in self.tables
-        )
-        return document(title, "\n".join([*sections, listing("Notes", [*notes, *self.closing])]))
+        parts = [*table_sections(self.tables), listing("Notes", [*notes, *self.closing])]
+        return document(title, "\n".join(parts))
 
 
 def evaluation_result(comparison: Comparison, *, by_task: bool = False) -> Result:

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from dialogue import study_of, summary_of, verdict
+from matplotlib.figure import Figure
 from scipy import stats
 
 mpl.use("agg")
@@ -137,7 +138,7 @@ def test_one_method_and_one_run() -> None:
 
 
 def test_the_learning_curves_are_every_run_and_their_mean(study) -> None:
-    ax = plot_learning(study, "area")
+    ax = plot_learning(study, "area", Figure().subplots())
     assert len(ax.lines) == 2 * (3 + 1)
     for line in ax.lines:
         assert list(line.get_ydata()) == [50.0, 75.0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.evaluation.compare.texts import TextComparison, compare_texts
 from conceptor.evaluation.compare.words import Comparison
@@ -13,17 +12,17 @@ from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.task import Missing
 from conceptor.integrations.reading import open_rows
 from conceptor.methods import DEFAULT_METHODS
+from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from conceptor.base.progress import Progress
     from conceptor.evaluation import Battery
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
     from conceptor.vectors.columns import Asked
-    from conceptor.vectors.vectors import Vectors
 
 __all__ = ["Comparison", "TextComparison", "compare"]
 
@@ -106,7 +105,7 @@ def compare(
     """
     opened = open_rows(vectors, texts, column=column, rows=rows)
     if opened.kind is RowKind.TEXTS:
-        _refuse(opened, "words", {"tasks": tasks, "examples": examples or None})
+        refuse_settings(opened, "words", tasks=tasks, examples=examples or None)
         return compare_texts(
             opened,
             methods,
@@ -122,7 +121,7 @@ def compare(
             progress=progress,
         )
     labels = {"pairs": pairs, "queries": queries, "relevant": relevant}
-    _refuse(opened, "texts", {**labels, "sizes": sizes, "dtypes": dtypes})
+    refuse_settings(opened, "texts", **labels, sizes=sizes, dtypes=dtypes)
     return compare_words(
         opened,
         DEFAULT_METHODS if methods is None else methods,
@@ -135,14 +134,3 @@ def compare(
         examples=examples,
         progress=progress,
     )
-
-
-def _refuse(vectors: Vectors, kind: str, given: Mapping[str, object]) -> None:
-    """Raise for arguments that apply to another kind of rows."""
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidInputError(
-                f"{vectors.name}: its rows are {vectors.kind}, and ",
-                Setting(name),
-                f" is for {kind}",
-            )

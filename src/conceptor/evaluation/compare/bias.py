@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.statistics import Interval
     from conceptor.vectors.chunks import Transform
 
-
 # The benchmarks that debiasing must not harm.
 QUALITY = ("similarity", "sts", "analogy")
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
 
-
 _FEW_ITEMS = 30
 
 

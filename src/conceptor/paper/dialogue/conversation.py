@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from conceptor.paper.dialogue.saved import BeliefTracker
 
-
 _END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
 _HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
   system: area             the system just asked for the area

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-
 BLOCK_BYTES = 1 << 20
 # Text has spaces; a file with none in this many bytes is not text.
 LONGEST_WORD_BYTES = 1 << 26
