@@ -6,7 +6,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -51,51 +51,35 @@ class Postprocessing:
             return self._postprocess_spacy(pipeline)
         if self._is_sharded():
             return self._postprocess_shards()
-        return self._postprocess_hub() if self.writing.format == _HUB else self._postprocess_file()
+        return self._postprocess_file()
 
     def _choose(self, opened: Vectors | None) -> tuple[Method, FitOptions]:
         method = self.method.choose(opened, self.weights.weights, self.purpose)
         return method, self.weights.fit_options(self.lists.lexicon())
 
     def _postprocess_file(self) -> Report:
+        """Write a file, or a folder for the hub."""
+        opened = self.reading.open(self.source, wordless=True)
+        method, options = self._choose(opened)
+        writing = self.writing
+        how: dict[str, Any] = {"caution": lambda doubt: warn([doubt])}
+        if writing.format == _HUB:
+            from conceptor.integrations.hub import save_folder
+
+            if self.save_map is not None:
+                raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+            dtype = writing.arguments["dtype"] or "float32"
+            with on_terminal() as how["progress"]:
+                return save_folder(
+                    opened, self.target, method, options, dtype=dtype, force=writing.force, **how
+                )
         from conceptor.postprocessing import postprocess
 
-        opened = self.reading.open(self.source, wordless=True)
-        method, options = self._choose(opened)
-        memory = read_size(self.memory)
+        how |= writing.arguments | {"memory": read_size(self.memory), "save_map": self.save_map}
         outputs = [file_target(self.target), self.save_map]
         check_outputs(outputs, [*self.weights.files, *self.lists.files])
-        with on_terminal() as progress:
-            return postprocess(
-                opened,
-                self.target,
-                method,
-                options,
-                memory=memory,
-                save_map=self.save_map,
-                caution=_caution,
-                **self.writing.arguments,
-                progress=progress,
-            )
-
-    def _postprocess_hub(self) -> Report:
-        from conceptor.integrations.hub import save_folder
-
-        opened = self.reading.open(self.source, wordless=True)
-        method, options = self._choose(opened)
-        if self.save_map is not None:
-            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
-        with on_terminal() as progress:
-            return save_folder(
-                opened,
-                self.target,
-                method,
-                options,
-                dtype=self.writing.arguments["dtype"] or "float32",
-                force=self.writing.force,
-                progress=progress,
-                caution=_caution,
-            )
+        with on_terminal() as how["progress"]:
+            return postprocess(opened, self.target, method, options, **how)
 
     def _postprocess_spacy(self, pipeline: Path) -> Report:
         from conceptor.integrations.spacy import postprocess_folder
@@ -199,10 +183,6 @@ class Postprocessing:
                 raise InvalidInputError(
                     f"{name} does not apply to {kind}, which keep their format; remove it"
                 )
-
-
-def _caution(doubt: str) -> None:
-    warn([doubt])
 
 
 def _is_folder_of_shards(source: str) -> bool:

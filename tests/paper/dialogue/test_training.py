@@ -89,7 +89,7 @@ def test_a_seed_decides_everything() -> None:
     assert all((weights[name] == again[name]).all() for name in weights)
     other, _ = run_trial(MADE_CORPUS, dataclasses.replace(job, seed=5), QUICK)
     assert other.curve != one.curve
-    assert Trial.from_dict(one.to_dict()) == one
+    assert Trial.from_dict(dataclasses.asdict(one)) == one
 
 
 @pytest.mark.slow
