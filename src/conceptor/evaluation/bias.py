@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.vectors import Vectors
 
     Pair = tuple[str, str]
-    Measure = "AssociationTest | DirectBias | RemainingClusters"
 
 
 WEAT_FILE, GENDER_FILE = "bias/weat.json", "bias/bolukbasi.json"
@@ -334,7 +333,9 @@ class RemainingClusters:
         return BiasScore(self.name, Mean(2.0 * right - 1), len(right), total)
 
 
-def load_measures(vectors: Vectors, data: str | os.PathLike[str] | None = None) -> list[Measure]:
+def load_measures(
+    vectors: Vectors, data: str | os.PathLike[str] | None = None
+) -> list[AssociationTest | DirectBias | RemainingClusters]:
     """Return all measures; the original `vectors` determine which words are biased."""
     gender = GenderWords.load(data)
     return [

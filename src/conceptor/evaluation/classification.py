@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Outcome
 from conceptor.evaluation.texts import Texts, TextTask
@@ -122,11 +121,8 @@ def read_classification(
             text = raw.decode()
         except UnicodeDecodeError:
             text = raw.decode("latin-1")
-        for line_number, line in enumerate(text.split("\n"), 1):
+        for line in text.split("\n"):
             label, _, sentence = line.strip().partition(" ")
-            if label and not label.isdecimal():
-                where = f"{paths[name]}, line {line_number}"
-                raise InvalidInputError(f"{where}: expected a number, the label, and a text")
             if label:
                 labels.append(label)
                 sentences.append(sentence)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from conceptor.base.arrays import cosines
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.evaluation.texts import Texts, TextTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-_Parsed = TypeVar("_Parsed")
 
 # The paper's tasks, by year. Two files of 2012 have a prefix that the tables leave out.
 _TASKS = {
@@ -101,7 +98,11 @@ def read_tasks(
             for dataset, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
                 found[dataset].append(pair)
     if _STUDENTS in paths:
-        found["2015/answers-students"] = _read_students(paths[_STUDENTS])
+        # Half of the rows have no score.
+        students = (fields for fields in _split_lines(paths[_STUDENTS]) if fields[0])
+        found["2015/answers-students"] = [
+            SentencePair(left, right, float(score)) for score, left, right in students
+        ]
     wanted = _TASKS | _LATER_TASKS if later else _TASKS
     tasks = [
         SentenceSimilarity(dataset, found[dataset], in_mean=year in _TASKS)
@@ -110,7 +111,9 @@ def read_tasks(
         if dataset in found
     ]
     if _SICK in paths:
-        tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK]), in_mean=False))
+        _, *rows = _split_lines(paths[_SICK])  # below a heading
+        pairs = [SentencePair(left, right, float(score)) for _, left, right, score, _ in rows]
+        tasks.append(SentenceSimilarity("SICK", pairs, in_mean=False))
     return tasks
 
 
@@ -126,47 +129,13 @@ def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, 
     `first` is the column of the file's name (a genre may precede it). A year may be `2012test`
     or `2012train`: both belong to the task, as in the paper's notebook.
     """
-
-    def parse(fields: list[str]) -> tuple[str, SentencePair]:
+    for fields in _split_lines(path):
         task, year, _, score, left, right, *_ = fields[first:]
         dataset = f"{year[:4]}/{task.removeprefix(_PREFIX)}"
-        return dataset, SentencePair(left, right, float(score))
-
-    return _parse_lines(path, parse)
+        yield dataset, SentencePair(left, right, float(score))
 
 
-def _read_students(path: str | os.PathLike[str]) -> list[SentencePair]:
-    """Read the labelled pairs; half of the rows have no score."""
-
-    def parse(fields: list[str]) -> SentencePair | None:
-        score, left, right = fields
-        return SentencePair(left, right, float(score)) if score else None
-
-    return [pair for pair in _parse_lines(path, parse) if pair is not None]
-
-
-def _read_sick(path: str | os.PathLike[str]) -> list[SentencePair]:
-    """Read the pairs below the header line."""
-
-    def parse(fields: list[str]) -> SentencePair:
-        _, left, right, score, _ = fields
-        return SentencePair(left, right, float(score))
-
-    return list(_parse_lines(path, parse, header=1))
-
-
-def _parse_lines(
-    path: str | os.PathLike[str], parse: Callable[[list[str]], _Parsed], header: int = 0
-) -> Iterator[_Parsed]:
-    """Parse the tab-separated fields of each line; quotation marks are plain characters."""
+def _split_lines(path: str | os.PathLike[str]) -> Iterator[list[str]]:
+    """Yield the tab-separated fields of each line; quotation marks are plain characters."""
     with Path(path).open(encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            text = line.rstrip("\r\n")
-            if not text or number <= header:
-                continue
-            try:
-                yield parse(text.split("\t"))
-            except ValueError:
-                raise InvalidInputError(
-                    f"{os.fspath(path)}, line {number}: expected a score and two sentences"
-                ) from None
+        yield from (text.split("\t") for line in lines if (text := line.rstrip("\r\n")))
