@@ -6,22 +6,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
-from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
 from conceptor.cli.inputs import read_apertures, read_size
-from conceptor.cli.output import (
-    check_json_output,
-    check_outputs,
-    show_tables,
-    warn,
-    write_json,
-)
+from conceptor.cli.output import check_outputs, print_summary, show_tables, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +84,6 @@ def debias(
     memory: opt.Memory = None,
     writing: WriteOptions,
     reading: ReadOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Turn down concepts in vectors; an expression over word lists defines them.
 
@@ -101,7 +93,7 @@ def debias(
 
       conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
-    check_json_output(target, as_json=as_json)
+    writing.check(target)
     from conceptor.concepts.debias import debias as run
     from conceptor.fitting import FitOptions
 
@@ -130,7 +122,7 @@ def debias(
         f"{report.method}; removed: {report.quota:.1%} of the space"
     )
     more, tables, closing = _measure_bias(opened, solved.map, data) if measure else ({}, [], [])
-    _show(asdict(report) | more, line, tables, closing, as_json=as_json)
+    _show(asdict(report) | more, line, tables, closing, as_json=writing.as_json)
 
 
 def _measure_bias(
@@ -158,11 +150,8 @@ def _show(
     as_json: bool,
 ) -> None:
     """Print JSON, or a summary and the measurements."""
-    if as_json:
-        write_json(found)
-        return
-    typer.echo(printable(line), err=True)
-    if tables:
+    print_summary(found, line, as_json=as_json)
+    if tables and not as_json:
         show_tables(tables, closing=closing)
 
 

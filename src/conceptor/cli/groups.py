@@ -230,11 +230,20 @@ class TextOptions(RowOptions):
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How vectors are written."""
+    """How vectors are written, and the summary."""
 
     format: opt.Format = None
     dtype: opt.Dtype = None
     force: opt.Force = False
+    as_json: opt.SummaryJson = False
+
+    def check(self, target: str) -> None:
+        """Raise if JSON and vectors would be mixed on standard output."""
+        if self.as_json and target == "-":
+            raise InvalidInputError(
+                "--json and the vectors would both go to standard output; write the vectors to a "
+                "file"
+            )
 
     @property
     def arguments(self) -> dict[str, Any]:

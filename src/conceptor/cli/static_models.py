@@ -8,14 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Argument, Option
 
-from conceptor.base.errors import printable
 from conceptor.base.progress import on_terminal_or_log
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.output import write_json
+from conceptor.cli.output import print_summary
 
 # Number types of static models.
 ModelDtype = StrEnum("ModelDtype", ["float32", "float16", "int8"])
@@ -116,12 +114,8 @@ def distill(
     shutil.rmtree(keep, ignore_errors=True)
     tokens, dimension = made.vectors.shape
     seconds = perf_counter() - started
-    if as_json:
-        write_json(
-            {"tokens": tokens, "dimension": dimension, "seconds": seconds, **made.provenance}
-        )
-        return
+    found = {"tokens": tokens, "dimension": dimension, "seconds": seconds, **made.provenance}
     fitted = made.provenance["sentences"]
     text = f", fitted to {fitted:,} sentences" if fitted else ""
     line = f"{target}: {tokens:,} tokens × {dimension}{text} in {seconds:.0f} s"
-    typer.echo(printable(line), err=True)
+    print_summary(found, line, as_json=as_json)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError
@@ -17,7 +15,7 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import LexiconOptions, RowOptions, WriteOptions
-from conceptor.cli.output import check_json_output, check_outputs, warn, write_output
+from conceptor.cli.output import check_outputs, print_summary, warn, write_output
 
 if TYPE_CHECKING:
     from conceptor.paper.ppmi import PPMIVectors
@@ -79,7 +77,6 @@ def train_ppmi(
         Path | None, Option(metavar="FILE", help="Also write 'word count' lines, for --weights.")
     ] = None,
     writing: WriteOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
 
@@ -103,16 +100,12 @@ def train_ppmi(
     write_vectors(target, rows, count=words, **writing.arguments)
     if counts is not None:
         write_output("".join(f"{word} {n}\n" for word, n in trained.counts.items()), counts)
-    found = {
-        "words": words,
-        "tokens": trained.tokens_,
-        "seconds": time.perf_counter() - started,
-    }
-    line = "{words:,} words × {dimension} from {tokens:,} tokens in {seconds:.1f} s"
-    typer.echo(
-        json.dumps(found) if as_json else line.format(dimension=training.dimension, **found),
-        err=not as_json,
+    seconds = time.perf_counter() - started
+    found = {"words": words, "tokens": trained.tokens_, "seconds": seconds}
+    line = (
+        f"{words:,} words × {training.dimension} from {trained.tokens_:,} tokens in {seconds:.1f} s"
     )
+    print_summary(found, line, as_json=writing.as_json)
 
 
 @command()
@@ -132,7 +125,6 @@ def counterfit(
     ] = 0.2,
     writing: WriteOptions,
     reading: RowOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
 
@@ -152,7 +144,7 @@ def counterfit(
         )
     if retrofit and lists.antonyms:
         raise InvalidInputError("--antonyms does not apply to --retrofit; remove one of them")
-    check_json_output(target, as_json=as_json)
+    writing.check(target)
     steps = (10 if retrofit else 20) if epochs is None else epochs
     method: CounterFitting | Retrofitting = (
         Retrofitting(lists.synonyms, iterations=steps)
@@ -172,4 +164,4 @@ def counterfit(
     pairs = method.pairs_ if isinstance(method, CounterFitting) else None
     report = {"words": words, "changed": changed, "pairs": pairs, "seconds": seconds}
     line = f"{words:,} words, {changed:,} of them changed, in {seconds:.1f} s"
-    typer.echo(json.dumps(report) if as_json else line, err=not as_json)
+    print_summary(report, line, as_json=writing.as_json)
