@@ -32,17 +32,19 @@ from conceptor.data.registry import demo_vectors
 from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.methods import DEFAULT_METHODS
 from conceptor.paper.dialogue.comparing import RANDOM, embed_corpus
-from conceptor.paper.dialogue.goals import (
-    JOINT,
-    JOINT_WHEN_SET,
-    GoalAccuracy,
-    string_match_accuracies,
-)
 from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions
 from conceptor.paper.dialogue.report import dialogue_tables
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
-from conceptor.paper.dialogue.woz import SLOTS, Corpus, load_corpus
+from conceptor.paper.dialogue.woz import (
+    JOINT,
+    JOINT_WHEN_SET,
+    SLOTS,
+    Corpus,
+    GoalAccuracy,
+    load_corpus,
+    string_match_accuracies,
+)
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.tables import paper_tables
 from conceptor.report.forms import markdown

@@ -9,7 +9,7 @@ import pytest
 
 from conceptor import AffineMap, Background, InvalidInputError, most_similar, postprocess
 from conceptor.algebra.background import BackgroundWarning, percent_below
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.vectors import WordVectors, open_vectors
 

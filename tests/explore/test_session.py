@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, InvalidInputError
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.data import registry
 from conceptor.evaluation.analogy import FILE as ANALOGIES
 from conceptor.evaluation.analogy import read_analogies

@@ -163,8 +163,7 @@ def dialogue(
     show.check([vectors], run.plot)
     check_outputs([run.resume], [vectors, show.output])
     comparing.require_torch()
-    from conceptor.paper.dialogue.conversation import converse
-    from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.saved import BeliefTracker, converse
 
     run.check()
     if run.load is not None:

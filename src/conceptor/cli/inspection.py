@@ -30,8 +30,7 @@ from conceptor.vectors.vectors import RowKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conceptor.concepts.found import Neighbour
-    from conceptor.concepts.spelling import Unknown
+    from conceptor.concepts.found import Neighbour, Unknown
     from conceptor.inspection import Inspection
 
 # Few people know words beyond this rank.

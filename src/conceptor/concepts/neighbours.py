@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
-from conceptor.concepts.found import FoundNeighbours, all_words, find_words
-from conceptor.concepts.spelling import Unknown, report_unknown, spellings, split_known, suggest
+from conceptor.concepts.found import (
+    FoundNeighbours,
+    Unknown,
+    all_words,
+    find_words,
+    report_unknown,
+    spellings,
+    split_known,
+    suggest,
+)
 from conceptor.concepts.text_neighbours import near_texts
 from conceptor.fitting import fit_methods
 from conceptor.integrations.reading import open_rows

@@ -11,8 +11,7 @@ import numpy as np
 from conceptor.algebra.background import FEWEST_ROWS, Background
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
-from conceptor.concepts.found import all_words, find_words
-from conceptor.concepts.spelling import Unknown, report_unknown
+from conceptor.concepts.found import Unknown, all_words, find_words, report_unknown
 from conceptor.fitting import fit_methods
 from conceptor.methods import as_methods
 from conceptor.vectors.search import Nearest

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from conceptor import __version__
 from conceptor.base.errors import ConceptorError, InvalidInputError
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.explore import answers
 from conceptor.explore.details import CONCEPT_APERTURE
 from conceptor.explore.session import AskedNeighbours

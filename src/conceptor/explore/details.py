@@ -9,7 +9,7 @@ import numpy as np
 from conceptor.algebra.conceptors import Conceptor
 from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.concepts.spelling import split_known
+from conceptor.concepts.found import split_known
 from conceptor.explore import answers
 from conceptor.weights import rank_weights
 

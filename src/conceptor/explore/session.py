@@ -15,8 +15,8 @@ from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.background import BackgroundWarning, percent_below
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
+from conceptor.concepts.found import UnknownWordsError, split_known
 from conceptor.concepts.query import Query
-from conceptor.concepts.spelling import UnknownWordsError, split_known
 from conceptor.concepts.text_neighbours import choose_background
 from conceptor.explore import answers, projection
 from conceptor.explore.cache import Cache
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.background import Background
     from conceptor.algebra.recipes import Solution
     from conceptor.base.progress import Progress
-    from conceptor.concepts.spelling import Unknown
+    from conceptor.concepts.found import Unknown
     from conceptor.explore.answers import Settings
     from conceptor.explore.search import Found
     from conceptor.explore.table import PageTable

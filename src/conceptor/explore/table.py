@@ -14,8 +14,8 @@ from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
+from conceptor.concepts.found import Unknown, suggest
 from conceptor.concepts.neighbours import choose_prior
-from conceptor.concepts.spelling import Unknown, suggest
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore.cache import Cache
 from conceptor.vectors.chunks import read_chunks

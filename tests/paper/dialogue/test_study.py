@@ -13,11 +13,11 @@ from scipy import stats
 
 mpl.use("agg")
 
-from conceptor.paper.dialogue.goals import GoalAccuracy
 from conceptor.paper.dialogue.report import dialogue_tables, plot_learning
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.training import Epoch
 from conceptor.paper.dialogue.trials import Trial
+from conceptor.paper.dialogue.woz import GoalAccuracy
 from conceptor.report.forms import markdown
 from tests.dialogues import MADE_CORPUS
 

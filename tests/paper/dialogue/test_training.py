@@ -10,12 +10,11 @@ import torch
 
 from conceptor import InvalidInputError
 from conceptor.paper.dialogue.embedding import Embedding
-from conceptor.paper.dialogue.goals import goal_accuracies
 from conceptor.paper.dialogue.options import Confirm, TrackerOptions, Update
 from conceptor.paper.dialogue.tracker import Tracker, predict, score_turns, track
 from conceptor.paper.dialogue.training import Examples, TrainingSet, WordTable, train
 from conceptor.paper.dialogue.trials import Job, Trial, TrialLog, run_trial, run_trials
-from conceptor.paper.dialogue.woz import Corpus, Turn, load_corpus
+from conceptor.paper.dialogue.woz import Corpus, Turn, goal_accuracies, load_corpus
 from tests.dialogues import MADE_CORPUS
 
 QUICK = TrackerOptions(epochs=3, batch=32, batches=8, rate=0.01)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.paper.dialogue.goals import goal_accuracies, string_match_accuracies
 from conceptor.paper.dialogue.woz import (
     SLOTS,
+    goal_accuracies,
     load_corpus,
     read_dialogues,
+    string_match_accuracies,
     system_acts,
     tokens,
 )

@@ -10,13 +10,13 @@ import numpy as np
 
 from conceptor.base.arrays import jsonable
 from conceptor.evaluation.statistics import CONFIDENCE, Interval, holm
-from conceptor.paper.dialogue.goals import (
+from conceptor.paper.dialogue.woz import (
     JOINT_WHEN_SET,
+    SLOTS,
     GoalAccuracy,
     goal_counts,
     string_match_accuracies,
 )
-from conceptor.paper.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
