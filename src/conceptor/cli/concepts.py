@@ -14,6 +14,7 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
 from conceptor.cli.inputs import read_apertures, read_size
+from conceptor.cli.options import option
 from conceptor.cli.output import check_outputs, print_summary, show_tables, warn
 
 if TYPE_CHECKING:
@@ -30,34 +31,26 @@ if TYPE_CHECKING:
 class ConceptOptions:
     """Concepts, and how they are combined and applied."""
 
-    concept: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME=LIST",
-            help="A concept: a file with one word per line, or one pair per line (differences are "
-            "used); or the list itself, as in he,him,his or he:she,man:woman. "
-            "Repeatable.",
-        ),
-    ] = None
-    expression: Annotated[
-        str | None,
-        Option(
-            metavar="TEXT",
-            help="The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
-            "the directions that running text shares.  \\[default: not any of the concepts]",
-        ),
-    ] = None
-    aperture: Annotated[
-        str,
-        Option(
-            metavar="NUMBER|auto|NAME=NUMBER,...",
-            help="Aperture α for vectors of length 1: one for all concepts, or one per name; "
-            "auto derives it from the spectrum of each concept.",
-        ),
-    ] = "auto"
-    power: Annotated[
-        float, Option(min=0.0, help="Power of the conceptor that is applied to the vectors.")
-    ] = 1.0
+    concept: list[str] | None = option(
+        None,
+        "A concept: a file with one word per line, or one pair per line (differences are "
+        "used); or the list itself, as in he,him,his or he:she,man:woman. "
+        "Repeatable.",
+        metavar="NAME=LIST",
+    )
+    expression: str | None = option(
+        None,
+        "The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
+        "the directions that running text shares.  \\[default: not any of the concepts]",
+        metavar="TEXT",
+    )
+    aperture: str = option(
+        "auto",
+        "Aperture α for vectors of length 1: one for all concepts, or one per name; "
+        "auto derives it from the spectrum of each concept.",
+        metavar="NUMBER|auto|NAME=NUMBER,...",
+    )
+    power: float = option(1.0, "Power of the conceptor that is applied to the vectors.", min=0.0)
 
     @property
     def concepts(self) -> dict[str, str]:

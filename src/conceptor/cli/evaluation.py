@@ -14,19 +14,11 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.bars import download_progress, training_progress
-from conceptor.cli.groups import (
-    BenchmarkOptions,
-    DataOptions,
-    LexiconOptions,
-    RowOptions,
-    ShowOptions,
-    TextOptions,
-    WeightOptions,
-    load_benchmarks,
-)
+from conceptor.cli.benchmarks import BenchmarkOptions, DataOptions, LabelOptions, load_benchmarks
+from conceptor.cli.groups import LexiconOptions, RowOptions, ShowOptions, TextOptions, WeightOptions
 from conceptor.cli.inputs import read_methods, split_list
-from conceptor.cli.output import print_warnings, warn
-from conceptor.cli.texts import LabelOptions, compare_rows
+from conceptor.cli.options import option
+from conceptor.cli.output import print_warnings, warn, with_flags
 from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
@@ -34,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from conceptor.evaluation import Evaluation
+    from conceptor.fitting import FitOptions
     from conceptor.paper.tables import Reproduction
     from conceptor.vectors.source import VectorSource
     from conceptor.vectors.vectors import Vectors
@@ -77,7 +70,7 @@ def evaluate(
         with on_terminal() as progress:
             found[name] = run(source, battery, name=name, missing=policy, progress=progress)
     _warn_if_unused(found.values())
-    comparison = Comparison("", found, (), *benchmarks.bootstrap, baseline=next(iter(found)))
+    comparison = Comparison("", found, **benchmarks.bootstrap, baseline=next(iter(found)))
     with on_terminal() as progress:
         comparison.resample(progress)
     show.show(evaluation_result(comparison, by_task=benchmarks.by_task))
@@ -128,7 +121,10 @@ def compare(
     source, name = reading.open_or_demo(vectors)
     if source.kind is RowKind.TEXTS:
         refuse_settings(source, "words", sentences=sentences, tasks=benchmarks.tasks)
-        compare_rows(source, name, methods, weights.fit_options(), benchmarks, labels, show)
+        show.check([*source.files(), *benchmarks.files, labels.queries, labels.relevant])
+        named = None if methods is None else read_methods(methods)
+        own = {"pairs": benchmarks.files or None, **labels.arguments, **benchmarks.bootstrap}
+        _compare_texts(source, name, named, weights.fit_options(), show, own)
         return
     refuse_settings(source, "texts", **vars(labels))
     _compare(
@@ -142,6 +138,24 @@ def compare(
         weights.fit_options(lists.lexicon(where.data, offline=where.offline), where.data),
         examples=0 if show.as_csv else examples,  # a table for people; it costs an extra search
     )
+
+
+def _compare_texts(
+    source: Vectors,
+    name: str,
+    methods: list[str] | None,
+    options: FitOptions,
+    show: ShowOptions,
+    own: dict[str, Any],
+) -> None:
+    from conceptor.evaluation.compare.texts import compare_texts
+    from conceptor.report.texts import text_result
+
+    with on_terminal() as progress:
+        found = compare_texts(source, methods, options, name=name, progress=progress, **own)
+        found.comparison.resample(progress)
+    warn(f"{name}: {each}" for each in found.cautions)
+    show.show(text_result(found, with_flags))
 
 
 def _compare(
@@ -167,8 +181,7 @@ def _compare(
     if encoders is not None:
         sentences.sentence_tasks(battery)
     where.fetch_vocabulary()
-    resamples, seed = benchmarks.bootstrap
-    both: dict[str, Any] = {"name": name, "resamples": resamples, "seed": seed}
+    both: dict[str, Any] = {"name": name, **benchmarks.bootstrap}
     with on_terminal() as progress:
         both["progress"] = progress
         comparison = run(
@@ -188,48 +201,37 @@ def _compare(
 class PaperOptions:
     """Which parts of the paper are reproduced, on which vectors."""
 
-    word2vec: Annotated[
-        Path | None,
-        Option(
-            help="Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
-            "--glove: a subset of 31,530 words, if available]"
-        ),
-    ] = None
-    glove: Annotated[
-        Path | None,
-        Option(
-            help="Common Crawl GloVe, glove.840B.300d.txt.  \\[default, without --word2vec: GloVe "
-            "6B 50d as a stand-in (demo extra)]"
-        ),
-    ] = None
-    notebook: Annotated[
-        bool,
-        Option(
-            "--notebook",
-            help="Rank ties and split sentences as the authors' notebook does (notebook extra).",
-        ),
-    ] = False
-    figure: Annotated[
-        Path | None,
-        Option(help="Also draw the gating figure to this svg, pdf or png file (plots extra)."),
-    ] = None
-    dialogue: Annotated[
-        int,
-        Option(
-            min=0,
-            metavar="RUNS",
-            help="Number of dialogue state trackers to train per method; each takes minutes; 0 "
-            "for none (dialogue extra).",
-        ),
-    ] = 0
-    resume: Annotated[
-        Path | None,
-        Option(
-            help="Keep finished results in this directory and do not compute them again: "
-            "repeat an interrupted command to continue it.",
-            metavar="DIR",
-        ),
-    ] = None
+    word2vec: Path | None = option(
+        None,
+        "Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
+        "--glove: a subset of 31,530 words, if available]",
+    )
+    glove: Path | None = option(
+        None,
+        "Common Crawl GloVe, glove.840B.300d.txt.  \\[default, without --word2vec: GloVe "
+        "6B 50d as a stand-in (demo extra)]",
+    )
+    notebook: bool = option(
+        False,
+        "Rank ties and split sentences as the authors' notebook does (notebook extra).",
+        "--notebook",
+    )
+    figure: Path | None = option(
+        None, "Also draw the gating figure to this svg, pdf or png file (plots extra)."
+    )
+    dialogue: int = option(
+        0,
+        "Number of dialogue state trackers to train per method; each takes minutes; 0 "
+        "for none (dialogue extra).",
+        min=0,
+        metavar="RUNS",
+    )
+    resume: Path | None = option(
+        None,
+        "Keep finished results in this directory and do not compute them again: "
+        "repeat an interrupted command to continue it.",
+        metavar="DIR",
+    )
 
     def check(self) -> None:
         """Raise, before any work, if --resume is not a directory."""

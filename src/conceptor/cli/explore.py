@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import TextOptions, WeightOptions
 from conceptor.cli.inputs import split_list
+from conceptor.cli.options import option
 from conceptor.cli.output import warn
 
 
@@ -21,24 +22,20 @@ from conceptor.cli.output import warn
 class PageOptions:
     """The methods on the page, and the address that serves it."""
 
-    methods: Annotated[
-        str | None,
-        Option(
-            help="Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
-            "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]"
-        ),
-    ] = None
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 0
-    host: Annotated[
-        str,
-        Option(
-            help="Address to listen on. With an address other than loopback, other machines can "
-            "reach the page; they need a token, which is part of the printed address."
-        ),
-    ] = "127.0.0.1"
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Only print the address; do not open a browser.")
-    ] = False
+    methods: str | None = option(
+        None,
+        "Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
+        "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]",
+    )
+    port: int = option(0, "Port to listen on; 0 for a free one.", min=0, max=65535)
+    host: str = option(
+        "127.0.0.1",
+        "Address to listen on. With an address other than loopback, other machines can "
+        "reach the page; they need a token, which is part of the printed address.",
+    )
+    no_browser: bool = option(
+        False, "Only print the address; do not open a browser.", "--no-browser"
+    )
 
 
 @command()

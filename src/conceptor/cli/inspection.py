@@ -16,6 +16,7 @@ from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import RowOptions, TextOptions, WeightOptions
 from conceptor.cli.inputs import read_methods, split_list
+from conceptor.cli.options import option
 from conceptor.cli.output import (
     check_outputs,
     print_warnings,
@@ -88,43 +89,35 @@ def _show_inspection(found: Inspection) -> None:
 class QueryOptions:
     """Conditions of the query besides its words."""
 
-    without: Annotated[
-        list[str] | None,
-        Option(
-            metavar="WORD,...",
-            help="Exclude the concept of these words; the words to look up become one query. "
-            "Repeatable; several lists are joined by OR.",
-        ),
-    ] = None
-    within: Annotated[
-        list[str] | None,
-        Option(metavar="WORD,...", help="Keep to the concept of these words; else like --without."),
-    ] = None
-    together: Annotated[
-        bool, Option("--together", help="One query of all words; --without and --within imply it.")
-    ] = False
+    without: list[str] | None = option(
+        None,
+        "Exclude the concept of these words; the words to look up become one query. "
+        "Repeatable; several lists are joined by OR.",
+        metavar="WORD,...",
+    )
+    within: list[str] | None = option(
+        None, "Keep to the concept of these words; else like --without.", metavar="WORD,..."
+    )
+    together: bool = option(
+        False, "One query of all words; --without and --within imply it.", "--together"
+    )
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """How neighbours are searched."""
 
-    number: Annotated[
-        int, Option("--number", "-n", min=1, help="Number of neighbours for each word.")
-    ] = 10
-    among: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Search only the first N words.  \\[default: all]"),
-    ] = None
-    prior: Annotated[
-        float | None,
-        Option(
-            min=0.0,
-            metavar="BETA",
-            help="Prefer common words in a file sorted by frequency: cosine − BETA · "
-            "log(1 + rank/1000).  \\[default: 0.02 if the file is sorted, else 0]",
-        ),
-    ] = None
+    number: int = option(10, "Number of neighbours for each word.", "--number", "-n", min=1)
+    among: int | None = option(
+        None, "Search only the first N words.  \\[default: all]", min=1, metavar="N"
+    )
+    prior: float | None = option(
+        None,
+        "Prefer common words in a file sorted by frequency: cosine − BETA · "
+        "log(1 + rank/1000).  \\[default: 0.02 if the file is sorted, else 0]",
+        min=0.0,
+        metavar="BETA",
+    )
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from conceptor.base.progress import on_terminal_or_log
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
+from conceptor.cli.options import option
 from conceptor.cli.output import print_summary
 
 # Number types of static models.
@@ -23,45 +24,37 @@ ModelDtype = StrEnum("ModelDtype", ["float32", "float16", "int8"])
 class DistillOptions:
     """How a model is distilled."""
 
-    vocabulary: Annotated[
-        str,
-        Option(
-            metavar="wordfreq:LANG:N|FILE|tokens",
-            help="Whole words on top of the model's tokens: the N most frequent ones of a "
-            "language, a file with one word per line, or none.",
-        ),
-    ] = "wordfreq:en:60000"
-    weights: Annotated[
-        str | None,
-        Option(
-            metavar="wordfreq:LANG|FILE|sentences",
-            help="Word frequencies: those of a language, a file of 'word count' lines, or counts "
-            "from the sentences.  \\[default: the language of the vocabulary, else English]",
-        ),
-    ] = None
-    sentences: Annotated[
-        str | None,
-        Option(
-            metavar="FILE|FOLDER|drawn:N",
-            help="Any text, one sentence or short paragraph per line; for a folder, all .txt "
-            "files. The table is fitted to the "
-            "model's vectors for these sentences; no labels are needed. If you have no text, "
-            "drawn:8192 generates sentences of words sampled by frequency.",
-        ),
-    ] = None
-    most_sentences: Annotated[
-        int, Option(min=1, help="Use at most this many sentences, spread over the file.")
-    ] = 50_000
-    dimensions: Annotated[
-        int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
-    ] = None
-    sif: Annotated[
-        float | None,
-        Option(
-            help="Weight tokens with frequency p by a / (a + p), with this a: a larger a gives "
-            "frequent tokens more weight.  \\[default: 0.01, with sentences 0.001]"
-        ),
-    ] = None
+    vocabulary: str = option(
+        "wordfreq:en:60000",
+        "Whole words on top of the model's tokens: the N most frequent ones of a "
+        "language, a file with one word per line, or none.",
+        metavar="wordfreq:LANG:N|FILE|tokens",
+    )
+    weights: str | None = option(
+        None,
+        "Word frequencies: those of a language, a file of 'word count' lines, or counts "
+        "from the sentences.  \\[default: the language of the vocabulary, else English]",
+        metavar="wordfreq:LANG|FILE|sentences",
+    )
+    sentences: str | None = option(
+        None,
+        "Any text, one sentence or short paragraph per line; for a folder, all .txt "
+        "files. The table is fitted to the "
+        "model's vectors for these sentences; no labels are needed. If you have no text, "
+        "drawn:8192 generates sentences of words sampled by frequency.",
+        metavar="FILE|FOLDER|drawn:N",
+    )
+    most_sentences: int = option(
+        50_000, "Use at most this many sentences, spread over the file.", min=1
+    )
+    dimensions: int | None = option(
+        None, "Keep this many leading directions.  \\[default: all]", min=1
+    )
+    sif: float | None = option(
+        None,
+        "Weight tokens with frequency p by a / (a + p), with this a: a larger a gives "
+        "frequent tokens more weight.  \\[default: 0.01, with sentences 0.001]",
+    )
 
     @property
     def inputs(self) -> list[str]:

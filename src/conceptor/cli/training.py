@@ -15,6 +15,7 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import LexiconOptions, RowOptions, WriteOptions
+from conceptor.cli.options import option
 from conceptor.cli.output import check_outputs, print_summary, warn, write_output
 
 if TYPE_CHECKING:
@@ -29,32 +30,24 @@ Unit = StrEnum("Unit", ["line", "paragraph", "document"])
 class TrainingOptions:
     """How vectors are trained."""
 
-    dimension: Annotated[int, Option(min=1, help="Dimension of the vectors.")] = 300
-    window: Annotated[int, Option(min=1, help="Number of context tokens on each side.")] = 5
-    power: Annotated[
-        float, Option(help="Exponent p of the singular values: vectors are Θ D^p.")
-    ] = 0.5
-    min_count: Annotated[int, Option(min=1, help="Ignore words with fewer occurrences.")] = 10
-    max_words: Annotated[int | None, Option(min=1, help="Keep only the most frequent words.")] = (
-        None
+    dimension: int = option(300, "Dimension of the vectors.", min=1)
+    window: int = option(5, "Number of context tokens on each side.", min=1)
+    power: float = option(0.5, "Exponent p of the singular values: vectors are Θ D^p.")
+    min_count: int = option(10, "Ignore words with fewer occurrences.", min=1)
+    max_words: int | None = option(None, "Keep only the most frequent words.", min=1)
+    flat_window: bool = option(
+        False, "Give all tokens of a window the same weight.", "--flat-window"
     )
-    flat_window: Annotated[
-        bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
-    ] = False
-    subsample: Annotated[
-        float | None, Option(help="Subsample words more frequent than this share, e.g. 1e-5.")
-    ] = None
-    smoothing: Annotated[
-        float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
-    ] = 0.75
-    shift: Annotated[float, Option(min=1.0, help="k; log k is subtracted from the PMI.")] = 1.0
-    tokens: Annotated[
-        Tokens, Option(help="Runs of letters and digits, or anything between spaces.")
-    ] = Tokens.words
-    keep_case: Annotated[bool, Option("--keep-case", help="Do not convert to lower case.")] = False
-    unit: Annotated[
-        Unit, Option(help="Unit that windows do not cross; paragraph for text with wrapped lines.")
-    ] = Unit.line
+    subsample: float | None = option(
+        None, "Subsample words more frequent than this share, e.g. 1e-5."
+    )
+    smoothing: float = option(0.75, "Exponent of the context counts.", min=0.0, max=1.0)
+    shift: float = option(1.0, "k; log k is subtracted from the PMI.", min=1.0)
+    tokens: Tokens = option(Tokens.words, "Runs of letters and digits, or anything between spaces.")
+    keep_case: bool = option(False, "Do not convert to lower case.", "--keep-case")
+    unit: Unit = option(
+        Unit.line, "Unit that windows do not cross; paragraph for text with wrapped lines."
+    )
 
     def estimator(self) -> PPMIVectors:
         """Return the model to train."""
