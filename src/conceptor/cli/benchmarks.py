@@ -11,8 +11,7 @@ import typer
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.cli import options as opt
 from conceptor.cli.bars import download_progress
-from conceptor.cli.inputs import parse_choice, split_list
-from conceptor.cli.options import option
+from conceptor.cli.options import option, parse_choice, split_list
 from conceptor.cli.output import warn
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
-from conceptor.cli.inputs import read_apertures, read_size
-from conceptor.cli.options import option
+from conceptor.cli.options import option, read_apertures, read_size
 from conceptor.cli.output import check_outputs, print_summary, show_tables, warn
 
 if TYPE_CHECKING:

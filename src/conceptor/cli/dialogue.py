@@ -13,8 +13,7 @@ from conceptor.cli.app import command
 from conceptor.cli.bars import download_progress, training_progress
 from conceptor.cli.benchmarks import DataOptions
 from conceptor.cli.groups import RowOptions, ShowOptions
-from conceptor.cli.inputs import parse_choice, split_list
-from conceptor.cli.options import option
+from conceptor.cli.options import option, parse_choice, split_list
 from conceptor.cli.output import check_outputs, print_warnings
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from conceptor.cli.app import command
 from conceptor.cli.bars import download_progress, training_progress
 from conceptor.cli.benchmarks import BenchmarkOptions, DataOptions, LabelOptions, load_benchmarks
 from conceptor.cli.groups import LexiconOptions, RowOptions, ShowOptions, TextOptions, WeightOptions
-from conceptor.cli.inputs import read_methods, split_list
-from conceptor.cli.options import option
+from conceptor.cli.options import option, read_methods, split_list
 from conceptor.cli.output import print_warnings, warn, with_flags
 from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind

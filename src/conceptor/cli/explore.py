@@ -13,8 +13,7 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import TextOptions, WeightOptions
-from conceptor.cli.inputs import split_list
-from conceptor.cli.options import option
+from conceptor.cli.options import option, split_list
 from conceptor.cli.output import warn
 
 

@@ -19,8 +19,7 @@ from conceptor.base.errors import (
     printable,
 )
 from conceptor.cli import options as opt
-from conceptor.cli.inputs import read_aperture
-from conceptor.cli.options import option
+from conceptor.cli.options import option, read_aperture
 from conceptor.cli.output import (
     check_outputs,
     say_rows,

@@ -15,8 +15,7 @@ from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import RowOptions, TextOptions, WeightOptions
-from conceptor.cli.inputs import read_methods, split_list
-from conceptor.cli.options import option
+from conceptor.cli.options import option, read_methods, split_list
 from conceptor.cli.output import (
     check_outputs,
     print_warnings,

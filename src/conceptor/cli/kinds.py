@@ -13,7 +13,7 @@ import typer
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.inputs import read_size
+from conceptor.cli.options import read_size
 from conceptor.cli.output import check_outputs, file_target, say_rows, warn
 
 if TYPE_CHECKING:

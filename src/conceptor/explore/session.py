@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -57,8 +57,7 @@ _KEPT_SCALES = 64
 _PLACED = 10
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The known words of a question, as the vectors spell them, and the unknown ones."""
 
     like: list[str]
@@ -70,11 +69,11 @@ class Asked:
 class AskedNeighbours:
     """Neighbours before and after, while the search is still running."""
 
-    views: tuple[View, View]
+    views: Sequence[View]
     futures: Sequence[Future[Found]]
+    scales: Sequence[Background | None]
     asked: Asked
     prior: bool
-    scales: tuple[Background | None, Background | None] = (None, None)
 
     def answer(self) -> answers.Neighbours:
         """Wait for the results, and compare the two sides."""
@@ -99,9 +98,7 @@ class AskedNeighbours:
         return answers.Neighbours(
             [near if near.word in after else replace(near, moved="gone") for near in sides[0]],
             [near if near.word in before else replace(near, moved="new") for near in sides[1]],
-            self.asked.like,
-            self.asked.without,
-            self.asked.unknown,
+            *self.asked,
             prior=self.prior,
         )
 
@@ -212,7 +209,10 @@ class Session:
             return next(iter(self.methods.names), ORIGINAL)
         return self.methods.text(settings)
 
-    def _view(self, settings: Settings) -> View:
+    def _view(self, settings: Settings | None) -> View:
+        """Return the table after a method, or the second file; None is the table itself."""
+        if settings is None:
+            return self._plain
         if settings.method == OTHER and self._plain_other is not None:
             return self._plain_other
         return self.methods.view(settings)
@@ -252,23 +252,21 @@ class Session:
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> AskedNeighbours:
         """Start a search for neighbours without waiting for it."""
-        views = self._plain, self._view(settings)
-        asked = self.look_up(settings, like, without)
+        asked = self._look_up(settings, like, without)
         if not asked.like:
             raise UnknownWordsError(asked.unknown)
-        futures = [
-            self._ask(view, key, tuple(asked.like), tuple(asked.without), n)
-            for view, key in zip(views, (None, settings), strict=True)
-        ]
-        scales = self._scale(views[0], None), self._scale(views[1], settings)
-        return AskedNeighbours(views, futures, asked, self.about.sorted, scales)
+        sides = None, settings
+        return AskedNeighbours(
+            [self._view(each) for each in sides],
+            [self._ask(each, asked, n) for each in sides],
+            [self.background(each) for each in sides],
+            asked,
+            self.about.sorted,
+        )
 
-    def background(self, settings: Settings) -> Background | None:
-        """Return the scale of cosines of texts after a method; None for words."""
-        return self._scale(self._view(settings), settings)
-
-    def _scale(self, view: View, key: Settings | None) -> Background | None:
+    def background(self, settings: Settings | None) -> Background | None:
         """Return the scale of cosines of texts in a view; None for words, and for few rows."""
+        view = self._view(settings)
         if not view.table.of_texts:
             return None
 
@@ -278,9 +276,9 @@ class Session:
 
         with warnings.catch_warnings():  # printed once, when the page starts
             warnings.simplefilter("ignore", BackgroundWarning)
-            return self._scales.get(key, fit)
+            return self._scales.get(settings, fit)
 
-    def look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
+    def _look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
         """Return the words that all tables have, and suggestions for the others."""
         tables = dict.fromkeys([self.table, self._view(settings).table])
         unknown: list[Unknown] = []
@@ -294,24 +292,18 @@ class Session:
 
         return Asked(known(like), known(without), unknown)
 
-    def _ask(
-        self,
-        view: View,
-        key: Settings | None,
-        like: tuple[str, ...],
-        without: tuple[str, ...],
-        n: int,
-    ) -> Future[Found]:
+    def _ask(self, settings: Settings | None, asked: Asked, n: int) -> Future[Found]:
         """Start a `Query` for words like some and unlike others.
 
         While a slider is dragged one side does not change, and people return to earlier settings.
         So the last answers are kept, by the settings of the view. A failed one is computed
         again.
         """
-        question = key, like, without, n
+        view = self._view(settings)
+        question = settings, tuple(asked.like), tuple(asked.without), n
 
         def ask() -> Future[Found]:
-            words = [*like, *without]
+            words = [*asked.like, *asked.without]
             places = view.table.vectors.rows(words)
             rows = view.rows(places)
             for word in (word for word, row in zip(words, rows, strict=True) if not row.any()):
@@ -319,7 +311,7 @@ class Session:
                 raise InvalidInputError(
                     f"the vector of {word!r} {when} post-processing is zero; it has no neighbours"
                 )
-            criterion = Query(like, without).criterion(WordVectors(words, rows))
+            criterion = Query(asked.like, asked.without).criterion(WordVectors(words, rows))
             search = RowSearch(view, criterion, n, np.unique(places).tolist())
             return self._searchers[view.table].ask(search)
 
