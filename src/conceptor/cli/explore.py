@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -84,7 +85,7 @@ def explore(
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
             other = tables[1] if better else None
             session = Session(tables[0], other, chosen, options, progress)
-        token = None if server.is_loopback(host) else server.new_token()
+        token = None if server.is_loopback(host) else secrets.token_urlsafe(24)
         application = server.create_app(session, host=host, token=token)
         address = _address(host, listening.getsockname()[1], token)
 

@@ -204,6 +204,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def sign(self) -> int:
+        """1 for a gain and −1 for a loss beyond chance; 0 if the interval contains zero."""
+        return int(self.low > 0) - int(self.high < 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Differences:

@@ -123,7 +123,7 @@ def gain_chart(gains: Mapping[str, Interval], title: str, unit: str = "points") 
         )
     for position, (method, interval) in enumerate(gains.items()):
         y = top + row * position + row / 2
-        kind = "gain" if interval.low > 0 else "loss" if interval.high < 0 else "level"
+        kind = {1: "gain", -1: "loss", 0: "level"}[interval.sign]
         shapes.append(f'<text x="0" y="{y + 4}">{escape(method)}</text>')
         if math.isnan(interval.low) or math.isnan(interval.difference):
             continue

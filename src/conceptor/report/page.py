@@ -99,9 +99,9 @@ def verdict(comparison: Comparison) -> list[str]:
     }
     if not found:
         return []
-    gained = {name: gain for name, gain in found.items() if gain.low > 0}
-    lost = {name: gain for name, gain in found.items() if gain.high < 0}
-    open_ = {name: gain for name, gain in found.items() if name not in gained | lost}
+    gained, lost, open_ = (
+        {name: gain for name, gain in found.items() if gain.sign == sign} for sign in (1, -1, 0)
+    )
     if gained and lost:
         answer = f"It helps and it costs: better {_list(gained)}; worse {_list(lost)}"
     elif gained:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # The number of neighbours shown for an example word, and the number of first words of a file that
 # may be examples if no benchmark has its words.
 _NEIGHBOURS, _FIRST = 5, 5000
+_VERDICTS = {1: "better than", -1: "worse than", 0: "level with"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,21 +175,17 @@ class Comparison:
         by_family = {family: self.gains(family) for family in self.families}
         lines = []
         for method in self.methods:
-            verdicts: dict[str, list[str]] = {"better than": [], "worse than": [], "level with": []}
+            verdicts: dict[int, list[str]] = {sign: [] for sign in _VERDICTS}
             for family, gains in by_family.items():
                 if method not in gains or math.isnan(gains[method].difference):
                     continue
                 gain = gains[method]
-                named = f"{family} ({format_signed(gain.difference, 1)})"
-                if gain.low > 0:
-                    verdicts["better than"].append(named)
-                elif gain.high < 0:
-                    verdicts["worse than"].append(named)
-                else:
-                    verdicts["level with"].append(family)
+                size = f" ({format_signed(gain.difference, 1)})" if gain.sign else ""
+                verdicts[gain.sign].append(f"{family}{size}")
             parts: list[str] = []
-            for verdict, families in verdicts.items():
+            for sign, families in verdicts.items():
                 if families:
+                    verdict = _VERDICTS[sign]
                     whom = f"{verdict} {self.baselines.get(method, self.baseline)}"
                     parts.append(
                         f"{whom if not parts else verdict.split()[0]} on {_join(families)}"
