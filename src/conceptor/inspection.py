@@ -13,7 +13,7 @@ from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import jsonable
+from conceptor.base.arrays import Array, Float64, jsonable
 from conceptor.base.errors import Message
 from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.arrays import Array, Float64
     from conceptor.vectors.columns import Asked
     from conceptor.weights import Share, WeightsLike
 

@@ -19,7 +19,7 @@ from conceptor.cli.groups import LexiconOptions, RowOptions, ShowOptions, TextOp
 from conceptor.cli.options import option, read_methods, split_list
 from conceptor.cli.output import print_warnings, warn, with_flags
 from conceptor.vectors.rows import refuse_settings
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from conceptor.fitting import FitOptions
     from conceptor.paper.tables import Reproduction
     from conceptor.vectors.source import VectorSource
-    from conceptor.vectors.vectors import Vectors
 
 
 @command()

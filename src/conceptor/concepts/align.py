@@ -11,18 +11,18 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.files import read_lines
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.conversion import convert
+from conceptor.vectors.conversion import Written, convert
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import MISSING
+from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.target import plan_target
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
-    from conceptor.vectors.conversion import Written
-    from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 
     Pairs = Sequence[tuple[str, str]]

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_grid
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.search import search
+from conceptor.vectors.search import Nearest, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-    from conceptor.base.progress import Progress
     from conceptor.fitting import FittedMethods
-    from conceptor.vectors.search import Nearest
     from conceptor.vectors.vectors import Vectors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.concepts.found import (
     FoundNeighbours,
     Unknown,
@@ -17,12 +17,12 @@ from conceptor.concepts.found import (
     suggest,
 )
 from conceptor.concepts.text_neighbours import near_texts
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, FittedMethods, fit_methods
 from conceptor.integrations.reading import open_rows
 from conceptor.vectors.chunks import keep_vectors
 from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.search import Nearest
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.vectors import RowKind, Vectors
 from conceptor.weights import why_not_ranked
 
 if TYPE_CHECKING:
@@ -30,12 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from conceptor.algebra.background import Background
-    from conceptor.base.progress import Progress
     from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions, FittedMethods
     from conceptor.methods import MethodsLike
     from conceptor.vectors.columns import Asked
-    from conceptor.vectors.vectors import Vectors
 
 # From benchmarks/prior.py: finds more synonyms, at the same rank of neighbours as before.
 PRIOR = 0.02

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import as_matrix, block_slices, unit_rows
+from conceptor.base.arrays import Float64, as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.concepts.found import find_words
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Neighbour, find_words
 from conceptor.concepts.neighbours import choose_prior, find_known
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors.chunks import as_vectors, keep_vectors
 from conceptor.vectors.search import Nearest
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
     from conceptor.vectors.table import WordVectors
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from conceptor.algebra.background import FEWEST_ROWS, Background
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.progress import silent
-from conceptor.concepts.found import Unknown, all_words, find_words, report_unknown
-from conceptor.fitting import fit_methods
-from conceptor.methods import as_methods
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Neighbour, Unknown, all_words, find_words, report_unknown
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.methods import MethodsLike, as_methods
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
-from conceptor.vectors.texts import BACKGROUND_ROWS, plain_text, read_some
+from conceptor.vectors.texts import BACKGROUND_ROWS, SomeRows, plain_text, read_some
 
 if TYPE_CHECKING:
     import os
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions
-    from conceptor.methods import MethodsLike
-    from conceptor.vectors.texts import SomeRows
     from conceptor.vectors.vectors import Vectors
 
 

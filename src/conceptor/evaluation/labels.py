@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,10 @@ from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
-from conceptor.vectors.texts import as_texts, read_some
+from conceptor.vectors.texts import SomeRows, as_texts, read_some
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
-
-    from conceptor.vectors.texts import SomeRows
 
     Rows = NDArray[Any]
 

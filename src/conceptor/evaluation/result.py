@@ -11,14 +11,13 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
 from conceptor.base.notebook import html_grid
 from conceptor.base.numbers import format_number
-from conceptor.evaluation.task import is_thin
+from conceptor.evaluation.task import Outcome, is_thin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from conceptor.evaluation.task import Outcome
 
 YEARS = ("2012", "2013", "2014", "2015")
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from conceptor.evaluation.statistics import Masked, value
+from conceptor.evaluation.statistics import Masked, Statistic, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.statistics import Statistic
     from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
 

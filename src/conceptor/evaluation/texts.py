@@ -11,14 +11,13 @@ import numpy as np
 from scipy import sparse
 
 from conceptor.base.tokens import tokenize
-from conceptor.evaluation.task import Missing
+from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.task import Outcome
     from conceptor.vectors.table import WordVectors
 
 

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.evaluation.statistics import Mean, value
 from conceptor.vectors.chunks import RowCollector, read_chunks
-from conceptor.vectors.table import MISSING
+from conceptor.vectors.table import MISSING, WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 
 # CSLS uses this many neighbours, as in its paper.

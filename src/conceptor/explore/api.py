@@ -26,7 +26,7 @@ from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.concepts.found import UnknownWordsError
 from conceptor.explore import answers
 from conceptor.explore.details import CONCEPT_APERTURE
-from conceptor.explore.session import AskedNeighbours
+from conceptor.explore.session import AskedNeighbours, Session
 from conceptor.explore.wordmap import MOST_WORDS
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from conceptor.explore.figures import Figures
-    from conceptor.explore.session import Session
 
 # The maximum number of parameters in an address.
 _MOST = 100

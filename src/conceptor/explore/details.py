@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.found import split_known
 from conceptor.explore import answers
@@ -15,7 +15,6 @@ from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.arrays import Float64
     from conceptor.explore.table import PageTable
     from conceptor.explore.views import View
 

@@ -6,19 +6,16 @@ import importlib.util
 import warnings
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     from numpy.typing import NDArray
-
-    from conceptor.base.arrays import Float64
 
     Rows: TypeAlias = "NDArray[np.float32] | Float64"
 

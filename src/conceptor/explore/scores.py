@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.algebra.recipes import Words
-from conceptor.base.arrays import cosines
+from conceptor.algebra.recipes import Solution, Words
+from conceptor.base.arrays import Float64, cosines
 from conceptor.data import registry as datasets
 from conceptor.evaluation import analogy, neighbours
 from conceptor.evaluation.battery import Battery
@@ -22,10 +22,10 @@ from conceptor.evaluation.own import read_words
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.evaluation.unlabelled import hubness, share_kept, without_own
-from conceptor.explore.answers import Score
+from conceptor.explore.answers import Score, Settings
 from conceptor.explore.cache import Cache
-from conceptor.fitting import gather
-from conceptor.vectors.chunks import read_chunks, through
+from conceptor.fitting import FitOptions, gather
+from conceptor.vectors.chunks import Transform, read_chunks, through
 from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.table import MISSING, WordVectors
 
@@ -35,14 +35,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.recipes import Solution
-    from conceptor.base.arrays import Float64
     from conceptor.evaluation.result import Evaluation
-    from conceptor.explore.answers import Settings
     from conceptor.explore.fitted import PageMethods
     from conceptor.explore.table import PageTable
-    from conceptor.fitting import FitOptions
-    from conceptor.vectors.chunks import Transform
 
 _BENCHMARKS = {"WS": "WordSim-353", "SimLex": "SimLex-999"}
 _TITLES = {

@@ -12,10 +12,10 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.background import BackgroundWarning, percent_below
+from conceptor.algebra.background import Background, BackgroundWarning, percent_below
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.concepts.found import UnknownWordsError, split_known
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Unknown, UnknownWordsError, split_known
 from conceptor.concepts.query import Query
 from conceptor.concepts.text_neighbours import choose_background
 from conceptor.explore import answers, projection
@@ -23,7 +23,7 @@ from conceptor.explore.cache import Cache
 from conceptor.explore.details import combine_concepts, find_directions
 from conceptor.explore.fitted import PageMethods
 from conceptor.explore.scores import QuickFigures, SearchedFigures, TextFigures
-from conceptor.explore.search import RowSearch, Searcher
+from conceptor.explore.search import Found, RowSearch, Searcher
 from conceptor.explore.views import View
 from conceptor.explore.wordmap import Shown, WordMap
 from conceptor.fitting import FitOptions
@@ -35,12 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from conceptor.algebra.background import Background
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.found import Unknown
     from conceptor.explore.answers import Settings
-    from conceptor.explore.search import Found
     from conceptor.explore.table import PageTable
 
 # The methods on the page besides the default for the kind of vectors.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from conceptor.report.forms import latex, markdown, table_csv
+from conceptor.report.forms import Table, latex, markdown, table_csv
 from conceptor.report.page import document, listing, page, table_sections, verdict
 from conceptor.report.tables import (
     comparison_csv,
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.report.forms import Table
 
 
 @dataclass(frozen=True)

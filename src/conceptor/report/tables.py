@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.evaluation.statistics import CONFIDENCE
+from conceptor.evaluation.statistics import CONFIDENCE, Interval
 from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
 from conceptor.report.forms import USED, Cell, Line, Table, csv_text
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation import Evaluation, Row
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.evaluation.statistics import Interval
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",

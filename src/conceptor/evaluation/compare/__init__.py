@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.evaluation.compare.texts import TextComparison, compare_texts
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.compare.words import compare as compare_words
 from conceptor.evaluation.statistics import RESAMPLES
 from conceptor.evaluation.task import Missing
 from conceptor.integrations.reading import open_rows
-from conceptor.methods import DEFAULT_METHODS
+from conceptor.methods import DEFAULT_METHODS, MethodsLike
 from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from conceptor.base.progress import Progress
     from conceptor.evaluation import Battery
     from conceptor.fitting import FitOptions
-    from conceptor.methods import MethodsLike
     from conceptor.vectors.columns import Asked
 
 __all__ = ["Comparison", "TextComparison", "compare"]

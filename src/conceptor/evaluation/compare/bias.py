@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import jsonable
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.data import registry
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.analogy import FAMILY, FILE, read_family
-from conceptor.evaluation.bias import load_measures
+from conceptor.evaluation.bias import BiasScore, load_measures
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.statistics import CONFIDENCE, RESAMPLES, Mean, paired_differences
 from conceptor.methods import ORIGINAL
-from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors, through
+from conceptor.vectors.chunks import Transform, as_vectors, collect_rows, keep_vectors, through
 
 if TYPE_CHECKING:
     import os
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.evaluation.bias import BiasScore
     from conceptor.evaluation.statistics import Interval
-    from conceptor.vectors.chunks import Transform
 
 # The benchmarks that debiasing must not harm.
 QUALITY = ("similarity", "sts", "analogy")

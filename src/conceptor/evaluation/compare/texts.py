@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
-from conceptor.base.progress import silent
-from conceptor.evaluation.compare.forms import fit_forms, plan_forms
-from conceptor.evaluation.compare.text_measures import KEPT, SAMPLE, TextMeasures
+from conceptor.base.progress import Progress, silent
+from conceptor.evaluation.compare.forms import Form, fit_forms, plan_forms
+from conceptor.evaluation.compare.text_measures import KEPT, SAMPLE, Facts, TextMeasures
 from conceptor.evaluation.compare.verdict import Verdict, decide
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.labels import PAIRS, RETRIEVAL, read_judgements, read_text_pairs
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.methods import ORIGINAL
+from conceptor.methods import ORIGINAL, MethodsLike
 from conceptor.vectors.chunks import keep_vectors
 from conceptor.vectors.texts import as_texts, read_some
 
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.algebra.background import Background
-    from conceptor.base.progress import Progress
-    from conceptor.evaluation.compare.forms import Form
-    from conceptor.evaluation.compare.text_measures import Facts
     from conceptor.evaluation.result import Evaluation
     from conceptor.fitting import FitOptions
-    from conceptor.methods import MethodsLike
 
 _FEW_ITEMS = 30
 

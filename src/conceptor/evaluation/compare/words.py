@@ -13,21 +13,19 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
-from conceptor.concepts.found import name_rows
+from conceptor.concepts.found import Neighbour, name_rows
 from conceptor.concepts.neighbours import plan_searches, without_asked
 from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
-from conceptor.methods import DEFAULT_METHODS, ORIGINAL
+from conceptor.methods import DEFAULT_METHODS, ORIGINAL, MethodsLike
 from conceptor.vectors.chunks import as_vectors, keep_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.algebra.recipes import Solution
-    from conceptor.concepts.found import Neighbour
-    from conceptor.methods import MethodsLike
     from conceptor.vectors.search import Nearest
     from conceptor.vectors.table import WordVectors
 

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import Progress, silent
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import DEFAULT_METHODS, ORIGINAL, Method
 from conceptor.paper.dialogue.embedding import Embedding
 from conceptor.paper.dialogue.options import TrackerOptions
-from conceptor.paper.dialogue.woz import SLOTS
+from conceptor.paper.dialogue.woz import SLOTS, Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from conceptor.fitting import FitOptions
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Job, TrackerWeights, Trial, Watch
-    from conceptor.paper.dialogue.woz import Corpus
 
 RANDOM = "random"
 # If vectors cover a smaller share of the spoken words, a tracker gets too many random vectors.

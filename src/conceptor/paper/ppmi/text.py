@@ -6,10 +6,10 @@ A NUL follows each document.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import category
 
 import numpy as np
@@ -20,9 +20,6 @@ from conceptor.vectors.numbering import WordNumbers
 from conceptor.vectors.streams import ByteReader, check_readable_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO
-
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
