@@ -96,7 +96,7 @@ class BenchmarkOptions:
         return parse_choice(Missing, self.missing, "--missing")
 
     @property
-    def bootstrap(self) -> dict[str, int]:
+    def bootstrap(self) -> dict[str, Any]:
         """The number of resamples, and the seed."""
         return {"resamples": self.resamples, "seed": self.seed}
 
