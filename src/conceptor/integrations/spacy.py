@@ -138,7 +138,8 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
 def _words_of_rows(vocab: Vocab) -> list[str]:
     """Return the word of each row that has one; raise for a row whose key is damaged."""
     for key in (keys := vocab.vectors.key2row):
-        if not isinstance(key, int) or not 0 <= key < 1 << 64 or key not in vocab.strings:
+        is_hash = isinstance(key, int) and 0 <= key < 1 << 64
+        if not is_hash or key not in vocab.strings:
             raise InvalidInputError(
                 f"a row of this spaCy vocabulary belongs to no word (its key is {key!r}); fetch "
                 "it again"
