@@ -183,9 +183,25 @@ def as_word_vectors(vectors: Any) -> WordVectors:  # noqa: ANN401
             return WordVectors(words, matrix)
         case Mapping() if vectors:
             return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
+        case object(index_to_key=words, vectors=matrix, expandos={"count": counts}):
+            known = _usable_counts(words, counts)
+            return WordVectors(words, matrix, counts=known, kind=RowKind.WORDS)
         case object(index_to_key=words, vectors=matrix):
             return WordVectors(words, matrix, kind=RowKind.WORDS)
     raise InvalidInputError(
         f"vectors cannot be read from a {type(vectors).__name__}; pass a file, (words, array), a "
         "mapping of words to vectors, or gensim KeyedVectors"
     )
+
+
+def _usable_counts(words: Iterable[str], counts: Iterable[float]) -> dict[str, float] | None:
+    """Return gensim's counts by word; None if they tell nothing: invented, all equal or invalid.
+
+    `load_word2vec_format` sets n, n − 1, … for n words without counts.
+    """
+    found = dict(zip(words, map(float, counts), strict=True))
+    numbers = np.fromiter(found.values(), dtype=np.float64)
+    if np.array_equal(numbers, np.arange(len(numbers), 0, -1)):
+        return None
+    tells = np.isfinite(numbers).all() and (numbers >= 0).all() and len(np.unique(numbers)) > 1
+    return found if tells else None
