@@ -24,7 +24,7 @@ from conceptor.evaluation.statistics import value
 from conceptor.evaluation.unlabelled import hubness, share_kept, without_own
 from conceptor.explore.answers import Score, Settings
 from conceptor.explore.cache import Cache
-from conceptor.fitting import FitOptions, gather
+from conceptor.fitting import FitOptions, Request, gather
 from conceptor.vectors.chunks import Transform, read_chunks, through
 from conceptor.vectors.search import Nearest, search
 from conceptor.vectors.table import MISSING, WordVectors
@@ -77,8 +77,8 @@ class QuickFigures:
     def _other_spectrum(self) -> Float64:
         assert self._other is not None
         weights = self._options.weights_for(Words.USAGE, self._other.vectors)
-        moments = gather(read_chunks(self._other.vectors), [weights]).moments[weights]
-        return _eigenvalues(moments.second_moment)
+        found = gather(read_chunks(self._other.vectors), Request([weights]))
+        return _eigenvalues(found.moments[weights].second_moment)
 
     def scores(self, solution: Solution | None) -> list[Score]:
         """Return benchmarks before and after; None is the second file."""
