@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper
@@ -28,10 +28,9 @@ from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from conceptor.concepts.found import Neighbour, Unknown
     from conceptor.inspection import Inspection
+    from conceptor.vectors.vectors import Vectors
 
 # Few people know words beyond this rank.
 _FAR = 100_000
@@ -157,6 +156,7 @@ def neighbors(
       conceptor neighbors demo bank finance --without river,shore,water
     """
     from conceptor.algebra.background import BackgroundWarning
+    from conceptor.concepts.found import as_data
     from conceptor.report.small_tables import neighbour_tables
     from conceptor.report.texts import text_neighbour_tables
 
@@ -167,40 +167,34 @@ def neighbors(
     else:
         refuse_settings(source, "texts", background=background)
     unknown: list[Unknown] = []
-    search = _search(words, query, unknown)
-    options = weights.fit_options()
     chosen = read_methods(methods or f"original,{'gentle' if of_texts else 'cn'}")
-    given = how.arguments | ({"background": background} if background else {})
-    with print_warnings(BackgroundWarning), on_terminal() as progress:
-        found = search(source, chosen, options, **given, progress=progress)
+    given = how.arguments | {"methods": chosen, "options": weights.fit_options()}
+    given |= {"background": background} if background else {}
+    with print_warnings(BackgroundWarning), on_terminal() as given["progress"]:
+        found = _search(source, words, query, given, unknown)
     warn(map(str, unknown))
     if as_json:
-        write_json(_as_data(found))
+        write_json(as_data(found))
         return
     show_tables(text_neighbour_tables(found) if of_texts else neighbour_tables(found))
     warn(() if of_texts else _far_away(found))
 
 
-def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
-    return {
-        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-        for method, by_word in found.items()
-    }
-
-
 def _search(
-    words: list[str], asked: QueryOptions, unknown: list[Unknown]
-) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
-    """Return one search per word, or one for all words as one query.
+    vectors: Vectors,
+    words: list[str],
+    asked: QueryOptions,
+    given: dict[str, Any],
+    unknown: list[Unknown],
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Search once per word, or once for all words as one query.
 
     Searches per word add words without a vector to `unknown`.
     """
     if not (asked.without or asked.within or asked.together):
         from conceptor.concepts.neighbours import most_similar
 
-        return lambda vectors, *given, **named: most_similar(
-            vectors, words, *given, unknown=unknown.append, **named
-        )
+        return most_similar(vectors, words, **given, unknown=unknown.append)
     from conceptor.concepts.query import Query, rank_words
 
     lists = (asked.without or (), asked.within or ())
@@ -210,12 +204,8 @@ def _search(
         + [f"without {', '.join(each)}" for each in query.without]
         + [f"within {', '.join(each)}" for each in query.within]
     )
-
-    def search(vectors: object, *given: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
-        found = rank_words(vectors, query, *given, **named)
-        return {method: {title: near} for method, near in found.items()}
-
-    return search
+    found = rank_words(vectors, query, **given)
+    return {method: {title: near} for method, near in found.items()}
 
 
 def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:

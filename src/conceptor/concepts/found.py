@@ -7,10 +7,10 @@ similar spelling.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.notebook import html_grid
@@ -135,6 +135,14 @@ class FoundNeighbours(dict[str, dict[str, list[Neighbour]]]):
 
 def _parts(one: Neighbour | None) -> tuple[object, ...]:
     return ("", "", "") if one is None else (one.word, round(one.score, 3), one.rank)
+
+
+def as_data(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> dict[str, Any]:
+    """Return the JSON form of neighbours, by method and word."""
+    return {
+        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
+        for method, by_word in found.items()
+    }
 
 
 def all_words(vectors: Vectors) -> Iterator[str]:

@@ -13,7 +13,7 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
-from conceptor.concepts.found import Neighbour, name_rows
+from conceptor.concepts.found import Neighbour, as_data, name_rows
 from conceptor.concepts.neighbours import plan_searches, without_asked
 from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.similarity import WordSimilarity
@@ -213,10 +213,7 @@ class Comparison:
                 for name, evaluation in self.evaluations.items()
             ],
             "left_out": next(iter(self.evaluations.values())).left_out,
-            "examples": {
-                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-                for method, by_word in self.examples.items()
-            },
+            "examples": as_data(self.examples),
             "missing": self.missing,
         }
 
