@@ -31,23 +31,6 @@ _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark
 _UNITS = "points × 100"
 
 
-def page(
-    comparison: Comparison,
-    sentences: Comparison | None = None,
-    *,
-    by_task: bool = False,
-    one_file: bool = True,
-) -> str:
-    """Return a complete HTML document, including sentence encoders if they were compared.
-
-    Without `one_file`, columns are files instead of methods.
-    """
-    body = comparison_html(comparison, sentences, by_task=by_task, one_file=one_file)
-    if one_file:
-        return document(f"conceptor compare: {comparison.vectors}", body)
-    return document(f"conceptor evaluate: {', '.join(comparison.methods)}", body)
-
-
 def comparison_html(
     comparison: Comparison,
     sentences: Comparison | None = None,
@@ -55,7 +38,11 @@ def comparison_html(
     by_task: bool = False,
     one_file: bool = True,
 ) -> str:
-    """Return the content below the title, which `explore` also shows."""
+    """Return the content below the title, which `explore` also shows.
+
+    It includes sentence encoders if they were compared. Without `one_file`, columns are files
+    instead of methods.
+    """
     parts = [
         paragraph(line, kind)
         for line, kind in zip(verdict(comparison), ("verdict", "note"), strict=False)

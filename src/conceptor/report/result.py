@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conceptor.report.forms import Table, latex, markdown, table_csv
-from conceptor.report.page import document, listing, page, table_sections, verdict
+from conceptor.report.page import comparison_html, document, listing, table_sections, verdict
 from conceptor.report.tables import (
     comparison_csv,
     comparison_tables,
@@ -83,7 +83,10 @@ def evaluation_result(comparison: Comparison, *, by_task: bool = False) -> Resul
         comparison.summary,
         next(iter(verdict(comparison)), ""),
         lambda: comparison_csv([comparison]),
-        lambda: page(comparison, by_task=by_task, one_file=False),
+        lambda: document(
+            f"conceptor evaluate: {', '.join(comparison.methods)}",
+            comparison_html(comparison, by_task=by_task, one_file=False),
+        ),
     )
 
 
@@ -109,5 +112,8 @@ def comparison_result(
         [line for each in (comparison, *more) for line in each.summary],
         next(iter(verdict(comparison)), ""),
         lambda: comparison_csv([comparison, *more]),
-        lambda: page(comparison, sentences, by_task=by_task),
+        lambda: document(
+            f"conceptor compare: {comparison.vectors}",
+            comparison_html(comparison, sentences, by_task=by_task),
+        ),
     )

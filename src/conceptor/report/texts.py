@@ -53,7 +53,7 @@ def text_result(found: TextComparison, spell: Callable[[str], str]) -> Result:
         closing,
         closing[0],
         lambda: comparison_csv([found.comparison]),
-        lambda: text_page(found),
+        lambda: document(f"conceptor compare: {found.vectors}", text_html(found)),
     )
 
 
@@ -84,11 +84,6 @@ def _neighbour_cells(one: Neighbour, known: set[int]) -> list[Cell]:
         Cell(format_number(one.score, 3), faint=True),
     ]
     return cells if one.p is None else [*cells, Cell(percent_below(one.p), faint=True)]
-
-
-def text_page(found: TextComparison) -> str:
-    """Return a complete HTML document."""
-    return document(f"conceptor compare: {found.vectors}", text_html(found))
 
 
 def text_html(found: TextComparison) -> str:
