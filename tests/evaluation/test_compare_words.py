@@ -26,6 +26,7 @@ from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import paper_tables
 from conceptor.report.forms import markdown
 from conceptor.report.page import comparison_html
+from conceptor.report.result import comparison_result
 from conceptor.report.tables import comparison_csv, comparison_tables
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
@@ -230,7 +231,7 @@ def test_csv_has_the_gains_and_intervals_of_the_tables(comparison):
 
 
 def test_the_page_is_complete_in_itself(comparison):
-    html = comparison_html(comparison)
+    html = comparison_result(comparison).html()
     assert "toys &amp; &lt;more&gt;" in html
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
     *forests, spectrum, gates = re.findall(r"<svg.*?</svg>", html)
