@@ -9,7 +9,7 @@ the file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import matmul
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -32,6 +32,7 @@ from conceptor.vectors.chunks import (
     through,
 )
 from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.words import PackedWords, WordFilter
 from conceptor.weights import FrequentWords, choose_weights, common_content_words
 
 if TYPE_CHECKING:
@@ -123,25 +124,26 @@ def gather(
 
     def moments_of(
         part: tuple[int, Sequence[str], NDArray[Any]],
-    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None], FrequentWords | None]:
+    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None]]:
         before, words, rows = part
         if needs_words:  # packed words become strings once, not once for every weighting
             words = list(words)
-        often = None if usage is None else FrequentWords.of(usage, words, before)
-        return words, rows, [each.moments(words, rows, before) for each in weights], often
+        return words, rows, [each.moments(words, rows, before) for each in weights]
 
     # One BLAS thread for each of ours: small products do not split well, and the processors stay
     # free for the threads that have work, whether parsing or multiplying.
     with one_blas_thread():
-        for words, rows, found, often in ordered_map(
+        for words, rows, found in ordered_map(
             moments_of, number_chunks(even_chunks(chunks)), threads or processors()
         ):
+            if usage is not None:  # in order: later words are compared with all earlier ones
+                earlier = 0.0 if frequent is None else frequent.total
+                often = FrequentWords.of(usage, words, collector.count, earlier=earlier)
+                frequent = often if frequent is None or often is None else frequent.add(often)
             collector.add(words, rows)
             for each, more in zip(weights, found, strict=True):
                 if more is not None:
                     totals[each] = totals[each] + more if each in totals else more
-            if often is not None:
-                frequent = often if frequent is None else frequent.add(often)
     return Gathered(totals, collector.table(), collector.count, frequent)
 
 
@@ -247,12 +249,26 @@ class Fitted:
             _mapping(step.map) if isinstance(step, Solution) else step.transform
             for step in self.steps
         ]
-        lengths = self.lengths
-        if lengths is None:
+        if self._scaling is None:
             return tuple(steps)
-        if steps:  # each step returns a new array
-            return (*steps, lengths.scale)
-        return (lambda words, rows: lengths.scale(words, np.array(rows)),)
+        # Each step returns a new array, and scaling changes its rows.
+        return (*(steps or [lambda _, rows: np.array(rows)]), self._scaling)
+
+    @cached_property
+    def _scaling(self) -> Transform | None:
+        """The step that sets the lengths of rows, in place; only possible words become strings."""
+        if (lengths := self.lengths) is None:
+            return None
+        maybe = WordFilter(lengths.words)
+
+        def scale(words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+            if not isinstance(words, PackedWords):
+                return lengths.scale(words, rows)
+            if len(some := maybe.find(words)):
+                rows[some] = lengths.scale(words.take(some), rows[some])
+            return rows
+
+        return scale
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Apply all steps to rows."""

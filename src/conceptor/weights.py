@@ -176,10 +176,12 @@ class FrequentWords:
         before: int,
         least: float = RARE,
         given: NDArray[np.float64] | None = None,
+        earlier: float = 0.0,
     ) -> Self | None:
         """Return the frequent words among consecutive ones; None if all count equally.
 
-        `given` are the weights of rows from another column.
+        `given` are the weights of rows from another column, `earlier` is the weight of the words
+        before: the larger it is, the fewer words can be frequent.
         """
         taken, weights = usage.shares(words, before)
         if given is not None:
@@ -187,7 +189,7 @@ class FrequentWords:
         if weights is None:
             return None
         total = float(weights.sum())
-        some = np.flatnonzero(weights > least * total)
+        some = np.flatnonzero(weights > least * (earlier + total))
         rows = some if taken is None else taken[some]
         # Packed words are decoded all together, or only those that count.
         many = list(words) if 2 * len(rows) > len(words) else words

@@ -140,6 +140,36 @@ def is_utf8(word: bytes) -> bool:
     return True
 
 
+def _hash(
+    words: PackedWords, key: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    from conceptor.kernels import hash_words
+
+    hashes = np.empty(len(words), dtype=np.uint64)
+    more = np.empty(len(words), dtype=np.uint32)
+    hash_words(words.blob, words.offsets, key, hashes, more)
+    return hashes, more
+
+
+class WordFilter:
+    """Finds the rows that may hold one of some words, without a string for each row.
+
+    A table of marks by the leading bits of a hash: about one other word in sixteen has a mark too.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        packed = PackedWords.from_words(words)
+        self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
+        bits = (16 * len(packed)).bit_length()
+        self._shift = np.uint64(64 - bits)
+        self._marks = np.zeros(1 << bits, dtype=np.bool_)
+        self._marks[_hash(packed, self._key)[0] >> self._shift] = True
+
+    def find(self, words: PackedWords) -> NDArray[np.int64]:
+        """Return the rows of all words of the filter, and of a few others."""
+        return np.flatnonzero(self._marks[_hash(words, self._key)[0] >> self._shift])
+
+
 class SeenWords:
     """The words seen so far as a set of 96-bit hashes, 16 to 32 bytes per word.
 
@@ -158,11 +188,7 @@ class SeenWords:
 
     def add(self, words: PackedWords) -> NDArray[np.bool_]:
         """Add words; return which of them are new."""
-        from conceptor.kernels import hash_words
-
-        hashes = np.empty(len(words), dtype=np.uint64)
-        more = np.empty(len(words), dtype=np.uint32)
-        hash_words(words.blob, words.offsets, self._key, hashes, more)
+        hashes, more = _hash(words, self._key)
         while 4 * (self._count + len(hashes)) > 3 * len(self._table):
             self._grow()
         return self._insert(hashes, more)
