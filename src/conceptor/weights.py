@@ -193,19 +193,17 @@ class FrequentWords:
         rows = some if taken is None else taken[some]
         # Packed words are decoded all together, or only those that count.
         many = list(words) if 2 * len(rows) > len(words) else words
-        found: dict[str, float] = {}
-        for row, weight in zip(rows.tolist(), weights[some].tolist(), strict=True):
-            found.setdefault(many[row], weight)
-        return cls(total, found, least)
+        names = [many[row] for row in rows.tolist()]
+        found = dict(zip(reversed(names), weights[some][::-1].tolist(), strict=True))
+        return cls(total, {name: found[name] for name in names}, least)
 
     def add(self, more: FrequentWords) -> FrequentWords:
         """Add the next words."""
         self.total += more.total
         # A share can only fall as the total grows, so a rare word stays rare.
         bar = self.least * self.total
-        for word, weight in more.weights.items():
-            if weight > bar:
-                self.weights.setdefault(word, weight)
+        held = self.weights
+        held |= {word: w for word, w in more.weights.items() if w > bar and word not in held}
         return self
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from conceptor.base.errors import ConceptorError
@@ -68,6 +67,8 @@ class Registry(Mapping[str, Item]):
         if self._complete:
             return
         self._complete = True
+        from importlib.metadata import entry_points  # its import alone takes 15 ms
+
         for entry in entry_points(group=self._group):
             try:
                 item = entry.load()
