@@ -198,7 +198,9 @@ class AffineMap:
 
         Products of ordinary rows cannot overflow; extreme rows are divided by their length first.
         """
-        step = max(_MAPPED_ROWS, _MAPPED_NUMBERS // self.n_in)
+        most = max(_MAPPED_ROWS, _MAPPED_NUMBERS // self.n_in)
+        # Of equal size, because BLAS rounds differently in a small block at the end.
+        step = -(-len(vectors) // max(1, len(vectors) // most))
         for start in range(0, len(vectors), step):
             part = slice(start, start + step)
             rows, lengths = vectors[part], row_lengths(vectors[part])[:, np.newaxis]
