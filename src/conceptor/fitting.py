@@ -32,7 +32,7 @@ from conceptor.vectors.chunks import (
     through,
 )
 from conceptor.vectors.vectors import RowKind
-from conceptor.vectors.words import PackedWords, WordFilter
+from conceptor.vectors.words import PackedWords, WordIndex
 from conceptor.weights import FrequentWords, choose_weights, common_content_words
 
 if TYPE_CHECKING:
@@ -124,22 +124,21 @@ def gather(
 
     def moments_of(
         part: tuple[int, Sequence[str], NDArray[Any]],
-    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None]]:
+    ) -> tuple[Sequence[str], NDArray[Any], list[Moments | None], FrequentWords | None]:
         before, words, rows = part
         if needs_words:  # packed words become strings once, not once for every weighting
             words = list(words)
-        return words, rows, [each.moments(words, rows, before) for each in weights]
+        often = None if usage is None else FrequentWords.of(usage, words, before)
+        return words, rows, [each.moments(words, rows, before) for each in weights], often
 
     # One BLAS thread for each of ours: small products do not split well, and the processors stay
     # free for the threads that have work, whether parsing or multiplying.
     with one_blas_thread():
-        for words, rows, found in ordered_map(
+        for words, rows, found, often in ordered_map(
             moments_of, number_chunks(even_chunks(chunks)), threads or processors()
         ):
-            if usage is not None:  # in order: later words are compared with all earlier ones
-                earlier = 0.0 if frequent is None else frequent.total
-                often = FrequentWords.of(usage, words, collector.count, earlier=earlier)
-                frequent = often if frequent is None or often is None else frequent.add(often)
+            if often is not None:
+                frequent = often if frequent is None else frequent.add(often)
             collector.add(words, rows)
             for each, more in zip(weights, found, strict=True):
                 if more is not None:
@@ -256,16 +255,17 @@ class Fitted:
 
     @cached_property
     def _scaling(self) -> Transform | None:
-        """The step that sets the lengths of rows, in place; only possible words become strings."""
+        """The step that sets the lengths of rows, in place; packed words stay packed."""
         if (lengths := self.lengths) is None:
             return None
-        maybe = WordFilter(lengths.words)
+        index = WordIndex(lengths.words)
 
         def scale(words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
             if not isinstance(words, PackedWords):
                 return lengths.scale(words, rows)
-            if len(some := maybe.find(words)):
-                rows[some] = lengths.scale(words.take(some), rows[some])
+            some, numbers = index.find(words)
+            if len(some):
+                rows[some] *= lengths.factors[numbers].astype(rows.dtype)[:, np.newaxis]
             return rows
 
         return scale

@@ -23,6 +23,7 @@ from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError, Message, MissingExtraError, Setting
 from conceptor.base.files import read_lines
 from conceptor.vectors.vectors import SAMPLE, RowKind
+from conceptor.vectors.words import take_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
@@ -165,7 +166,7 @@ class FrequentWords:
     """
 
     total: float = 0.0
-    weights: dict[str, float] = field(default_factory=dict)
+    parts: list[tuple[Sequence[str], NDArray[np.float64]]] = field(default_factory=list)
     least: float = 0.0
 
     @classmethod
@@ -176,41 +177,44 @@ class FrequentWords:
         before: int,
         least: float = RARE,
         given: NDArray[np.float64] | None = None,
-        earlier: float = 0.0,
     ) -> Self | None:
         """Return the frequent words among consecutive ones; None if all count equally.
 
-        `given` are the weights of rows from another column, `earlier` is the weight of the words
-        before: the larger it is, the fewer words can be frequent.
+        `given` are the weights of rows from another column.
         """
         taken, weights = usage.shares(words, before)
         if given is not None:
             weights = given if taken is None else given[taken]
         if weights is None:
             return None
-        total = float(weights.sum())
-        some = np.flatnonzero(weights > least * (earlier + total))
-        rows = some if taken is None else taken[some]
-        # Packed words are decoded all together, or only those that count.
-        many = list(words) if 2 * len(rows) > len(words) else words
-        names = [many[row] for row in rows.tolist()]
-        found = dict(zip(reversed(names), weights[some][::-1].tolist(), strict=True))
-        return cls(total, {name: found[name] for name in names}, least)
+        some = words if taken is None else take_words(words, taken)
+        return cls(0.0, [], least).add(cls(float(weights.sum()), [(some, weights)], least))
 
-    def add(self, more: FrequentWords) -> FrequentWords:
+    def add(self, more: FrequentWords) -> Self:
         """Add the next words."""
         self.total += more.total
-        # A share can only fall as the total grows, so a rare word stays rare.
-        bar = self.least * self.total
-        held = self.weights
-        held |= {word: w for word, w in more.weights.items() if w > bar and word not in held}
+        self.parts += more._above(self.least * self.total)
         return self
+
+    def _above(self, bar: float) -> list[tuple[Sequence[str], NDArray[np.float64]]]:
+        """Return the words above a weight. As the total grows, a rare word stays rare."""
+        found = []
+        for words, weights in self.parts:
+            some = np.flatnonzero(weights > bar)
+            if len(some) == len(weights):
+                found.append((words, weights))
+            elif len(some):
+                found.append((take_words(words, some), weights[some]))
+        return found
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of running text of each word that is not rare."""
-        bar = self.least * self.total
-        return {word: each / self.total for word, each in self.weights.items() if each > bar}
+        found: dict[str, float] = {}
+        for words, weights in self._above(self.least * self.total):
+            for word, share in zip(words, (weights / self.total).tolist(), strict=True):
+                found.setdefault(word, share)
+        return found
 
     def lengths(self, usage: Weights) -> LengthTable | None:
         """Return SIF's weight of each of these words; None if there are none.

@@ -151,23 +151,35 @@ def _hash(
     return hashes, more
 
 
-class WordFilter:
-    """Finds the rows that may hold one of some words, without a string for each row.
+class WordIndex:
+    """Finds some words among packed ones by 96-bit hashes, without a string for each.
 
-    A table of marks by the leading bits of a hash: about one other word in sixteen has a mark too.
+    The leading bits of a hash lead to a mark. About one other word in sixteen has a mark too; the
+    rest of the hash tells it apart.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
-        packed = PackedWords.from_words(words)
         self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
-        bits = (16 * len(packed)).bit_length()
+        hashes, more = _hash(PackedWords.from_words(words), self._key)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes, self._more = hashes[self._order], more[self._order]
+        bits = (16 * len(hashes)).bit_length()
         self._shift = np.uint64(64 - bits)
         self._marks = np.zeros(1 << bits, dtype=np.bool_)
-        self._marks[_hash(packed, self._key)[0] >> self._shift] = True
+        self._marks[hashes >> self._shift] = True
 
-    def find(self, words: PackedWords) -> NDArray[np.int64]:
-        """Return the rows of all words of the filter, and of a few others."""
-        return np.flatnonzero(self._marks[_hash(words, self._key)[0] >> self._shift])
+    def find(self, words: PackedWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows whose words are in the index, and their numbers there."""
+        hashes, more = _hash(words, self._key)
+        rows = np.flatnonzero(self._marks[hashes >> self._shift])
+        places = np.searchsorted(self._hashes, hashes[rows], side="right") - 1
+        same = (self._hashes[places] == hashes[rows]) & (self._more[places] == more[rows])
+        return rows[same], self._order[places[same]]
+
+
+def take_words(words: Sequence[str], rows: NDArray[np.int64]) -> Sequence[str]:
+    """Return the words of these rows; packed words stay packed."""
+    return words.take(rows) if isinstance(words, PackedWords) else [words[i] for i in rows.tolist()]
 
 
 class SeenWords:
