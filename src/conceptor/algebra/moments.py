@@ -149,7 +149,8 @@ class Moments:
         """Return the moments that follow from sums about a shift."""
         sums, weight = found.sums, found.weight
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
-        scatter = found.product - np.outer(root, root)
+        scatter = found.product  # nobody else needs it
+        scatter -= np.outer(root, root)
         mean = found.shift + sums / (weight or 1.0)
         counts = found.number, found.squared_weight
         return cls(weight, mean, scatter, *counts, unit, found.squared_rounding)

@@ -73,6 +73,8 @@ class VectorSource(Vectors):
         The file, the name of its format, the length of a vector, and how numbers are stored.
     count
         How many vectors it yields; None until a pass is complete.
+    header_count
+        How many rows the file says it has, if it does.
     has_words
         Whether rows have labels, or only numbers.
     rows_are
@@ -85,6 +87,7 @@ class VectorSource(Vectors):
     place = "row"
     dimension: int = 0
     count: int | None = None
+    header_count: int | None = None
     has_words: bool = True
     rows_are: RowKind | None = None
 
@@ -177,7 +180,7 @@ class VectorSource(Vectors):
     def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
         self.gone.clear()
-        seen = SeenWords()
+        seen = SeenWords(min(self.header_count or 0, self.size // (2 * self.dimension)))
         settings = self.on_error, self.replace_spaces, self.kind
         is_clean = settings == self._clean_under  # the file has not changed, so this still holds
         count = 0

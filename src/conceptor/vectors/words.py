@@ -182,6 +182,10 @@ def take_words(words: Sequence[str], rows: NDArray[np.int64]) -> Sequence[str]:
     return words.take(rows) if isinstance(words, PackedWords) else [words[i] for i in rows.tolist()]
 
 
+# A file may claim to have any number of words; beyond this many, the table grows as they come.
+_MOST_EXPECTED = 1 << 22
+
+
 class SeenWords:
     """The words seen so far as a set of 96-bit hashes, 16 to 32 bytes per word.
 
@@ -189,9 +193,9 @@ class SeenWords:
     probability that any two of n words collide is n²/2⁹⁷: 6·10⁻¹⁷ for three million words.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
         self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
-        self._make_table(1 << 12)
+        self._make_table(1 << max(12, (4 * min(expected, _MOST_EXPECTED) // 3).bit_length()))
 
     def _make_table(self, size: int) -> None:
         self._table = np.zeros(size, dtype=np.uint64)
