@@ -18,8 +18,8 @@ from conceptor.base.errors import Message
 from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, gather, solve
-from conceptor.integrations.improving import vectors_of
+from conceptor.fitting import FitOptions, Request, gather, solve
+from conceptor.integrations.reading import open_rows
 from conceptor.methods import Method
 from conceptor.report.prediction import Prediction, describe, predict
 from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
@@ -180,7 +180,7 @@ def inspect(
     column, rows
         The column that holds the vectors, and the kind of rows, as for `improve`.
     """
-    opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
+    opened = keep_vectors(open_rows(vectors, column=column, rows=rows))
     method = Method.default_for(opened)
     recipe = method.recipe
     assert recipe is not None
@@ -188,9 +188,8 @@ def inspect(
     usage = replace(chosen, single=recipe.bears_rounding)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
     alike = mapped if recipe.unit else Weights(unit=True)
-    gathered = gather(
-        read_chunks(opened, progress), dict.fromkeys((every, mapped, usage, plain, alike))
-    )
+    weightings = dict.fromkeys((every, mapped, usage, plain, alike))
+    gathered = gather(read_chunks(opened, progress), Request(weightings))
     types = gathered.of(every)
     solution = solve(recipe, gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate

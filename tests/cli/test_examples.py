@@ -17,7 +17,7 @@ import pytest
 
 from conceptor.cli.manual import CommandHelp, describe_commands
 from conceptor.data.registry import data_file, find, registry
-from conceptor.weights import PAPER_VOCABULARY
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from tests.platforms import posix_only
 from tests.processes import WAIT, call
 

@@ -18,7 +18,7 @@ from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.similarity import WordSimilarity
-from conceptor.fitting import FitOptions, gather
+from conceptor.fitting import FitOptions, Request, gather
 from conceptor.methods import spectral_methods
 from conceptor.paper.dialogue import TrackerOptions
 from conceptor.paper.report import gates_text, reproduction_tables
@@ -107,14 +107,14 @@ def _figures(comparison):
 def test_one_pass_in_chunks_equals_the_whole(words, vectors):
     weights = Weights("zipf", top=400)
     chunks = [(words[i : i + 7], vectors[i : i + 7]) for i in range(0, 500, 7)]
-    gathered = gather(chunks, [weights], {"w450", "w3", "absent"}, first=5)
+    gathered = gather(chunks, Request([weights], {"w450", "w3", "absent"}, first=5))
     whole = Moments.from_vectors(vectors[:400], Weights("zipf").shares(words[:400], 0).weights)
     np.testing.assert_allclose(gathered.moments[weights].covariance, whole.covariance)
     assert list(gathered.rows.words) == ["w0", "w1", "w2", "w3", "w4", "w450"]
     assert gathered.count == 500
     strange = Weights(vocabulary={"?"}, description="the words given")
     with pytest.raises(InvalidInputError, match=r"none of the words to fit on \(the words given"):
-        gather(chunks, [strange]).of(strange)
+        gather(chunks, Request([strange])).of(strange)
 
 
 def test_chunks_of_memory_cover_every_row_once(words, vectors):

@@ -19,6 +19,22 @@ class _Named(Protocol):
 Item = TypeVar("Item", bound=_Named)
 
 
+def load_entries(group: str, name: str | None = None) -> Iterator[Any]:
+    """Yield what installed packages provide in a group of entry points, perhaps of one name."""
+    from importlib.metadata import entry_points  # its import alone takes 15 ms
+
+    for entry in entry_points(group=group):
+        if name not in (None, entry.name):
+            continue
+        try:
+            yield entry.load()
+        except Exception as error:
+            raise ConceptorError(
+                f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
+                "uninstall the package that provides it"
+            ) from error
+
+
 class Registry(Mapping[str, Item]):
     """Items by name, in the order in which they were added.
 
@@ -67,14 +83,5 @@ class Registry(Mapping[str, Item]):
         if self._complete:
             return
         self._complete = True
-        from importlib.metadata import entry_points  # its import alone takes 15 ms
-
-        for entry in entry_points(group=self._group):
-            try:
-                item = entry.load()
-            except Exception as error:
-                raise ConceptorError(
-                    f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
-                    "uninstall the package that provides it"
-                ) from error
+        for item in load_entries(self._group):
             self._items.setdefault(item.name, item)

@@ -190,7 +190,7 @@ class DataOptions:
         Raise if it is `required` and not available.
         """
         from conceptor.data.registry import MissingDataError, fetch
-        from conceptor.weights import PAPER_VOCABULARY
+        from conceptor.data.word_lists import PAPER_VOCABULARY
 
         try:
             with download_progress() as progress:

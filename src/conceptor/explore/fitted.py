@@ -20,7 +20,7 @@ from conceptor.base.progress import silent
 from conceptor.explore.answers import Choice, Slider
 from conceptor.explore.cache import Cache
 from conceptor.explore.views import Reach, View
-from conceptor.fitting import gather, solve
+from conceptor.fitting import Request, gather, solve
 from conceptor.methods import Method, spectral_methods
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.vectors import RowKind
@@ -102,7 +102,7 @@ class PageMethods:
         vectors = self._table.vectors
         by_usage = solution.aperture != 0 and solution.recipe.lengths is Lengths.USAGE
         if by_usage and vectors.has_words and vectors.kind is not RowKind.TEXTS:
-            found = gather(read_chunks(vectors), usage=usage).frequent
+            found = gather(read_chunks(vectors), Request(usage=usage)).frequent
             lengths = None if found is None else found.lengths(usage)
         return solution.map.with_lengths(lengths)
 
@@ -177,7 +177,7 @@ class PageMethods:
     def _moments_under(self, weights: Weights) -> Moments:
         def collect() -> Moments:
             chunks = read_chunks(self._table.vectors, self.progress)
-            return gather(chunks, [weights]).moments[weights]
+            return gather(chunks, Request([weights])).moments[weights]
 
         return self._moments.get(weights, collect)
 

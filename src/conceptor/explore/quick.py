@@ -14,7 +14,7 @@ from conceptor.data import registry as datasets
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 from conceptor.evaluation.statistics import value
 from conceptor.explore.answers import Score
-from conceptor.fitting import gather
+from conceptor.fitting import Request, gather
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.table import MISSING
 
@@ -59,8 +59,8 @@ class QuickFigures:
     def _other_spectrum(self) -> Float64:
         assert self._other is not None
         weights = self._options.weights_for(Words.USAGE, self._other.vectors)
-        moments = gather(read_chunks(self._other.vectors), [weights]).moments[weights]
-        return _eigenvalues(moments.second_moment)
+        found = gather(read_chunks(self._other.vectors), Request([weights]))
+        return _eigenvalues(found.moments[weights].second_moment)
 
     def scores(self, solution: Solution | None) -> list[Score]:
         """Return benchmarks before and after; None is the second file."""

@@ -14,6 +14,7 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress, silent
 from conceptor.data import registry as datasets
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions
@@ -26,7 +27,6 @@ from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.vectors.chunks import as_vectors
 from conceptor.vectors.table import WordVectors
-from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
     import os
