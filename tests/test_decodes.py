@@ -32,13 +32,13 @@ def file(tmp_path):
 def decodes(monkeypatch):
     """Passes over the file that were begun."""
     begun = []
-    decode = VectorSource._clean_chunks
+    decode = VectorSource.chunks
 
     def counted(self):
         begun.append(self.path)
         return decode(self)
 
-    monkeypatch.setattr(VectorSource, "_clean_chunks", counted)
+    monkeypatch.setattr(VectorSource, "chunks", counted)
     return begun
 
 
