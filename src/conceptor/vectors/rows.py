@@ -20,6 +20,7 @@ __all__ = [
     "describe_rows",
     "is_word",
     "parse_rows",
+    "refuse_settings",
 ]
 
 # How many of the first labels are checked.
@@ -149,3 +150,15 @@ def describe_rows(vectors: Vectors) -> Message | None:
         f"{vectors.name}: its rows are treated as {said}: {evidence}; if they are {other}, use ",
         Setting("rows", str(other)),
     )
+
+
+def refuse_settings(vectors: Vectors, kind: str, **given: object) -> None:
+    """Raise for given settings that apply only to another kind of rows, `words` or `texts`."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise InvalidInputError(
+                f"{vectors.name}: its rows are {vectors.kind}, and ",
+                Setting(name),
+                f" is for {kind}; remove it, or add ",
+                Setting("rows", kind),
+            )
