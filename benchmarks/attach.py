@@ -28,7 +28,8 @@ from bits import collections, encode
 from static_models import packaged_model, read_tasks, sample
 
 from conceptor import StaticModel, attach, distill
-from conceptor.evaluation.attached.judged import Judgements, fuse_all, score, search_words
+from conceptor.evaluation.attached.judged import fuse_all, score, search_words
+from conceptor.evaluation.attached.judgements import Judgements
 from conceptor.evaluation.attached.measuring import Questions, measure
 from conceptor.evaluation.attached.survey import held
 from conceptor.evaluation.statistics import Differences, paired_differences, value

@@ -11,10 +11,10 @@ import pytest
 import conceptor
 from conceptor import InvalidInputError, StaticModel
 from conceptor.evaluation.attached import AttachWarning, attach
-from conceptor.evaluation.attached.judged import read_judgements
+from conceptor.evaluation.attached.judgements import read_judgements
 from conceptor.evaluation.attached.measuring import Loss, Questions, fuse, make_questions, search
 from conceptor.evaluation.attached.survey import survey
-from conceptor.integrations.stores import TextVectors
+from conceptor.integrations.stores import TextVectors, open_store
 
 TOPICS = [
     [f"{topic}{ending}" for ending in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
@@ -223,17 +223,77 @@ def test_judgements_are_checked(tmp_path):
     queries, relevant = tmp_path / "q.tsv", tmp_path / "r.tsv"
     queries.write_text("1\tfirst\n2\tsecond\n")
     relevant.write_text("1\t3\n1\t4\t0\n2\t5\t1\n")
-    found = read_judgements(queries, relevant, 5)
+    store = TextVectors(list("abcde"), np.eye(5))
+    found = read_judgements(queries, relevant, store, 5)
+    assert found.named_by == "rows"
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
     for text, said in (
         ("3\t1\n", "has no query with the id"),
         ("1\t6\n", "rows 1 to 5"),
         ("1\n", "line 1"),
+        ("1\t\n", "line 1: expected"),
+        ("1\t2\tmuch\n", "line 1: expected"),
+        ("1\t0\n", "no document '0'; the store has rows 1 to 5$"),
+        ("1\td7\n", "no document 'd7'; the store has rows 1 to 5$"),
+        ("1\t2\t0\n", "no query has a relevant document"),
     ):
         relevant.write_text(text)
         with pytest.raises(InvalidInputError, match=said):
-            read_judgements(queries, relevant, 5)
+            read_judgements(queries, relevant, store, 5)
+    with pytest.raises(InvalidInputError, match=r"id is not a column of ids.*: none"):
+        read_judgements(queries, relevant, store, 5, "id")
+
+
+def judged_by(tmp_path, relevant, id_column=None, **columns):
+    """Return the rows of the only query, in a store of five documents with these columns."""
+    pa = pytest.importorskip("pyarrow")
+    texts = [f"document number {word}" for word in ("one", "two", "three", "four", "five")]
+    table = pa.table({"text": texts, "vector": list(np.eye(5, dtype=np.float32)), **columns})
+    (tmp_path / "q.tsv").write_text("1\ta query\n")
+    (tmp_path / "r.tsv").write_text("".join(f"1\t{name}\n" for name in relevant))
+    store = open_store(table)
+    found = read_judgements(tmp_path / "q.tsv", tmp_path / "r.tsv", store, 5, id_column)
+    return found.named_by, found.relevant[0].tolist()
+
+
+def test_judgements_name_documents_by_id(tmp_path):
+    names = ["d5", "d4", " d3", "d2", None]
+    assert judged_by(tmp_path, ["d2", "d3"], doc_id=names) == ("doc_id", [2, 3])
+    assert judged_by(tmp_path, ["1", "5"], doc_id=names) == ("rows", [0, 4])
+    # A column with another name is only used if it is named.
+    assert judged_by(tmp_path, ["d2"], "code", code=names) == ("code", [3])
+    with pytest.raises(
+        InvalidInputError, match="no document 'd2'; the store has rows 1 to 5; name"
+    ):
+        judged_by(tmp_path, ["d2"], code=names)
+    with pytest.raises(InvalidInputError, match=r"line 2: there is no document 'd9'; .*doc_id"):
+        judged_by(tmp_path, ["d2", "d9"], doc_id=names)
+    with pytest.raises(InvalidInputError, match=r"'d9'; it is not in the column doc_id$"):
+        judged_by(tmp_path, ["d9"], "doc_id", doc_id=names)
+    with pytest.raises(InvalidInputError, match=r"x is not a column of ids.*: doc_id"):
+        judged_by(tmp_path, ["d2"], "x", doc_id=names)
+
+
+def test_numbers_that_may_be_rows_or_ids_must_be_chosen(tmp_path):
+    """From 1 both mean the same; from 0 they do not, unless one of them cannot be meant."""
+    assert judged_by(tmp_path, ["2", "3"], id=[1, 2, 3, 4, 5]) == ("rows", [1, 2])
+    from_zero = [0, 1, 2, 3, 4]
+    assert judged_by(tmp_path, ["0", "2"], id=from_zero) == ("id", [0, 2])
+    assert judged_by(tmp_path, ["5"], id=from_zero) == ("rows", [4])
+    with pytest.raises(
+        InvalidInputError, match="may be rows of the store, or ids of its column id"
+    ):
+        judged_by(tmp_path, ["2", "3"], id=from_zero)
+    assert judged_by(tmp_path, ["2", "3"], "id", id=from_zero) == ("id", [2, 3])
+    assert judged_by(tmp_path, ["2", "3"], "rows", id=from_zero) == ("rows", [1, 2])
+
+
+def test_ids_that_name_two_documents_are_refused(tmp_path):
+    twice = ["a", "b", "a", "c", "c"]
+    with pytest.raises(InvalidInputError, match="has 'a' in rows 1 and 3; ids must be unique"):
+        judged_by(tmp_path, ["a"], "id", id=twice)
+    assert judged_by(tmp_path, ["b"], id=twice) == ("id", [1])
 
 
 def test_judged_beside_bm25(store, tmp_path):
