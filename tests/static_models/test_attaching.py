@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def test_tokens_of_a_query_are_those_of_a_text(texts):
         for _ in range(2):  # the second time from memory
             queries = [reader.of_query(text) for text in texts]
             assert [len(each) for each in queries] == np.diff(found.ends).tolist()
-            assert sum(queries, []) == found.rows.tolist()
+            assert list(chain.from_iterable(queries)) == found.rows.tolist()
 
 
 def test_queries_forget_when_they_have_seen_too_much(monkeypatch):

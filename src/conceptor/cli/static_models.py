@@ -50,10 +50,17 @@ class DistillOptions:
         Option(
             metavar="FILE|FOLDER|drawn:N",
             help="Any text, one sentence or short paragraph per line; for a folder, all .txt "
-            "files. The table is fitted to the "
-            "model's vectors for these sentences; no labels are needed. If you have no text, "
+            "files. Best are the documents that you search. The table is fitted to the "
+            "model's vectors for these sentences; no labels are needed. A Parquet or Feather file "
+            "holds texts with stored vectors of any origin. If you have no text, "
             "drawn:8192 generates sentences of words sampled by frequency.",
         ),
+    ] = None
+    text_column: Annotated[
+        str | None, Option(metavar="NAME", help="If sentences are a table: its column of texts.")
+    ] = None
+    column: Annotated[
+        str | None, Option(metavar="NAME", help="If sentences are a table: its column of vectors.")
     ] = None
     most_sentences: Annotated[
         int, Option(min=1, help="Use at most this many sentences, spread over the file.")
