@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from conceptor.evaluation.attached import AttachWarning, attach
 from conceptor.evaluation.attached.judgements import read_judgements
 from conceptor.evaluation.attached.measuring import Loss, Questions, fuse, make_questions, search
 from conceptor.evaluation.attached.survey import survey
-from conceptor.integrations.stores import TextVectors, open_store
+from conceptor.integrations.stores import StoredVectors, TextVectors, open_store
 
 TOPICS = [
     [f"{topic}{ending}" for ending in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
@@ -132,7 +132,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
         (["a b", "c d"], np.zeros((2, 3)), "all vectors are 0"),
         ([], np.ones((0, 3)), "there are no texts"),
         ("a b", np.ones((1, 3)), "single string"),
-        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a known token"),
+        (["☃ ☃", "☃"], np.eye(2), "the texts have no words; check the column of texts"),
     ],
 )
 def test_bad_input_is_named(texts, vectors, said):
@@ -168,8 +168,7 @@ def test_few_documents_are_attached_with_a_warning(store):
 def test_scripts_without_blanks_are_cut_too():
     texts = [f"日本語の文章{i}です。今日は雨{i % 7}が降る" for i in range(300)]
     vectors = np.random.default_rng(0).normal(size=(300, 8))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AttachWarning)
+    with pytest.warns(AttachWarning, match="the loss was not measured"):
         made = attach(texts, vectors)
     assert made.provenance["unknown_words"] < 0.05
     assert np.isfinite(made.encode(texts[:2])).all()
@@ -212,11 +211,11 @@ def test_fusion_by_reciprocal_ranks():
 
 
 def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
-    assert Loss("model", 500, 100, 99, 98, 100).verdict == "use it"
-    assert Loss("model", 199, 100, 99, 98, 100).verdict == "use it together with BM25"
-    assert Loss("model", 500, 100, 80, 60, 99).verdict == "use it together with BM25"
-    assert Loss("model", 500, 100, 80, 10, 90).verdict == "do not use it"
-    assert Loss("document", 500, 100, 70, 61, 80).verdict == "use it"
+    assert Loss("model", 900, 100, 99, 98, 100).verdict == "use it"
+    assert Loss("model", 599, 100, 99, 98, 100).verdict == "use it together with BM25"
+    assert Loss("model", 900, 100, 80, 60, 99).verdict == "use it together with BM25"
+    assert Loss("model", 900, 100, 80, 10, 90).verdict == "do not use it"
+    assert Loss("document", 900, 100, 70, 61, 80).verdict == "use it"
 
 
 def test_judgements_are_checked(tmp_path):
@@ -307,3 +306,40 @@ def test_judged_beside_bm25(store, tmp_path):
     assert rows["BM25"]["recall@10"] > 90  # the queries are in the documents
     assert rows["attached"]["difference"] == 0
     assert json.loads(json.dumps(made.provenance)) == made.provenance
+
+
+class CountedStore(StoredVectors):
+    """Batches of 20 rows; counts how many were read, and how many are in memory at a time."""
+
+    def __init__(self, texts, vectors):
+        super().__init__("counted", vectors.shape[1])
+        self.texts, self.vectors = texts, vectors
+        self.read = self.alive = self.most = 0
+
+    def batches(self):
+        for start in range(0, len(self.texts), 20):
+            rows = self.vectors[start : start + 20].copy()
+            weakref.finalize(rows, self.forget)
+            self.read += 1
+            self.alive += 1
+            self.most = max(self.most, self.alive)
+            yield self.texts[start : start + 20], rows
+            del rows
+
+    def forget(self):
+        self.alive -= 1
+
+
+def test_memory_does_not_grow_with_the_store(monkeypatch):
+    """At most a few batches are held, and of the tokens a sample: the same for twice the store."""
+    monkeypatch.setattr("conceptor.evaluation.attached.survey._SAMPLE", 20)
+    monkeypatch.setattr("conceptor.evaluation.attached.attaching._TOKENS", 20_000)
+    found = []
+    for count in (1000, 2000):
+        store = CountedStore(*make_store(count, n=8))
+        made = attach(store)
+        assert store.read >= 3 * count // 20  # several passes over all of them
+        assert store.most <= 4
+        found.append(made.provenance["documents"])
+    # 24 tokens and three sizes of pieces: 277 documents fill the limit, by a hash give or take.
+    assert all(100 < documents < 500 for documents in found)

@@ -202,6 +202,8 @@ class TokenReader:
             found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             return [each.ids for each in found]
 
+        if len(texts) <= _FEW:
+            return encode(texts)
         # In our own threads: the tokenizer's may be switched off, as model2vec does.
         step = max(_FEW, -(-len(texts) // processors()))
         parts = (texts[start : start + step] for start in range(0, len(texts), step))

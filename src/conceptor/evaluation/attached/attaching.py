@@ -134,6 +134,8 @@ def attach(
     if encoder is not None:
         remarks += _check_model(store, encoder)
     words = [word for word, _ in found.words.most_common()]
+    if not words and model is None and base is None:
+        raise InvalidInputError(f"{store.name}: the texts have no words; check the column of texts")
     folder = None if keep is None else Path(keep)
     if encoder is not None:
         start = start_from_model(
@@ -213,10 +215,14 @@ def _fit(
         trial = StaticModel(first, start.tokenizer)
         loss = measure(store, questions, trial.encode, encoder, one.documents)
         provenance |= {"measured": loss.sentence(), "verdict": loss.verdict, "loss": asdict(loss)}
+    remarks = []
+    if "verdict" not in provenance:
+        remarks.append(
+            "the loss was not measured: no held-out document has a sentence of five words or more"
+        )
     whole = one + other
     del one, other
     offset = whole.mean.astype(np.float32)
-    remarks = []
     if unknown > _UNKNOWN:
         remarks.append(
             f"{unknown:.0%} of the words are unknown to the tokenizer; start from a model of their "
