@@ -43,7 +43,7 @@ DEFAULT_VOCABULARY = "wordfreq:en:60000"
 # The constant of the weights without text; with text it is the constant for sentences of words.
 # Both were measured (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
-# If there are more sentences, an even sample is used: more gain little on the benchmarks.
+# If there are more sentences, an even sample is used: more gain little (same study).
 MOST_SENTENCES = 50_000
 _BATCH = 1024
 

@@ -94,7 +94,8 @@ class StaticModel:
         rows = self.vectors.take(self._read.of_query(text), axis=0)
         # In double precision, squares of single-precision numbers neither overflow nor vanish.
         total = np.add.reduce(rows, axis=0, dtype=np.float32).astype(np.float64)
-        return (total / (math.sqrt(total.dot(total)) or 1.0)).astype(np.float32)
+        length = math.sqrt(total.dot(total)) or 1.0
+        return np.asarray(total / length, dtype=np.float32)
 
     def save(
         self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False

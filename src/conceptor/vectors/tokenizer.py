@@ -157,9 +157,11 @@ class TokenReader:
 
     def of_query(self, text: str) -> list[int]:
         """Return the tokens of one short text; a dictionary is faster here than the memory."""
+        found: list[int] = []
         if self._memory is None:
-            return self._read([text]).rows.tolist()
-        known, runs, found = self._runs, text.split(" "), []
+            found = self._read([text]).rows.tolist()
+            return found
+        known, runs = self._runs, text.split(" ")
         new = [run for run in runs if run not in known]
         if new:
             if len(known) > _MOST_RUNS:
