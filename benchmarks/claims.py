@@ -25,15 +25,16 @@ from vector_sets import minilm_input
 
 from conceptor.base.files import replace_atomically
 from conceptor.data import registry as datasets
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.compare.sentences import compare_sentences
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
-from conceptor.fitting import EVEN_ENOUGH, FitOptions
+from conceptor.fitting import FitOptions
+from conceptor.fitting.doubts import EVEN_ENOUGH
 from conceptor.inspection import inspect
 from conceptor.methods import ORIGINAL
 from conceptor.vectors import WordVectors, open_vectors
-from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -19,27 +19,32 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from conceptor.base.files import replace_atomically
 from conceptor.data.registry import demo_vectors
+from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.methods import DEFAULT_METHODS
-from conceptor.paper.dialogue import (
-    SLOTS,
-    Confirm,
-    Corpus,
-    Initialization,
-    TrackerOptions,
-    load_corpus,
-)
 from conceptor.paper.dialogue.comparing import RANDOM, embed_corpus
-from conceptor.paper.dialogue.goals import JOINT, JOINT_WHEN_SET, string_match_accuracies
-from conceptor.paper.dialogue.report import dialogue_tables, verdict
+from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions
+from conceptor.paper.dialogue.report import dialogue_tables
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.trials import Job, TrialLog, run_trial
+from conceptor.paper.dialogue.woz import (
+    JOINT,
+    JOINT_WHEN_SET,
+    SLOTS,
+    Corpus,
+    GoalAccuracy,
+    load_corpus,
+    string_match_accuracies,
+)
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.tables import paper_tables
 from conceptor.report.forms import markdown
@@ -160,7 +165,7 @@ def summarise(name: str, path: Path) -> None:
         notes,
     )
     with replace_atomically(summary_file(name)) as beside:
-        beside.write_text(json.dumps(study.to_dict(history=False), indent=1) + "\n")
+        beside.write_text(json.dumps(summary_of(study), indent=1) + "\n")
 
 
 def complete(study: Study, method: str) -> Iterable[tuple[int, Run]]:
@@ -181,7 +186,55 @@ def earlier_runs(name: str, notes: Sequence[str]) -> Mapping[str, Mapping[int, R
 
 
 def read_summary(name: str) -> Study:
-    return Study.from_dict(json.loads(summary_file(name).read_text(encoding="utf-8")))
+    return study_of(json.loads(summary_file(name).read_text(encoding="utf-8")))
+
+
+def summary_of(study: Study) -> dict[str, Any]:
+    """Return the JSON form of a study without times and curves."""
+    found = study.to_dict()
+    for method in found["methods"]:
+        for run in method["runs"]:
+            del run["seconds"], run["curves"]
+    return found
+
+
+def study_of(found: Mapping[str, Any]) -> Study:
+    """Return the study from its JSON form."""
+    turns = {goal: numbers(digits) for goal, digits in found["turns by dialogue"].items()}
+    runs = {
+        method["name"]: {
+            run["seed"]: Run(
+                {
+                    goal: np.stack([numbers(digits), turns[goal]])
+                    for goal, digits in run["by dialogue"].items()
+                },
+                run["kept"],
+                run.get("seconds", math.nan),
+                run.get("curves", {}),
+            )
+            for run in method["runs"]
+        }
+        for method in found["methods"]
+    }
+    matched = {
+        goal: GoalAccuracy(counts["right"], counts["total"])
+        for goal, counts in found["string match"].items()
+    }
+    return Study(found["vectors"], matched, runs, found["notes"])
+
+
+def numbers(digits: str | Sequence[int]) -> np.ndarray:
+    return np.array([int(d, 36) if isinstance(d, str) else d for d in digits], dtype=np.int64)
+
+
+def verdict(study: Study, method: str, goal: str) -> str:
+    """Return whether a method's difference from the first is more than noise: p, adjusted, < 5%."""
+    found, adjusted = study.difference(method, goal), study.adjusted()
+    if found is None:
+        return "not compared"
+    if adjusted[method, goal] >= 1 - CONFIDENCE:
+        return "within noise"
+    return "better" if found.interval.difference > 0 else "worse"
 
 
 def section(name: str) -> list[str]:

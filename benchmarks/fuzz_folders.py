@@ -123,7 +123,8 @@ def write_tracker(folder: Path, words: list[str], vectors: np.ndarray) -> None:
     """Write a tracker of random weights for one slot."""
     import torch
 
-    from conceptor.paper.dialogue import Embedding, TrackerOptions
+    from conceptor.paper.dialogue.embedding import Embedding
+    from conceptor.paper.dialogue.options import TrackerOptions
     from conceptor.paper.dialogue.saved import BeliefTracker
     from conceptor.paper.dialogue.tracker import Tracker
 
@@ -136,7 +137,7 @@ def write_tracker(folder: Path, words: list[str], vectors: np.ndarray) -> None:
 
 def read_tracker(folder: Path) -> None:
     """Load it and let it listen to a turn."""
-    from conceptor.paper.dialogue import Turn
     from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.woz import Turn
 
     BeliefTracker.load(folder).listen(Turn("in the north please"), {"area": "south"})

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from conceptor import AffineMap, ConceptorNegation, Moments
 from conceptor.distributed import connect, moments, transform
 from conceptor.distributed.survey import TASK_BYTES
-from conceptor.fitting import gather
+from conceptor.fitting import Request, gather
 from conceptor.vectors import open_vectors
 from conceptor.vectors.conversion import convert
 from conceptor.weights import Weights
@@ -121,7 +121,7 @@ def write_shards(folder: Path, rows: int, dimension: int = DIMENSION) -> list[Pa
 def one_process_moments(paths: list[Path], threads: int) -> Moments:
     chunks = (chunk for path in paths for chunk in open_vectors(path).chunks())
     every = Weights()
-    return gather(chunks, [every], threads=threads).moments[every]
+    return gather(chunks, Request([every]), threads=threads).moments[every]
 
 
 def one_process_transform(map_: AffineMap, paths: list[Path], target: Path) -> None:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.data import registry as datasets
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from conceptor.vectors import WordVectors, open_vectors, write_vectors
-from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

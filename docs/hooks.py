@@ -159,7 +159,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 def command_line() -> str:
     """Return a section for each command."""
-    from conceptor.cli.manual import describe_commands
+    from conceptor.cli.system import describe_commands
 
     parts = [
         "# Command line\n\nGenerated from the program. `conceptor man` prints the same as a manual "

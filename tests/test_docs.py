@@ -18,7 +18,7 @@ import pytest
 import conceptor
 from conceptor.algebra.recipes import METHODS
 from conceptor.base.errors import MissingExtraError
-from conceptor.cli.manual import describe_commands
+from conceptor.cli.system import describe_commands
 from conceptor.data.registry import demo_vectors
 from conceptor.vectors import write_vectors
 

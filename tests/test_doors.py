@@ -15,7 +15,8 @@ from conceptor.base.registry import Registry
 from conceptor.explore.answers import Settings
 from conceptor.explore.fitted import PageMethods
 from conceptor.explore.table import PageTable
-from conceptor.fitting import FitOptions
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.integrations.reading import open_rows
 from conceptor.vectors.vectors import Vectors, WrappedVectors
 from tests.vectors.test_fasttext import model_bytes
 
@@ -146,6 +147,29 @@ def test_objects(words, X, expected, make):
     assert report.lengths == "usage"
     wanted = expected.map_words(words, X)
     np.testing.assert_allclose(rows_of(better), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [in_gensim, in_spacy, in_pandas, as_pair])
+def test_objects_that_are_only_read(words, X, expected, make):
+    """`compare`, `most_similar` and `inspect` fit to what `improve` changes."""
+    opened = open_rows(make(words, X)[0])
+    assert Method.default_for(opened).name == "cn"
+    same_map(fit_methods(opened, ["cn"]).methods["cn"].map, expected)
+
+
+def test_counts_of_gensim_count_through_every_door(words, X):
+    kv, _ = in_gensim(words, X)
+    by_rank = fit_methods(kv, ["cn"]).methods["cn"].map
+    counts = np.random.default_rng(2).permutation(np.arange(1, len(words) + 1))
+    for word, count in zip(words, counts.tolist(), strict=True):
+        kv.set_vecattr(word, "count", count)
+    found = fit_methods((words, X), ["cn"], FitOptions(dict(zip(words, counts, strict=True))))
+    by_counts = found.methods["cn"].map
+    assert not np.allclose(by_counts.matrix, by_rank.matrix), "the control"
+    for opened in (kv, open_rows(kv)):
+        same_map(fit_methods(opened, ["cn"]).methods["cn"].map, by_counts)
+    better = improve(kv).vectors
+    np.testing.assert_allclose(better, by_counts.map_words(words, X), rtol=1e-5, atol=1e-6)
 
 
 def test_the_estimator(X, expected):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_type_hints
 
@@ -15,6 +15,7 @@ from conceptor import compare, evaluate, postprocess
 from conceptor.algebra.recipes import METHODS, Recipe
 from conceptor.cli import evaluation
 from conceptor.cli import options as cli_options
+from conceptor.cli.groups import MethodOptions
 from conceptor.evaluation import Battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.fitting import FitOptions, fit_methods
@@ -109,8 +110,9 @@ def test_the_scikit_learn_class_is_the_recipe(method):
 
 def test_every_front_names_every_method():
     hints = get_type_hints(evaluation.compare, include_extras=True)
-    for each in (cli_options.Method, hints["methods"]):
-        assert "`conceptor methods`" in each.__metadata__[0].help
+    field = next(each for each in fields(MethodOptions) if each.name == "method")
+    for each in (field.metadata["option"], hints["methods"].__metadata__[0]):
+        assert "`conceptor methods`" in each.help
     assert cli_options.complete_method("") == ["original", *METHODS]
     pytest.importorskip("mkdocs")
     spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")

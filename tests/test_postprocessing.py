@@ -13,9 +13,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from conceptor import AffineMap
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import release_blas
-from conceptor.fitting import FitOptions, gather
+from conceptor.fitting import FitOptions, Request, gather
 from conceptor.postprocessing import fit, postprocess
 from conceptor.vectors import open_vectors, write_vectors
+from conceptor.vectors.chunks import even_chunks
 from conceptor.vectors.conversion import convert
 from conceptor.weights import parse_weights
 from tests.platforms import linux_only, posix_only
@@ -63,8 +64,9 @@ def test_the_same_result_in_every_format_and_memory(name, memory, tmp_path, monk
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_same_moments_in_any_chunks(rows, threads, source):
     zipf = parse_weights("zipf")
-    whole = gather(open_vectors(source).chunks(), [zipf]).moments[zipf]
-    parts = gather(open_vectors(source).chunks(rows), [zipf], threads=threads).moments[zipf]
+    whole = gather(open_vectors(source).chunks(), Request([zipf])).moments[zipf]
+    chunks = even_chunks(open_vectors(source).chunks(), rows)
+    parts = gather(chunks, Request([zipf]), threads=threads).moments[zipf]
     np.testing.assert_allclose(parts.second_moment, whole.second_moment, rtol=1e-12, atol=1e-12)
     assert parts.count == whole.count == 3000
 
@@ -93,7 +95,7 @@ def test_half_sibling_regression_takes_each_kind_of_word_out_of_the_other(
     source, tmp_path, monkeypatch
 ):
     words = WORDS[:50]
-    monkeypatch.setattr("conceptor.weights._find_paper_vocabulary", lambda _: None)
+    monkeypatch.setattr("conceptor.weights.find_paper_vocabulary", lambda _: None)
 
     def residual(rows, on):
         """Return what is left of rows after ridge regression on others, as their authors do."""

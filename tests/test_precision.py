@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conceptor.algebra.recipes import METHODS
-from conceptor.fitting import fit_methods, gather
+from conceptor.fitting import Request, fit_methods, gather
 from conceptor.methods import Method
 from conceptor.postprocessing import postprocess
 from conceptor.vectors import open_vectors, write_vectors
@@ -50,9 +50,9 @@ def random_sizes(rng):
 @pytest.mark.parametrize("size", [1000, 4097, ROWS, None])
 def test_sums_have_the_same_bits_whatever_the_chunks_and_threads(vectors, rng, size, threads):
     weights = [Weights("zipf", unit=True, single=True), Weights(), Weights(top=40_000)]
-    expected = gather([vectors], weights, threads=1)
+    expected = gather([vectors], Request(weights), threads=1)
     sizes = random_sizes(rng) if size is None else of_size(size)
-    found = gather(cut(vectors, sizes), weights, threads=threads)
+    found = gather(cut(vectors, sizes), Request(weights), threads=threads)
     assert found.count == expected.count == ROWS
     for each in weights:
         assert found.of(each).scatter.tobytes() == expected.of(each).scatter.tobytes()
@@ -89,7 +89,7 @@ def test_maps_move_by_less_than_a_millionth(vectors, method):
     found = fit_methods(as_word_vectors(vectors), [method]).methods[Method.of(method).name].solution
     assert found.moments.rounding > 0, "it was in single precision"
     weights = Weights("zipf" if method != "gentle" else "uniform", unit=recipe.unit)
-    exact = recipe.solve(gather([vectors], [weights]).of(weights))
+    exact = recipe.solve(gather([vectors], Request([weights])).of(weights))
     norm = np.linalg.norm(exact.map.matrix, 2)
     assert np.linalg.norm(found.map.matrix - exact.map.matrix, 2) < 1e-6 * norm
     assert found.aperture == (exact.aperture and pytest.approx(exact.aperture, rel=1e-6))
@@ -110,7 +110,7 @@ def test_directions_that_are_missing_are_not_taken_for_weak_ones(vectors):
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((DIMENSION, DIMENSION)))[0]
     flat = ((rows * (np.arange(DIMENSION) < 30)).astype(np.float64) @ turn).astype(np.float32)
     weights = Weights("zipf", unit=True)
-    expected = METHODS["cn"].solve(gather([(words, flat)], [weights]).of(weights))
+    expected = METHODS["cn"].solve(gather([(words, flat)], Request([weights])).of(weights))
     found = fit_methods(as_word_vectors((words, flat)), ["cn"]).methods["cn"].solution
     assert found.moments.rounding == 0, "the spectrum asked for float64"
     assert found.aperture == pytest.approx(expected.aperture, rel=1e-12)

@@ -8,8 +8,10 @@ import pytest
 from conceptor import weights as module
 from conceptor.algebra.recipes import Words
 from conceptor.base.errors import InvalidInputError
+from conceptor.data import word_lists
+from conceptor.data.word_lists import read_counts, read_words
 from conceptor.vectors.table import WordVectors
-from conceptor.weights import choose_weights, parse_weights, read_counts, read_words
+from conceptor.weights import choose_weights, parse_weights
 
 WORDS = ["the", "of", "and", "rare"]
 
@@ -97,10 +99,10 @@ def test_a_directory_is_no_vocabulary(tmp_path):
 
 def test_the_papers_list_is_read_once_and_again_when_it_changes(tmp_path, monkeypatch):
     file = tmp_path / "list.txt"
-    monkeypatch.setattr(module, "_find_paper_vocabulary", lambda data: file)
+    monkeypatch.setattr(module, "find_paper_vocabulary", lambda data: file)
     readings = []
-    read = module.read_lines
-    monkeypatch.setattr(module, "read_lines", lambda *a: readings.append(a) or read(*a))
+    read = word_lists.read_lines
+    monkeypatch.setattr(word_lists, "read_lines", lambda *a: readings.append(a) or read(*a))
     table = Unranked(WORDS, np.zeros((len(WORDS), 1)))
     for counts in ("the 5\nof 3\n", "the 5\nof 3\nand 1\n"):
         file.write_text(counts)

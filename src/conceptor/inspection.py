@@ -13,13 +13,13 @@ from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import isotropy
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.spectrum import Spectrum
-from conceptor.base.arrays import jsonable
+from conceptor.base.arrays import Array, Float64, jsonable
 from conceptor.base.errors import Message
 from conceptor.base.notebook import html_grid
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.fitting import FitOptions, gather, solve
-from conceptor.integrations.improving import vectors_of
+from conceptor.fitting import FitOptions, Request, gather, solve
+from conceptor.integrations.reading import open_rows
 from conceptor.methods import Method
 from conceptor.report.prediction import Prediction, describe, predict
 from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
@@ -29,12 +29,11 @@ from conceptor.weights import Weights
 if TYPE_CHECKING:
     import os
 
+    from matplotlib.axes import Axes
+
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.arrays import Array, Float64
     from conceptor.vectors.columns import Asked
     from conceptor.weights import Share, WeightsLike
-
-__all__ = ["Inspection", "Side", "inspect", "isoscore", "partition_ratio"]
 
 LEADING = 5
 # A direction follows log frequency if |r| is above this.
@@ -138,27 +137,21 @@ class Inspection:
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draw spectrum and gate; the file's extension gives the format."""
-        from conceptor.report.plots import figure_format, save_figure
+        from conceptor.report.plots import draw_panels, plot_directions
 
-        path = Path(path)
-        figure_format(path)
-        from matplotlib.figure import Figure
+        sides = {"before": self.spectrum, "after": self.gate**2 * self.spectrum}
+        shares = {name: values / (values.sum() or 1.0) for name, values in sides.items()}
+        scale = "log" if self.spectrum.any() else "linear"
 
-        figure = Figure(figsize=(8, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        position = np.arange(1, self.dimension + 1)
-        for label, values in (("before", self.spectrum), ("after", self.gate**2 * self.spectrum)):
-            shares = values / (values.sum() or 1.0)
-            left.plot(position, shares, label=label, drawstyle="steps-mid")
-        left.set(xlabel="direction, strongest first", ylabel="share of running text")
-        left.set_yscale("log" if self.spectrum.any() else "linear")
-        left.legend(frameon=False)
-        right.plot(position, self.gate, drawstyle="steps-mid")
-        right.set(ylim=(-0.03, 1.03), xlabel="direction, strongest first", ylabel="kept")
-        right.set_title(f"aperture {self.aperture:.3g}, quota {self.quota:.2f}", fontsize="medium")
-        for axes in (left, right):
-            axes.spines[["top", "right"]].set_visible(False)
-        save_figure(figure, path)
+        def draw(name: str, ax: Axes) -> None:
+            if name == "spectrum":
+                plot_directions(shares, ax, ylabel="share of running text", yscale=scale)
+                return
+            plot_directions({"": self.gate}, ax, ylabel="kept", ylim=(-0.03, 1.03))
+            title = f"aperture {self.aperture:.3g}, quota {self.quota:.2f}"
+            ax.set_title(title, fontsize="medium")
+
+        draw_panels(Path(path), ["spectrum", "gate"], draw, width=4)
 
 
 def inspect(
@@ -180,7 +173,7 @@ def inspect(
     column, rows
         The column that holds the vectors, and the kind of rows, as for `improve`.
     """
-    opened = keep_vectors(vectors_of(vectors, column=column, rows=rows))
+    opened = keep_vectors(open_rows(vectors, column=column, rows=rows))
     method = Method.default_for(opened)
     recipe = method.recipe
     assert recipe is not None
@@ -188,9 +181,8 @@ def inspect(
     usage = replace(chosen, single=recipe.bears_rounding)
     every, mapped, plain = Weights(), Weights(unit=recipe.unit), replace(usage, unit=False)
     alike = mapped if recipe.unit else Weights(unit=True)
-    gathered = gather(
-        read_chunks(opened, progress), dict.fromkeys((every, mapped, usage, plain, alike))
-    )
+    weightings = dict.fromkeys((every, mapped, usage, plain, alike))
+    gathered = gather(read_chunks(opened, progress), Request(weightings))
     types = gathered.of(every)
     solution = solve(recipe, gathered.of(usage))
     values, gate = solution.spectrum.values, solution.gate

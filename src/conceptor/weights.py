@@ -11,60 +11,50 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from conceptor.algebra.lengths import LengthTable
 from conceptor.algebra.moments import Moments
 from conceptor.algebra.recipes import Words
-from conceptor.base.errors import InvalidInputError, Message, MissingExtraError, Setting
-from conceptor.base.files import read_lines
+from conceptor.base.errors import InvalidInputError, Message, Setting
+from conceptor.data.word_lists import (
+    FUNCTION_WORDS,
+    PAPER_VOCABULARY,
+    WORDFREQ,
+    find_data_file,
+    find_paper_vocabulary,
+    read_counts,
+    read_once,
+    read_wordfreq,
+    word_set,
+)
 from conceptor.vectors.vectors import SAMPLE, RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from numpy.typing import NDArray
 
+    from conceptor.data.word_lists import Directory
     from conceptor.vectors.vectors import Vectors
 
     WeightsLike = str | os.PathLike[str] | Mapping[str, float]
-    Directory = str | os.PathLike[str] | None
-
-_Content = TypeVar("_Content")
 
 # Zipf–Mandelbrot: the word at rank r = 0, 1, … makes up a share of text proportional to
 # 1 / (r + 2.7).
 MANDELBROT_SHIFT = 2.7
-WORDFREQ = "wordfreq:"
 # The a of SIF's weights a/(a + p), and the share of text below which they make no difference.
 SIF_A = 1e-3
 RARE = SIF_A / 1000
-# The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
-PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
 # How many words of a sorted file count as common if the paper's list is not found.
 COMMON = 50_000
 _ALPHABETICAL_SAMPLE = 100
 # The share of words that a matching list must contain. The paper's list has 0.98 of frequent
 # English words and 0.61 of frequent French ones; of words in any order it has far fewer.
 _OF_FREQUENT, _OF_ANY = 0.9, 0.25
-# NLTK's 179 English stop words, which the authors of half-sibling regression use.
-_STOP_WORDS = """
-a about above after again against ain all am an and any are aren aren't as at be because been
-before being below between both but by can couldn couldn't d did didn didn't do does doesn doesn't
-doing don don't down during each few for from further had hadn hadn't has hasn hasn't have haven
-haven't having he her here hers herself him himself his how i if in into is isn isn't it it's its
-itself just ll m ma me mightn mightn't more most mustn mustn't my myself needn needn't no nor not
-now o of off on once only or other our ours ourselves out over own re s same shan shan't she she's
-should should've shouldn shouldn't so some such t than that that'll the their theirs them
-themselves then there these they this those through to too under until up ve very was wasn wasn't
-we were weren weren't what when where which while who whom why will with won won't wouldn wouldn't
-y you you'd you'll you're you've your yours yourself yourselves
-"""
-FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 # How many of the commonest content words predict the function words.
 CONTENT_WORDS = 1000
 _ALPHABETICAL = "the words are in alphabetical order"
@@ -126,10 +116,14 @@ class Weights:
         return self.counts is not None or self.vocabulary is not None
 
     def moments(
-        self, words: Sequence[str], vectors: NDArray[np.float32], before: int
+        self,
+        words: Sequence[str],
+        vectors: NDArray[Any],
+        before: int,
+        given: NDArray[np.float64] | None = None,
     ) -> Moments | None:
         """Return the weighted moments of consecutive words; None if no word takes part."""
-        rows, weights = self.shares(words, before)
+        rows, weights = self.shares(words, before, given)
         if rows is not None:
             vectors = vectors[rows]
         if not len(vectors):
@@ -138,8 +132,13 @@ class Weights:
             vectors, weights, unit=self.unit, single=self.single, before=before
         )
 
-    def shares(self, words: Sequence[str], before: int) -> Share:
-        """Return the share of consecutive words; `before` words precede them in the file."""
+    def shares(
+        self, words: Sequence[str], before: int, given: NDArray[np.float64] | None = None
+    ) -> Share:
+        """Return the share of consecutive words; `before` words precede them in the file.
+
+        `given` are the weights of rows from another column; they replace ours.
+        """
         rows = weights = taken = None
         if self.top is not None and before + len(words) > self.top:
             words = words[: max(0, self.top - before)]
@@ -154,6 +153,8 @@ class Weights:
         if taken is not None and not taken.all():
             rows = np.flatnonzero(taken)
             weights = None if weights is None else weights[rows]
+        if given is not None:
+            weights = given if rows is None else given[rows]
         return Share(rows, weights)
 
 
@@ -177,13 +178,8 @@ class FrequentWords:
         least: float = RARE,
         given: NDArray[np.float64] | None = None,
     ) -> Self | None:
-        """Return the frequent words among consecutive ones; None if all count equally.
-
-        `given` are the weights of rows from another column.
-        """
-        taken, weights = usage.shares(words, before)
-        if given is not None:
-            weights = given if taken is None else given[taken]
+        """Return the frequent words among consecutive ones; None if all count equally."""
+        taken, weights = usage.shares(words, before, given)
         if weights is None:
             return None
         total = float(weights.sum())
@@ -308,7 +304,7 @@ def choose_weights(
         chosen = _choose_function_words(function_words)
     else:
         if isinstance(vocabulary, str):
-            vocabulary = _find_data_file(vocabulary, data)
+            vocabulary = find_data_file(vocabulary, data)
         if words is Words.ALL or (words is Words.TYPES and vocabulary is not None):
             chosen = parse_weights("uniform", vocabulary)
         elif words is Words.TYPES:
@@ -360,7 +356,7 @@ def _choose_tokens(
             _REMEDY,
         )
     if weights is None:
-        listed = _find_paper_vocabulary(data)
+        listed = find_paper_vocabulary(data)
         installed = importlib.util.find_spec("wordfreq") is not None
         weights = f"{WORDFREQ}en" if installed else listed
         if weights is None:
@@ -369,7 +365,7 @@ def _choose_tokens(
                 _REMEDY,
                 ", or install wordfreq: pip install 'conceptor[wordfreq]'",
             )
-    named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+    named = find_data_file(weights, data) if isinstance(weights, str) else weights
     chosen = parse_weights(named, vocabulary)
     counted = vectors.token_counts(chosen.counts or {})
     return replace(
@@ -385,9 +381,9 @@ def common_content_words(
     The order is by counts in Wikipedia if those are found locally; else the first words are taken.
     """
     content = [word for word in words if word not in function_words]
-    listed = _find_paper_vocabulary(data)
+    listed = find_paper_vocabulary(data)
     if listed is not None:
-        counts = _read_once(read_counts, listed)
+        counts = read_once(read_counts, listed)
         known = [word for word in dict.fromkeys(content) if word in counts]
         content = sorted(known, key=counts.__getitem__, reverse=True) or content
     chosen = frozenset(content[:CONTENT_WORDS])
@@ -401,7 +397,7 @@ def _choose_usage(
     if isinstance(weights, Weights):
         return weights
     if weights is not None:
-        named = _find_data_file(weights, data) if isinstance(weights, str) else weights
+        named = find_data_file(weights, data) if isinstance(weights, str) else weights
         chosen = parse_weights(named, vocabulary)
         return chosen if chosen.kind != "zipf" else _check_ranks(chosen, vectors)
     if vectors.counts is not None:
@@ -430,8 +426,8 @@ def _choose_known_counts(
     if installed and vectors.language:
         with suppress(InvalidInputError):  # wordfreq lacks the language
             return parse_weights(f"{WORDFREQ}{vectors.language}", vocabulary)
-    listed = _find_paper_vocabulary(data)
-    if listed is not None and _covers(counts := _read_once(read_counts, listed), first, _OF_ANY):
+    listed = find_paper_vocabulary(data)
+    if listed is not None and _covers(counts := read_once(read_counts, listed), first, _OF_ANY):
         chosen = parse_weights(counts, vocabulary)
         source = "counts in Wikipedia (2015)"
         described = chosen.description.replace("the counts given", source)
@@ -451,9 +447,9 @@ def _choose_types(vectors: Vectors, data: Directory) -> Weights:
     """Choose the common words: the paper's list, else the start of a sorted file, else all."""
     frequent = why_not_ranked(vectors) is None
     first = vectors.first_words()
-    listed = _find_paper_vocabulary(data)
+    listed = find_paper_vocabulary(data)
     if listed is not None:
-        words, least = _read_once(_word_set, listed), _OF_FREQUENT if frequent else _OF_ANY
+        words, least = read_once(word_set, listed), _OF_FREQUENT if frequent else _OF_ANY
         if not words.isdisjoint(first) and _covers(words, first, least):
             named = "the words with 200 or more occurrences in Wikipedia (2015)"
             return Weights(vocabulary=words, description=f"{named}, once each")
@@ -483,36 +479,6 @@ def _covers(known: Set[str] | Mapping[str, float], first: Sequence[str], least: 
     return len(words) < _ALPHABETICAL_SAMPLE or (
         sum(word in known for word in words) >= least * len(words)
     )
-
-
-def _find_paper_vocabulary(data: Directory) -> Path | None:
-    from conceptor.data.registry import data_file, find
-
-    found = find(data_file(PAPER_VOCABULARY), data)
-    return None if found is None else found[0]
-
-
-def _find_data_file(name: str, data: Directory) -> str:
-    """Return the path of the data file of this name, unless the name means something else."""
-    if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
-        return name
-    from conceptor.data.registry import find_locally
-
-    return find_locally(name, data)
-
-
-def read_wordfreq(language: str) -> Mapping[str, float]:
-    """Return the wordfreq package's word frequencies for a language."""
-    try:
-        import wordfreq
-    except ImportError:
-        raise MissingExtraError(f"weights {WORDFREQ}{language}", "wordfreq") from None
-    try:
-        frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
-    except (LookupError, ValueError):
-        known = ", ".join(sorted(wordfreq.available_languages()))
-        raise InvalidInputError(f"wordfreq has no language {language!r}; it has {known}") from None
-    return frequencies
 
 
 def why_unsorted(words: Sequence[str]) -> str | None:
@@ -553,62 +519,7 @@ def _parse_vocabulary(vocabulary: object) -> tuple[int | None, Set[str] | None]:
             )
         return int(number), None
     if isinstance(vocabulary, (str, Path)):
-        return None, _read_once(_word_set, Path(vocabulary))
+        return None, read_once(word_set, Path(vocabulary))
     if isinstance(vocabulary, Iterable):
         return None, frozenset(vocabulary)
     raise InvalidInputError(f"vocabulary must be a file, top:N or words, not {vocabulary!r}")
-
-
-def read_counts(path: str | Path) -> dict[str, float]:
-    """Read `word count` lines; the first count of a repeated word is kept."""
-    counts: dict[str, float] = {}
-    for number, line in read_lines(path, "words", "(and not uniform, zipf or wordfreq:LANG)"):
-        word, count = _split_count(line)
-        if not word or count is None or not 0 <= count < float("inf"):
-            raise InvalidInputError(
-                f"{path}, line {number}: expected a word and a count, found {line[:60]!r}"
-            )
-        counts.setdefault(word, count)
-    if not any(counts.values()):
-        raise InvalidInputError(f"{path}: no word has a positive count")
-    return counts
-
-
-def read_words(path: str | Path) -> list[str]:
-    """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
-    lines = [line for _, line in read_lines(path, "words", "(and not top:N)")]
-    if not lines:
-        raise InvalidInputError(f"{path}: contains no words")
-    parts = [_split_count(line) for line in lines]
-    counted = all(word and count is not None for word, count in parts)
-    return [word for word, _ in parts] if counted else lines
-
-
-def _word_set(path: Path) -> frozenset[str]:
-    return frozenset(read_words(path))
-
-
-def _read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
-    """Read a file, or return the cached result while the file is unchanged.
-
-    The paper's vocabulary has 188,000 lines, and every fit of every method needs it.
-    """
-    if not path.is_file():
-        return read(path)  # which raises the right error, or reads a pipe
-    now = path.stat()
-    return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
-
-
-@lru_cache(maxsize=3)
-def _kept(read: Callable[[Path], object], path: Path, state: tuple[int, ...]) -> object:
-    return read(path)
-
-
-def _split_count(line: str) -> tuple[str, float | None]:
-    """Split a `word count` line; None for a count that is not a number."""
-    word, _, count = line.rpartition("\t" if "\t" in line else " ")
-    try:
-        number = float(count) if count.isascii() and "_" not in count else None
-    except ValueError:
-        number = None
-    return word.strip(" \t"), number

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from conceptor.paper.dialogue import Embedding, TrackerOptions
+from conceptor.paper.dialogue.embedding import Embedding
+from conceptor.paper.dialogue.options import TrackerOptions
 from conceptor.paper.dialogue.saved import BeliefTracker
 from conceptor.paper.dialogue.trials import Job, run_trial
 from conceptor.vectors import write_vectors

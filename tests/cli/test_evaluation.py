@@ -56,11 +56,12 @@ def small_file(tmp_path_factory) -> Path:
     """The words of WordSim-353 and SimLex-999 with vectors that mean nothing."""
     pytest.importorskip("gensim")
     from conceptor.data import registry as datasets
-    from conceptor.evaluation.similarity import FILES, WordSimilarity
+    from conceptor.evaluation.own import read_words
+    from conceptor.evaluation.similarity import FILES
 
     words = ["the", "of", "and"]
     for name in ("WS", "SimLex"):
-        task = WordSimilarity.read(name, datasets.fetch(FILES[name], offline=True))
+        task = read_words(name, datasets.fetch(FILES[name], offline=True))
         words += [word for pair in task.pairs for word in pair]
     words = list(dict.fromkeys(words))
     vectors = np.random.default_rng(1).normal(size=(len(words), 20)).astype(np.float32)

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conceptor.cli.manual import CommandHelp, describe_commands
+from conceptor.cli.system import CommandHelp, describe_commands
 from conceptor.data.registry import data_file, find, registry
-from conceptor.weights import PAPER_VOCABULARY
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from tests.platforms import posix_only
 from tests.processes import WAIT, call
 

@@ -13,7 +13,7 @@ import pytest
 
 from conceptor import __version__, write_vectors
 from conceptor.cli import COMMANDS
-from conceptor.cli.manual import describe_commands, man_page
+from conceptor.cli.system import describe_commands, man_page
 from conceptor.data import installation
 from tests import processes
 from tests.platforms import posix_only

@@ -9,7 +9,7 @@ import pytest
 
 from conceptor import AffineMap, Background, InvalidInputError, most_similar, postprocess
 from conceptor.algebra.background import BackgroundWarning, percent_below
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.vectors import WordVectors, open_vectors
 
@@ -90,7 +90,7 @@ def test_settings_of_words_do_not_apply(rows) -> None:
     with pytest.raises(InvalidInputError, match="prior is for words"):
         most_similar(rows, 1, prior=0.1)
     words = WordVectors([f"w{i}x" for i in range(COUNT)], rows)
-    with pytest.raises(InvalidInputError, match="background is for rows of texts"):
+    with pytest.raises(InvalidInputError, match="background is for texts"):
         most_similar(words, "w1x", background=Background.fit(rows))
 
 

@@ -5,7 +5,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.classification import FILES, read_classification
 
@@ -67,8 +66,3 @@ def test_a_turn_of_the_vectors_changes_nothing(tmp_path, rng, vectors):
     task = read_classification("TREC", paths)
     turned = vectors.with_vectors(vectors.vectors @ np.linalg.qr(rng.normal(size=(6, 6)))[0] * 5)
     assert task.score(turned).score == pytest.approx(task.score(vectors).score, abs=1.5)
-
-
-def test_a_line_without_a_label_is_an_input_error(tmp_path):
-    with pytest.raises(InvalidInputError, match="line 2: expected a number"):
-        read_classification("MR", write(tmp_path, "MR", ["1 fine", "no label"]))

@@ -20,7 +20,7 @@ from conceptor.evaluation.retrieval import ndcg
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Outcome
 from conceptor.report.tables import comparison_csv
-from conceptor.report.texts import text_page, text_tables
+from conceptor.report.texts import text_html, text_tables
 from conceptor.vectors import open_vectors
 from conceptor.vectors.texts import as_texts, read_some
 
@@ -255,7 +255,7 @@ def test_shown_as_tables_csv_json_and_a_page(found) -> None:
     assert titles[0].startswith("Your scored pairs")
     assert "Without labels" in titles
     assert comparison_csv([found.comparison]).count("\n") > len(found.forms)
-    page = text_page(found)
+    page = text_html(found)
     assert found.summary[0] in page.replace("&#x27;", "'")
     assert "<h2>Methods</h2>" in page
     assert found.summary[0] in repr(found)

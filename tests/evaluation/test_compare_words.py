@@ -18,14 +18,15 @@ from conceptor.evaluation import Battery, WordVectors, load_battery
 from conceptor.evaluation.analogy import Analogy
 from conceptor.evaluation.compare.words import Comparison, compare
 from conceptor.evaluation.similarity import WordSimilarity
-from conceptor.fitting import FitOptions, gather
+from conceptor.fitting import FitOptions, Request, gather
 from conceptor.methods import spectral_methods
-from conceptor.paper.dialogue import TrackerOptions
+from conceptor.paper.dialogue.options import TrackerOptions
 from conceptor.paper.report import gates_text, reproduction_tables
 from conceptor.paper.reproduction import PaperVectors, reproduce
 from conceptor.paper.tables import paper_tables
 from conceptor.report.forms import markdown
-from conceptor.report.page import page
+from conceptor.report.page import comparison_html
+from conceptor.report.result import comparison_result
 from conceptor.report.tables import comparison_csv, comparison_tables
 from conceptor.vectors import write_vectors
 from conceptor.vectors.chunks import read_chunks
@@ -107,14 +108,14 @@ def _figures(comparison):
 def test_one_pass_in_chunks_equals_the_whole(words, vectors):
     weights = Weights("zipf", top=400)
     chunks = [(words[i : i + 7], vectors[i : i + 7]) for i in range(0, 500, 7)]
-    gathered = gather(chunks, [weights], {"w450", "w3", "absent"}, first=5)
+    gathered = gather(chunks, Request([weights], {"w450", "w3", "absent"}, first=5))
     whole = Moments.from_vectors(vectors[:400], Weights("zipf").shares(words[:400], 0).weights)
     np.testing.assert_allclose(gathered.moments[weights].covariance, whole.covariance)
     assert list(gathered.rows.words) == ["w0", "w1", "w2", "w3", "w4", "w450"]
     assert gathered.count == 500
     strange = Weights(vocabulary={"?"}, description="the words given")
     with pytest.raises(InvalidInputError, match=r"none of the words to fit on \(the words given"):
-        gather(chunks, [strange]).of(strange)
+        gather(chunks, Request([strange])).of(strange)
 
 
 def test_chunks_of_memory_cover_every_row_once(words, vectors):
@@ -156,7 +157,7 @@ def test_a_method_that_leaves_nothing_is_undefined_in_every_format(
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["methods"][1]["gains"]["similarity"]["difference"] is None
     assert "—" in markdown(comparison_tables(found)[0])
-    assert "nan" not in re.sub(r"<title>.*?</title>", "", page(found))
+    assert "nan" not in re.sub(r"<title>.*?</title>", "", comparison_html(found))
 
 
 def test_a_parameter_out_of_range_is_an_input_error(words, vectors, battery, options):
@@ -230,7 +231,7 @@ def test_csv_has_the_gains_and_intervals_of_the_tables(comparison):
 
 
 def test_the_page_is_complete_in_itself(comparison):
-    html = page(comparison)
+    html = comparison_result(comparison).html()
     assert "toys &amp; &lt;more&gt;" in html
     assert not re.search(r"https?://|<script|<link|@import|url\(", html)
     *forests, spectrum, gates = re.findall(r"<svg.*?</svg>", html)
@@ -249,8 +250,8 @@ def test_the_page_is_complete_in_itself(comparison):
 
 def test_the_page_shows_sentence_encoders_over_their_own_baseline(comparison):
     encoders = dataclasses.replace(comparison, vectors="encoders", notes=["(own): a note"])
-    html = page(comparison, encoders)
-    assert html.count('class="forest"') == 2 * page(comparison).count('class="forest"')
+    html = comparison_html(comparison, encoders)
+    assert html.count('class="forest"') == 2 * comparison_html(comparison).count('class="forest"')
     assert "Sentence encoders: " in html
     assert html.index("(own): a note") > html.index("Sentence encoders: ")
 

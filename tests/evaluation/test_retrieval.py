@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation import WordVectors
 from conceptor.evaluation.retrieval import FILES, average_precision, ndcg, read_retrieval
 
@@ -38,16 +37,3 @@ def test_documents_are_ranked_by_cosine_and_queries_numbered_in_order(tmp_path):
     assert gain.score(vectors).score == pytest.approx(100 * (1 / np.log2(3) + 1) / 2)
     assert precision.score(vectors).score == pytest.approx(100 * (1 / 2 + 1) / 2)
     assert not precision.score(vectors).in_mean
-
-
-@pytest.mark.parametrize("line", ["1 4 2", "4 1 2", "1 x 2", "1 2", "0 1 1"])
-def test_a_judgement_of_nothing_is_an_input_error(tmp_path, line):
-    with pytest.raises(InvalidInputError, match="line 2: expected a query"):
-        read_retrieval("Cranfield", collection(tmp_path, f"1 1 2\n{line}\n"))
-
-
-def test_a_file_without_records_is_an_input_error(tmp_path):
-    paths = collection(tmp_path, "1 1 2\n")
-    paths[FILES["Cranfield"][0]].write_text("no records\n")
-    with pytest.raises(InvalidInputError, match="expected records that begin"):
-        read_retrieval("Cranfield", paths)

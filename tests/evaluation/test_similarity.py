@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry as datasets
 from conceptor.evaluation import Missing, WordVectors
+from conceptor.evaluation.own import read_words
 from conceptor.evaluation.similarity import FILES, WordSimilarity
 
 PAIRS = [("cat", "dog"), ("cat", "cat"), ("cat", "Rome"), ("dog", "unseen"), ("dog", "tree")]
@@ -66,13 +67,15 @@ def test_a_pair_of_identical_words_has_cosine_one(small):
 
 def test_reading(tmp_path):
     path = tmp_path / "pairs.txt"
-    path.write_bytes("# a comment\nold\tnew\t1.58\r\n\nà  b 3\n".encode())
-    task = WordSimilarity.read("toy", path)
+    path.write_bytes("# a comment\nold\tnew\t1.58\r\n\nà\tb\t3\n".encode())
+    task = read_words("toy", path)
     assert task.pairs == [("old", "new"), ("à", "b")]
     assert task.gold == [1.58, 3.0]
     path.write_text("old new\n")
-    with pytest.raises(InvalidInputError, match=r"pairs\.txt, line 1: expected two words"):
-        WordSimilarity.read("toy", path)
+    with pytest.raises(
+        InvalidInputError, match=r"pairs\.txt, line 1: expected two texts and a score"
+    ):
+        read_words("toy", path)
 
 
 # Of the specification: GloVe 6B 50d, all pairs the vectors cover.
@@ -84,7 +87,7 @@ USED = [65, 335, 1782, 3000, 287, 999, 3498]
 
 def test_the_seven_sets_on_glove(data, glove):
     outcomes = [
-        WordSimilarity.read(name, datasets.fetch(file, data, offline=True)).score(glove)
+        read_words(name, datasets.fetch(file, data, offline=True)).score(glove)
         for name, file in FILES.items()
     ]
     assert [outcome.total for outcome in outcomes] == TOTALS
@@ -94,7 +97,7 @@ def test_the_seven_sets_on_glove(data, glove):
 
 def test_every_set_equals_a_plain_loop(data, glove):
     for name, file in FILES.items():
-        task = WordSimilarity.read(name, datasets.fetch(file, data, offline=True))
+        task = read_words(name, datasets.fetch(file, data, offline=True))
         known = [i for i, pair in enumerate(task.pairs) if all(word in glove for word in pair)]
         pairs, gold = [task.pairs[i] for i in known], [task.gold[i] for i in known]
         words = {
@@ -115,7 +118,7 @@ def test_the_copy_in_gensim_gives_the_same_pairs(name, data, monkeypatch, tmp_pa
     monkeypatch.delenv("CONCEPTOR_DATA", raising=False)
     (tmp_path / "empty").mkdir()
     packaged = datasets.fetch(FILES[name], tmp_path / "empty", offline=True)
-    ours = WordSimilarity.read(name, datasets.fetch(FILES[name], data))
-    theirs = WordSimilarity.read(name, packaged)
+    ours = read_words(name, datasets.fetch(FILES[name], data))
+    theirs = read_words(name, packaged)
     assert "gensim" in packaged.parts
     assert (ours.pairs, ours.gold) == (theirs.pairs, theirs.gold)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.base.tokens import tokenize
 from conceptor.data import registry as datasets
 from conceptor.evaluation import WordVectors
@@ -120,13 +119,6 @@ def test_averages_weigh_a_repeated_word_by_its_repetitions():
     means, known = task.texts.averages(vectors)
     np.testing.assert_allclose(means, [[2.0, 1.0], [0.0, 3.0]])
     assert known.tolist() == [True, True]
-
-
-def test_a_malformed_line_is_named(tmp_path):
-    path = tmp_path / "sts-test.csv"
-    path.write_text("genre\tfile\t2012test\t1\t4.0\tone\ttwo\ngenre\tfile\t2012\t2\tx\tone\ttwo\n")
-    with pytest.raises(InvalidInputError, match=r"line 2: expected a score and two sentences"):
-        read_benchmark("toy", path)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from conceptor.evaluation.hubness import hubness
-from conceptor.evaluation.kept import share_kept, without_own
-from conceptor.evaluation.separation import Separation, find_related
 from conceptor.evaluation.statistics import value
+from conceptor.evaluation.unlabelled import (
+    Separation,
+    find_related,
+    hubness,
+    share_kept,
+    without_own,
+)
 
 
 def nearest(rows: np.ndarray, k: int) -> np.ndarray:

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, InvalidInputError
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.data import registry
 from conceptor.evaluation.analogy import FILE as ANALOGIES
 from conceptor.evaluation.analogy import read_analogies
 from conceptor.evaluation.battery import Battery
-from conceptor.evaluation.similarity import FILES, WordSimilarity
-from conceptor.explore import projection, searched
+from conceptor.evaluation.own import read_words
+from conceptor.evaluation.similarity import FILES
+from conceptor.explore import projection, scores
 from conceptor.explore.answers import Settings
 from conceptor.explore.fitted import APERTURE_SPAN
 from conceptor.explore.search import RowSearch
@@ -44,7 +45,7 @@ def test_the_command_gives_the_map_that_is_shown(session, table):
 
 def test_quick_figures_are_those_of_the_benchmarks(data):
     tasks = [
-        WordSimilarity.read(title, Path(data, FILES[name]))
+        read_words(title, Path(data, FILES[name]))
         for name, title in (("WS", "WordSim-353"), ("SimLex", "SimLex-999"))
     ]
     words = sorted(set().union(*(task.words for task in tasks)))[::2]
@@ -363,7 +364,7 @@ def test_benchmarks_over_all_words_are_those_of_evaluate(data):
     found = {score.dataset: score for score in session.benchmarks(session.default)}
     after = vectors.with_vectors(session.solution(session.default).map(rows))
     for task in session._searched._battery.tasks:
-        title = searched._TITLES[task.dataset][0]
+        title = scores._TITLES[task.dataset][0]
         assert found[title].before == pytest.approx(Battery([task]).run(vectors).outcomes[0].score)
         assert found[title].after == pytest.approx(Battery([task]).run(after).outcomes[0].score)
     assert {"Analogies, meaning", "Analogies, grammar", "Neighbours"} == set(found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conceptor import AffineMap, Background, most_similar
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.explore.answers import Settings
 from conceptor.explore.figures import Figures
 from conceptor.explore.session import Session

@@ -220,6 +220,14 @@ def _rows_beyond(path):
     srsly.write_msgpack(path, dict.fromkeys(key2row, 10**6))
 
 
+def _first_key(folder, key):
+    import srsly
+
+    path = folder / "vocab" / "key2row"
+    key2row = srsly.read_msgpack(path)
+    srsly.write_msgpack(path, {key: 0} | dict(list(key2row.items())[1:]))
+
+
 DAMAGE = {
     "meta cut": lambda folder: _cut(folder / "meta.json"),
     "meta a list": lambda folder: (folder / "meta.json").write_text("[]"),
@@ -230,6 +238,9 @@ DAMAGE = {
     "strings cut": lambda folder: _cut(folder / "vocab" / "strings.json"),
     "keys cut": lambda folder: _cut(folder / "vocab" / "key2row"),
     "keys beyond the rows": lambda folder: _rows_beyond(folder / "vocab" / "key2row"),
+    "a negative key": lambda folder: _first_key(folder, -1),
+    "a key of text": lambda folder: _first_key(folder, "word"),
+    "an unknown key": lambda folder: _first_key(folder, 1 << 63),
     "vectors of one dimension": lambda folder: np.save(
         (folder / "vocab" / "vectors").open("wb"), np.ones(3, np.float32)
     ),

@@ -2,50 +2,52 @@ from __future__ import annotations
 
 import sys
 
-import matplotlib as mpl
 import pytest
-
-mpl.use("agg")
+from matplotlib.figure import Figure
 
 from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError, MissingExtraError
 from conceptor.report import plots
 
 
 @pytest.fixture
-def fitted(vectors):
-    return {"ABTT": AllButTheTop(2).fit(vectors), "CN": ConceptorNegation().fit(vectors)}
+def gates(vectors):
+    fitted = {"ABTT": AllButTheTop(2).fit(vectors), "CN": ConceptorNegation().fit(vectors)}
+    return {label: estimator.gate_ for label, estimator in fitted.items()}
 
 
-def test_the_lines_are_the_gates(fitted, tmp_path) -> None:
-    ax = plots.plot_gates(fitted)
-    for line, estimator in zip(ax.lines, fitted.values(), strict=True):
-        assert (line.get_ydata() == estimator.gate_).all()
+def test_the_lines_are_the_gates(gates) -> None:
+    ax = plots.plot_directions(gates, Figure().subplots(), ylabel="kept")
+    for line, gate in zip(ax.lines, gates.values(), strict=True):
+        assert (line.get_ydata() == gate).all()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ABTT", "CN"]
-    ax.figure.savefig(tmp_path / "gates.png")
+    assert ax.get_ylabel() == "kept"
+
+
+def test_a_single_line_needs_no_legend(gates) -> None:
+    ax = plots.plot_directions({"CN": gates["CN"]}, Figure().subplots())
+    assert ax.get_legend() is None
+
+
+def test_one_panel_per_name(gates, tmp_path) -> None:
+    drawn = []
+
+    def draw(name, ax) -> None:
+        drawn.append(name)
+        plots.plot_directions({name: gates[name]}, ax)
+
+    plots.draw_panels(tmp_path / "gates.png", list(gates), draw, width=3)
+    assert drawn == list(gates)
     assert (tmp_path / "gates.png").stat().st_size > 1000
 
 
-def test_the_lines_are_the_spectra(fitted) -> None:
-    ax = plots.plot_spectrum(fitted, plots.plot_gates(fitted).figure.subplots())
-    for line, estimator in zip(ax.lines, fitted.values(), strict=True):
-        assert (line.get_ydata() == estimator.spectrum_.values).all()
-    assert ax.get_yscale() == "log"
+def test_a_format_that_cannot_be_drawn(tmp_path) -> None:
+    with pytest.raises(InvalidInputError, match="use svg, pdf or png"):
+        plots.draw_panels(tmp_path / "gates.doc", [], lambda name, ax: None, width=3)
+    assert not list(tmp_path.iterdir())
 
 
-def test_one_estimator_or_solution_will_do(fitted) -> None:
-    cn = fitted["CN"]
-    for alone in (cn, cn.solution_, [cn]):
-        ax = plots.plot_gates(alone)
-        assert (ax.lines[0].get_ydata() == cn.gate_).all()
-        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cn"]
-
-
-def test_nothing_to_draw() -> None:
-    with pytest.raises(InvalidInputError, match="nothing to draw"):
-        plots.plot_gates({})
-
-
-def test_without_matplotlib_it_says_how_to_get_it(fitted, monkeypatch) -> None:
+def test_without_matplotlib_it_says_how_to_get_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'conceptor\[plots\]'"):
-        plots.plot_gates(fitted)
+        plots.figure_format(tmp_path / "gates.svg")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import FORMATS, open_vectors, write_vectors
+from conceptor.vectors.chunks import even_chunks
 
 NAMES = {
     "word2vec-binary": "x.bin",
@@ -56,7 +57,7 @@ def test_every_pair_of_formats(first, second, tmp_path):
     (tmp_path / "b").mkdir()
     one = saved(tmp_path / "a" / NAMES[first], HOSTILE, vectors)
     assert one.format == first
-    write_vectors(tmp_path / "b" / NAMES[second], one.chunks(5))
+    write_vectors(tmp_path / "b" / NAMES[second], even_chunks(one.chunks(), 5))
     two = open_vectors(tmp_path / "b" / NAMES[second])
     assert two.format == second
     assert_holds(two, HOSTILE, vectors)
@@ -215,8 +216,8 @@ def test_chunks_of_a_given_size_say_the_same(rows, tmp_path):
     words = [f"w{i}" for i in range(10)]
     vectors = np.arange(20, dtype=np.float32).reshape(10, 2)
     source = saved(tmp_path / "x.bin", words, vectors)
-    chunks = list(source.chunks(rows))
-    assert [word for chunk in chunks for word in chunk.words] == words
-    assert (np.concatenate([chunk.vectors for chunk in chunks]) == vectors).all()
-    assert all(len(chunk.words) == rows for chunk in chunks[:-1])
-    assert all(chunk.vectors.flags.c_contiguous for chunk in chunks)
+    labels, parts = zip(*even_chunks(source.chunks(), rows), strict=True)
+    assert [word for some in labels for word in some] == words
+    assert (np.concatenate(parts) == vectors).all()
+    assert all(len(some) == rows for some in labels[:-1])
+    assert all(part.flags.c_contiguous for part in parts)

@@ -48,7 +48,8 @@ def test_neither_order_nor_repetition_of_the_whole_decides(labels, random):
 @given(st.lists(st.text(), max_size=40))
 def test_what_the_user_says_decides(labels):
     for kind in (RowKind.WORDS, RowKind.TEXTS):
-        assert decide_rows(labels, kind) == (kind, "")
+        table = WordVectors(labels, np.zeros((len(labels), 2)), kind=kind)
+        assert (table.kind, table.kind_evidence) == (kind, "")
 
 
 def test_classes_are_no_vocabulary():

@@ -20,6 +20,20 @@ class _Named(Protocol):
 Item = TypeVar("Item", bound=_Named)
 
 
+def load_entries(group: str, name: str | None = None) -> Iterator[Any]:
+    """Yield what installed packages provide in a group of entry points, perhaps of one name."""
+    for entry in entry_points(group=group):
+        if name not in (None, entry.name):
+            continue
+        try:
+            yield entry.load()
+        except Exception as error:
+            raise ConceptorError(
+                f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
+                "uninstall the package that provides it"
+            ) from error
+
+
 class Registry(Mapping[str, Item]):
     """Items by name, in the order in which they were added.
 
@@ -68,12 +82,5 @@ class Registry(Mapping[str, Item]):
         if self._complete:
             return
         self._complete = True
-        for entry in entry_points(group=self._group):
-            try:
-                item = entry.load()
-            except Exception as error:
-                raise ConceptorError(
-                    f"{entry.name} of {entry.value} could not be loaded ({error}); repair or "
-                    "uninstall the package that provides it"
-                ) from error
+        for item in load_entries(self._group):
             self._items.setdefault(item.name, item)

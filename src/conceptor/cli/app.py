@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -77,6 +77,9 @@ def _flatten(function: Callable[..., None]) -> Callable[..., None]:
 def _parameters(of: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a function or a class
     """Return keyword-only parameters, since a group may list defaults before required ones."""
     kinds = get_type_hints(of, include_extras=True)
+    for each in fields(of) if is_dataclass(of) else ():
+        if each.metadata:
+            kinds[each.name] = Annotated[kinds[each.name], each.metadata["option"]]
     return [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name])
         for each in inspect.signature(of).parameters.values()

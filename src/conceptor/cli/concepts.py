@@ -6,21 +6,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
-from conceptor.base.errors import InvalidInputError, printable
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import ReadOptions, WriteOptions
-from conceptor.cli.inputs import open_source, read_apertures, read_size
-from conceptor.cli.output import (
-    check_json_output,
-    check_outputs,
-    show_tables,
-    warn,
-    write_json,
-)
+from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
+from conceptor.cli.options import option, read_apertures, read_size
+from conceptor.cli.output import check_outputs, print_summary, show_tables, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,34 +30,26 @@ if TYPE_CHECKING:
 class ConceptOptions:
     """Concepts, and how they are combined and applied."""
 
-    concept: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME=LIST",
-            help="A concept: a file with one word per line, or one pair per line (differences are "
-            "used); or the list itself, as in he,him,his or he:she,man:woman. "
-            "Repeatable.",
-        ),
-    ] = None
-    expression: Annotated[
-        str | None,
-        Option(
-            metavar="TEXT",
-            help="The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
-            "the directions that running text shares.  \\[default: not any of the concepts]",
-        ),
-    ] = None
-    aperture: Annotated[
-        str,
-        Option(
-            metavar="NUMBER|auto|NAME=NUMBER,...",
-            help="Aperture α for vectors of length 1: one for all concepts, or one per name; "
-            "auto derives it from the spectrum of each concept.",
-        ),
-    ] = "auto"
-    power: Annotated[
-        float, Option(min=0.0, help="Power of the conceptor that is applied to the vectors.")
-    ] = 1.0
+    concept: list[str] | None = option(
+        None,
+        "A concept: a file with one word per line, or one pair per line (differences are "
+        "used); or the list itself, as in he,him,his or he:she,man:woman. "
+        "Repeatable.",
+        metavar="NAME=LIST",
+    )
+    expression: str | None = option(
+        None,
+        "The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
+        "the directions that running text shares.  \\[default: not any of the concepts]",
+        metavar="TEXT",
+    )
+    aperture: str = option(
+        "auto",
+        "Aperture α for vectors of length 1: one for all concepts, or one per name; "
+        "auto derives it from the spectrum of each concept.",
+        metavar="NUMBER|auto|NAME=NUMBER,...",
+    )
+    power: float = option(1.0, "Power of the conceptor that is applied to the vectors.", min=0.0)
 
     @property
     def concepts(self) -> dict[str, str]:
@@ -90,7 +76,6 @@ def debias(
     memory: opt.Memory = None,
     writing: WriteOptions,
     reading: ReadOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Turn down concepts in vectors; an expression over word lists defines them.
 
@@ -100,8 +85,7 @@ def debias(
 
       conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
-    check_json_output(target, as_json=as_json)
-    from conceptor.base.progress import on_terminal
+    writing.check(target)
     from conceptor.concepts.debias import debias as run
     from conceptor.fitting import FitOptions
 
@@ -130,7 +114,7 @@ def debias(
         f"{report.method}; removed: {report.quota:.1%} of the space"
     )
     more, tables, closing = _measure_bias(opened, solved.map, data) if measure else ({}, [], [])
-    _show(asdict(report) | more, line, tables, closing, as_json=as_json)
+    _show(asdict(report) | more, line, tables, closing, as_json=writing.as_json)
 
 
 def _measure_bias(
@@ -138,7 +122,6 @@ def _measure_bias(
     map_: Any,  # noqa: ANN401
     data: Path | None,
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.bias import compare_bias
     from conceptor.report.small_tables import bias_table
 
@@ -159,11 +142,8 @@ def _show(
     as_json: bool,
 ) -> None:
     """Print JSON, or a summary and the measurements."""
-    if as_json:
-        write_json(found)
-        return
-    typer.echo(printable(line), err=True)
-    if tables:
+    print_summary(found, line, as_json=as_json)
+    if tables and not as_json:
         show_tables(tables, closing=closing)
 
 
@@ -191,8 +171,8 @@ def align(
         int, Option(min=1, metavar="N", help="For --test, search only the first N words.")
     ] = 200_000,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: opt.Rows = None,
+    *,
+    reading: RowOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     r"""Bring the vectors of two languages into one space.
@@ -207,13 +187,12 @@ def align(
 
       conceptor align demo other.bin pairs.txt --out-dir aligned
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.concepts.align import align_files, read_dictionary
 
     if "-" in (source, target):
         raise InvalidInputError("aligned files keep their names; name a file instead of -")
     questions = None if test is None else read_dictionary(test)
-    left, right = (open_source(each, on_error, rows=rows) for each in (source, target))
+    left, right = (reading.open(each) for each in (source, target))
     with on_terminal() as progress:
         found, reports = align_files(
             left, right, dictionary, out_dir, method=method, force=force, progress=progress
@@ -232,12 +211,12 @@ def align(
 def _test_alignment(
     left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
 ) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.base.progress import on_terminal
-    from conceptor.evaluation.compare.translations import measure_alignment
+    from conceptor.evaluation.translation import measure_alignment
     from conceptor.report.small_tables import translation_table
 
     with on_terminal() as progress:
-        tested = measure_alignment(left, right, found, questions, among, progress)
+        sides = (left, found.source), (right, found.target)
+        tested = measure_alignment(sides, questions, among, progress)
     note = f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."
     return tested, [translation_table(tested)], [note]
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-from typer import Option
+from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress
-from conceptor.cli.groups import DataOptions, ShowOptions
-from conceptor.cli.inputs import open_or_demo, parse_choice, split_list
+from conceptor.cli.bars import download_progress, training_progress
+from conceptor.cli.benchmarks import DataOptions
+from conceptor.cli.groups import RowOptions, ShowOptions
+from conceptor.cli.options import option, parse_choice, split_list
 from conceptor.cli.output import check_outputs, print_warnings
 
 if TYPE_CHECKING:
-    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.options import TrackerOptions
     from conceptor.paper.dialogue.saved import BeliefTracker
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Job, TrackerWeights
@@ -27,40 +27,31 @@ if TYPE_CHECKING:
 class TrainingOptions:
     """How trackers are built and trained."""
 
-    epochs: Annotated[int, Option(min=1, help="Maximum number of epochs, of 64 batches each.")] = 30
-    patience: Annotated[
-        int, Option(min=1, help="Stop after this many epochs without better accuracy.")
-    ] = 10
-    batch: Annotated[int, Option(min=2, help="Turns per batch.")] = 256
-    rate: Annotated[float, Option(help="Initial learning rate of Adam.")] = 0.003
-    decay: Annotated[
-        bool, Option(help="Decrease the learning rate linearly to zero over the epochs.")
-    ] = False
-    update: Annotated[
-        str, Option(help="Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b].")
-    ] = "constrained"
-    confirm: Annotated[
-        str,
-        Option(
-            help="Gate for values that the system asks to confirm: [b]working[/b], or [b]inert[/b] "
-            "as in the public code."
-        ),
-    ] = "working"
-    start: Annotated[
-        str,
-        Option(
-            help="Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
-            "[b]original[/b], which learns more slowly."
-        ),
-    ] = "scaled"
-    trust: Annotated[
-        float,
-        Option(min=0, help="Initial weight of the previous belief; the turn's scores have 1."),
-    ] = 5.0
+    epochs: int = option(30, "Maximum number of epochs, of 64 batches each.", min=1)
+    patience: int = option(10, "Stop after this many epochs without better accuracy.", min=1)
+    batch: int = option(256, "Turns per batch.", min=2)
+    rate: float = option(0.003, "Initial learning rate of Adam.")
+    decay: bool = option(False, "Decrease the learning rate linearly to zero over the epochs.")
+    update: str = option(
+        "constrained", "Belief update: [b]constrained[/b], [b]full[/b] or [b]alpha[/b]."
+    )
+    confirm: str = option(
+        "working",
+        "Gate for values that the system asks to confirm: [b]working[/b], or [b]inert[/b] "
+        "as in the public code.",
+    )
+    start: str = option(
+        "scaled",
+        "Initial weights: [b]scaled[/b] by the number of inputs, or N(0, 1) as in the "
+        "[b]original[/b], which learns more slowly.",
+    )
+    trust: float = option(
+        5.0, "Initial weight of the previous belief; the turn's scores have 1.", min=0
+    )
 
     def tracker_options(self) -> TrackerOptions:
         """Return the options in the form that the library expects."""
-        from conceptor.paper.dialogue import Confirm, Initialization, TrackerOptions, Update
+        from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 
         named = {
             "update": parse_choice(Update, self.update, "--update"),
@@ -74,45 +65,34 @@ class TrainingOptions:
 class RunOptions:
     """Which trackers are trained, and where they and their results go."""
 
-    methods: Annotated[
-        str | None,
-        Option(
-            help="Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
-            "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]"
-        ),
-    ] = None
-    seeds: Annotated[int, Option(min=1, help="Number of runs for each method.")] = 5
-    slots: Annotated[str, Option(help="Comma-separated list of food, price range, area.")] = (
-        "food,price range,area"
+    methods: str | None = option(
+        None,
+        "Comma-separated list of methods as in [b]compare[/b], or [b]random[/b] for "
+        "random vectors.  \\[default: original,abtt,cn-paper,cn; with --interactive cn]",
     )
-    workers: Annotated[
-        int | None, Option(min=1, help="Number of processes.  \\[default: one per processor]")
-    ] = None
-    resume: Annotated[
-        Path | None,
-        Option(
-            help="Keep results of finished trackers in this file, and do not train those again: "
-            "repeat an interrupted command to continue it.",
-            metavar="FILE",
-        ),
-    ] = None
-    save: Annotated[
-        Path | None, Option(help="Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR")
-    ] = None
-    plot: Annotated[
-        Path | None,
-        Option(help="Draw the learning curves to this svg, pdf or png file (plots extra)."),
-    ] = None
-    interactive: Annotated[
-        bool,
-        Option(
-            "--interactive",
-            help="Read user turns from standard input and show the belief after each.",
-        ),
-    ] = False
-    load: Annotated[
-        Path | None, Option(help="Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR")
-    ] = None
+    seeds: int = option(5, "Number of runs for each method.", min=1)
+    slots: str = option("food,price range,area", "Comma-separated list of food, price range, area.")
+    workers: int | None = option(
+        None, "Number of processes.  \\[default: one per processor]", min=1
+    )
+    resume: Path | None = option(
+        None,
+        "Keep results of finished trackers in this file, and do not train those again: "
+        "repeat an interrupted command to continue it.",
+        metavar="FILE",
+    )
+    save: Path | None = option(None, "Save the trained trackers to DIR/METHOD/SEED.", metavar="DIR")
+    plot: Path | None = option(
+        None, "Draw the learning curves to this svg, pdf or png file (plots extra)."
+    )
+    interactive: bool = option(
+        False,
+        "Read user turns from standard input and show the belief after each.",
+        "--interactive",
+    )
+    load: Path | None = option(
+        None, "Saved tracker for --interactive: DIR/METHOD/SEED.", metavar="DIR"
+    )
 
     def check(self) -> None:
         """Raise for options that cannot be combined."""
@@ -162,8 +142,7 @@ def dialogue(
     show.check([vectors], run.plot)
     check_outputs([run.resume], [vectors, show.output])
     comparing.require_torch()
-    from conceptor.paper.dialogue.conversation import converse
-    from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.saved import BeliefTracker, converse
 
     run.check()
     if run.load is not None:
@@ -186,17 +165,16 @@ def _train(
     vectors: Path | None, run: RunOptions, options: TrackerOptions, where: DataOptions
 ) -> tuple[Study, list[BeliefTracker]]:
     """Train on the vectors of each method; return the measurements and the trackers."""
-    from conceptor.base.progress import on_terminal
     from conceptor.fitting import FitOptions
-    from conceptor.paper.dialogue import comparing, load_corpus
-    from conceptor.paper.dialogue.bars import training_progress
+    from conceptor.paper.dialogue import comparing
     from conceptor.paper.dialogue.saved import BeliefTracker
+    from conceptor.paper.dialogue.woz import load_corpus
 
     chosen = run.choose_methods()
     slots = comparing.validate_slots(split_list(run.slots))
     if run.save is not None:
         run.save.mkdir(parents=True, exist_ok=True)
-    source, name = open_or_demo(vectors)
+    source, name = RowOptions().open_or_demo(vectors, wordless=False)
     with download_progress() as bars:
         corpus = load_corpus(where.data, offline=where.offline, progress=bars)
     where.fetch_vocabulary()

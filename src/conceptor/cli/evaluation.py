@@ -10,37 +10,31 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.bars import download_progress
-from conceptor.cli.groups import (
-    BenchmarkOptions,
-    DataOptions,
-    LexiconOptions,
-    ShowOptions,
-    WeightOptions,
-    load_benchmarks,
-)
-from conceptor.cli.inputs import open_source, read_methods, split_list
-from conceptor.cli.output import print_warnings, warn
-from conceptor.cli.texts import LabelOptions, RowOptions, compare_rows, refuse_for_texts
-from conceptor.vectors.vectors import RowKind
+from conceptor.cli.bars import download_progress, training_progress
+from conceptor.cli.benchmarks import BenchmarkOptions, DataOptions, LabelOptions, load_benchmarks
+from conceptor.cli.groups import LexiconOptions, RowOptions, ShowOptions, TextOptions, WeightOptions
+from conceptor.cli.options import option, read_methods, split_list
+from conceptor.cli.output import print_warnings, warn, with_flags
+from conceptor.vectors.rows import refuse_settings
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from conceptor.evaluation import Evaluation
+    from conceptor.fitting import FitOptions
     from conceptor.paper.tables import Reproduction
     from conceptor.vectors.source import VectorSource
-    from conceptor.vectors.vectors import Vectors
 
 
 @command()
 def evaluate(
     vectors: Annotated[list[Path], Argument(help="Vectors files.", metavar="VECTORS")],
     *,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    reading: RowOptions,
     benchmarks: BenchmarkOptions,
     where: DataOptions,
     show: ShowOptions,
@@ -55,7 +49,6 @@ def evaluate(
 
       conceptor evaluate demo --tasks similarity --html -o scores.html
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation import evaluate as run
     from conceptor.evaluation.battery import refuse_texts
     from conceptor.evaluation.compare.words import Comparison
@@ -66,7 +59,7 @@ def evaluate(
         raise InvalidInputError("a vectors file was named twice; name each once")
     policy = benchmarks.policy
     # Open all files first, so that a bad one is reported before anything is downloaded.
-    sources = {str(path): open_source(path, column=column, rows=rows) for path in vectors}
+    sources = {str(path): reading.open(path) for path in vectors}
     for source in sources.values():
         refuse_texts(source)
     battery = benchmarks.load(where)
@@ -75,7 +68,7 @@ def evaluate(
         with on_terminal() as progress:
             found[name] = run(source, battery, name=name, missing=policy, progress=progress)
     _warn_if_unused(found.values())
-    comparison = Comparison("", found, (), *benchmarks.bootstrap, baseline=next(iter(found)))
+    comparison = Comparison("", found, **benchmarks.bootstrap, baseline=next(iter(found)))
     with on_terminal() as progress:
         comparison.resample(progress)
     show.show(evaluation_result(comparison, by_task=benchmarks.by_task))
@@ -86,7 +79,7 @@ def compare(
     vectors: opt.Vectors = None,
     *,
     methods: opt.Methods = None,
-    rows: RowOptions,
+    reading: TextOptions,
     weights: WeightOptions,
     lists: LexiconOptions,
     sentences: Annotated[
@@ -123,12 +116,15 @@ def compare(
 
     show.check([vectors, *weights.files, *lists.files, *benchmarks.files])
     chosen = as_methods(DEFAULT_METHODS if methods is None else read_methods(methods))
-    source, name = rows.open(vectors)
+    source, name = reading.open_or_demo(vectors)
     if source.kind is RowKind.TEXTS:
-        refuse_for_texts(name, sentences=sentences)
-        compare_rows(source, name, methods, weights.fit_options(), benchmarks, labels, show)
+        refuse_settings(source, "words", sentences=sentences, tasks=benchmarks.tasks)
+        show.check([*source.files(), *benchmarks.files, labels.queries, labels.relevant])
+        named = None if methods is None else read_methods(methods)
+        own = {"pairs": benchmarks.files or None, **labels.arguments, **benchmarks.bootstrap}
+        _compare_texts(source, name, named, weights.fit_options(), show, own)
         return
-    labels.refuse()
+    refuse_settings(source, "texts", **vars(labels))
     _compare(
         source,
         name,
@@ -142,6 +138,24 @@ def compare(
     )
 
 
+def _compare_texts(
+    source: Vectors,
+    name: str,
+    methods: list[str] | None,
+    options: FitOptions,
+    show: ShowOptions,
+    own: dict[str, Any],
+) -> None:
+    from conceptor.evaluation.compare.texts import compare_texts
+    from conceptor.report.texts import text_result
+
+    with on_terminal() as progress:
+        found = compare_texts(source, methods, options, name=name, progress=progress, **own)
+        found.comparison.resample(progress)
+    warn(f"{name}: {each}" for each in found.cautions)
+    show.show(text_result(found, with_flags))
+
+
 def _compare(
     source: Vectors,
     name: str,
@@ -153,7 +167,6 @@ def _compare(
     options: Any,  # noqa: ANN401
     examples: int,
 ) -> None:
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation.compare.words import compare as run
     from conceptor.report.result import comparison_result
 
@@ -166,8 +179,7 @@ def _compare(
     if encoders is not None:
         sentences.sentence_tasks(battery)
     where.fetch_vocabulary()
-    resamples, seed = benchmarks.bootstrap
-    both: dict[str, Any] = {"name": name, "resamples": resamples, "seed": seed}
+    both: dict[str, Any] = {"name": name, **benchmarks.bootstrap}
     with on_terminal() as progress:
         both["progress"] = progress
         comparison = run(
@@ -187,48 +199,37 @@ def _compare(
 class PaperOptions:
     """Which parts of the paper are reproduced, on which vectors."""
 
-    word2vec: Annotated[
-        Path | None,
-        Option(
-            help="Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
-            "--glove: a subset of 31,530 words, if available]"
-        ),
-    ] = None
-    glove: Annotated[
-        Path | None,
-        Option(
-            help="Common Crawl GloVe, glove.840B.300d.txt.  \\[default, without --word2vec: GloVe "
-            "6B 50d as a stand-in (demo extra)]"
-        ),
-    ] = None
-    notebook: Annotated[
-        bool,
-        Option(
-            "--notebook",
-            help="Rank ties and split sentences as the authors' notebook does (notebook extra).",
-        ),
-    ] = False
-    figure: Annotated[
-        Path | None,
-        Option(help="Also draw the gating figure to this svg, pdf or png file (plots extra)."),
-    ] = None
-    dialogue: Annotated[
-        int,
-        Option(
-            min=0,
-            metavar="RUNS",
-            help="Number of dialogue state trackers to train per method; each takes minutes; 0 "
-            "for none (dialogue extra).",
-        ),
-    ] = 0
-    resume: Annotated[
-        Path | None,
-        Option(
-            help="Keep finished results in this directory and do not compute them again: "
-            "repeat an interrupted command to continue it.",
-            metavar="DIR",
-        ),
-    ] = None
+    word2vec: Path | None = option(
+        None,
+        "Google News vectors, GoogleNews-vectors-negative300.bin.  \\[default, without "
+        "--glove: a subset of 31,530 words, if available]",
+    )
+    glove: Path | None = option(
+        None,
+        "Common Crawl GloVe, glove.840B.300d.txt.  \\[default, without --word2vec: GloVe "
+        "6B 50d as a stand-in (demo extra)]",
+    )
+    notebook: bool = option(
+        False,
+        "Rank ties and split sentences as the authors' notebook does (notebook extra).",
+        "--notebook",
+    )
+    figure: Path | None = option(
+        None, "Also draw the gating figure to this svg, pdf or png file (plots extra)."
+    )
+    dialogue: int = option(
+        0,
+        "Number of dialogue state trackers to train per method; each takes minutes; 0 "
+        "for none (dialogue extra).",
+        min=0,
+        metavar="RUNS",
+    )
+    resume: Path | None = option(
+        None,
+        "Keep finished results in this directory and do not compute them again: "
+        "repeat an interrupted command to continue it.",
+        metavar="DIR",
+    )
 
     def check(self) -> None:
         """Raise, before any work, if --resume is not a directory."""
@@ -240,7 +241,7 @@ class PaperOptions:
     def open(self) -> dict[str, VectorSource]:
         """Open the named files."""
         given = {"word2vec": self.word2vec, "glove": self.glove}
-        return {name: open_source(path) for name, path in given.items() if path is not None}
+        return {name: RowOptions().open(path) for name, path in given.items() if path is not None}
 
 
 @command()
@@ -273,12 +274,10 @@ def _reproduce(
     files: Mapping[str, VectorSource], paper: PaperOptions, where: DataOptions
 ) -> Reproduction:
     """Run the protocol on these files, or on those of the paper's vectors that are available."""
-    from conceptor.base.progress import on_terminal
     from conceptor.evaluation import PAPER_FAMILIES
     from conceptor.paper import reproduction
-    from conceptor.paper.dialogue import TrackerOptions
-    from conceptor.paper.dialogue.bars import training_progress
     from conceptor.paper.dialogue.comparing import FewWordsWarning
+    from conceptor.paper.dialogue.options import TrackerOptions
 
     where.fetch_vocabulary(required=True)
     sources: dict[str, object] = {**files}

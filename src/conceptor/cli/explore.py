@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import split_list
+from conceptor.cli.groups import TextOptions, WeightOptions
+from conceptor.cli.options import option, split_list
 from conceptor.cli.output import warn
-from conceptor.cli.texts import RowOptions
 
 
 @dataclass(frozen=True)
 class PageOptions:
     """The methods on the page, and the address that serves it."""
 
-    methods: Annotated[
-        str | None,
-        Option(
-            help="Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
-            "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]"
-        ),
-    ] = None
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 0
-    host: Annotated[
-        str,
-        Option(
-            help="Address to listen on. With an address other than loopback, other machines can "
-            "reach the page; they need a token, which is part of the printed address."
-        ),
-    ] = "127.0.0.1"
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Only print the address; do not open a browser.")
-    ] = False
+    methods: str | None = option(
+        None,
+        "Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
+        "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]",
+    )
+    port: int = option(0, "Port to listen on; 0 for a free one.", min=0, max=65535)
+    host: str = option(
+        "127.0.0.1",
+        "Address to listen on. With an address other than loopback, other machines can "
+        "reach the page; they need a token, which is part of the printed address.",
+    )
+    no_browser: bool = option(
+        False, "Only print the address; do not open a browser.", "--no-browser"
+    )
 
 
 @command()
@@ -55,8 +52,7 @@ def explore(
     page: PageOptions,
     weights: WeightOptions,
     data: opt.Data = None,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: RowOptions,
+    reading: TextOptions,
 ) -> None:
     r"""Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
 
@@ -66,7 +62,6 @@ def explore(
 
       conceptor explore demo
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.explore import server
 
     server.require_extra()
@@ -84,13 +79,13 @@ def explore(
         with on_terminal() as progress:
             tables = []
             for path in (vectors, better) if better else (vectors,):
-                source, shown = rows.open(path, on_error)
+                source, shown = reading.open_or_demo(path)
                 name = Path(shown).name
                 tables.append(PageTable.open(source, name, str(path or DEMO), progress))
                 warn(source.findings.lines() if isinstance(source, VectorSource) else ())
             other = tables[1] if better else None
             session = Session(tables[0], other, chosen, options, progress)
-        token = None if server.is_loopback(host) else server.new_token()
+        token = None if server.is_loopback(host) else secrets.token_urlsafe(24)
         application = server.create_app(session, host=host, token=token)
         address = _address(host, listening.getsockname()[1], token)
 

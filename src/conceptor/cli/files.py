@@ -9,6 +9,7 @@ import typer
 from typer import Argument
 
 from conceptor.base.errors import printable
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.groups import (
@@ -16,12 +17,12 @@ from conceptor.cli.groups import (
     LexiconOptions,
     MethodOptions,
     ReadOptions,
+    RowOptions,
     WeightOptions,
     WriteOptions,
 )
-from conceptor.cli.inputs import open_source
 from conceptor.cli.kinds import Postprocessing
-from conceptor.cli.output import check_json_output, check_outputs, file_target, warn, write_json
+from conceptor.cli.output import check_outputs, file_target, print_summary, warn
 
 if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
@@ -43,7 +44,6 @@ def postprocess(
     writing: WriteOptions,
     reading: ReadOptions,
     cluster: ClusterOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
@@ -66,11 +66,11 @@ def postprocess(
 
       conceptor postprocess demo my-vectors --format hub     # a folder to upload
     """
-    check_json_output(target, as_json=as_json)
+    writing.check(target)
     job = Postprocessing(
         source, target, method, weights, lists, purpose, save_map, memory, writing, reading, cluster
     )
-    print_report(job.run(), as_json=as_json)
+    print_report(job.run(), as_json=writing.as_json)
 
 
 @command()
@@ -81,9 +81,7 @@ def fit(
     method: MethodOptions,
     weights: WeightOptions,
     force: opt.Force = False,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    reading: RowOptions,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
@@ -94,13 +92,12 @@ def fit(
 
       conceptor fit demo paper.safetensors --vocabulary top:50000 --aperture 2
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.postprocessing import fit as run
     from conceptor.postprocessing import fit_background
     from conceptor.vectors.target import check_new_file
 
     check_outputs([target], weights.files)
-    opened = open_source(source, on_error, wordless=True, column=column, rows=rows)
+    opened = reading.open(source, wordless=True)
     chosen = method.choose(opened, weights.weights)
     check_new_file(target, opened.files(), force=force)
     with on_terminal() as progress:
@@ -119,7 +116,6 @@ def apply(
     *,
     writing: WriteOptions,
     reading: ReadOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Apply a saved map to a vectors file.
 
@@ -132,7 +128,7 @@ def apply(
     from conceptor.algebra.affine_map import AffineMap
 
     check_outputs([file_target(target)], [map_])
-    _transfer(AffineMap.load(map_), source, target, writing, reading, as_json=as_json)
+    _transfer(AffineMap.load(map_), source, target, writing, reading)
 
 
 @command()
@@ -142,7 +138,6 @@ def convert(
     *,
     writing: WriteOptions,
     reading: ReadOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Convert a vectors file to another format.
 
@@ -154,27 +149,20 @@ def convert(
 
       conceptor convert glove.bin glove-int8.safetensors --dtype int8
     """
-    _transfer(None, source, target, writing, reading, as_json=as_json)
+    _transfer(None, source, target, writing, reading)
 
 
 def _transfer(
-    map_: AffineMap | None,
-    source: str,
-    target: str,
-    writing: WriteOptions,
-    reading: ReadOptions,
-    *,
-    as_json: bool,
+    map_: AffineMap | None, source: str, target: str, writing: WriteOptions, reading: ReadOptions
 ) -> None:
-    check_json_output(target, as_json=as_json)
-    from conceptor.base.progress import on_terminal
+    writing.check(target)
     from conceptor.vectors.conversion import convert as run
 
     # Words and texts are written alike, so the kind of rows does not matter here.
     opened = reading.open(source, wordless=True, says_kind=False)
     with on_terminal() as progress:
         written = run(opened, target, map_, **writing.arguments, progress=progress)
-    if as_json:
+    if writing.as_json:
         from conceptor.postprocessing import Report  # only JSON has fields for a fit
 
         print_report(Report.of(written), as_json=True)
@@ -193,9 +181,6 @@ def _describe_written(written: Written) -> str:
 def print_report(report: Report, *, as_json: bool) -> None:
     """Print warnings, then a summary."""
     warn(report.remarks)
-    if as_json:
-        write_json(asdict(report))
-        return
     line = _describe_written(report)
     if report.fitted_on is not None:
         few = report.estimated_on is not None and report.estimated_on != report.words
@@ -207,4 +192,4 @@ def print_report(report: Report, *, as_json: bool) -> None:
         line += f", aperture {report.aperture:.4g}"
     if report.lengths == "usage":
         line += ", frequent words made short"
-    typer.echo(printable(line), err=True)
+    print_summary(asdict(report), line, as_json=as_json)

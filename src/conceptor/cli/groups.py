@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import ConceptorError, InvalidInputError, Setting, printable
+from conceptor.base.errors import (
+    InvalidInputError,
+    MissingExtraError,
+    Setting,
+    printable,
+)
 from conceptor.cli import options as opt
-from conceptor.cli.bars import download_progress
-from conceptor.cli.inputs import open_source, parse_choice, read_aperture, split_list
-from conceptor.cli.output import check_outputs, show_tables, warn, write_json, write_output
+from conceptor.cli.options import option, read_aperture
+from conceptor.cli.output import (
+    check_outputs,
+    say_rows,
+    show_tables,
+    write_json,
+    write_output,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from conceptor.evaluation import Battery, Missing, Task
     from conceptor.fitting import FitOptions
     from conceptor.lexicon.files import Lexicon
     from conceptor.methods import Method
@@ -29,9 +38,9 @@ if TYPE_CHECKING:
     from conceptor.vectors import VectorSource
     from conceptor.vectors.vectors import Vectors
 
+# The vectors that commands use by default.
+_DEMO = "GloVe 6B 50d"
 _PAPER = "cn-paper"
-# With fewer pairs, confidence intervals are too wide to be useful.
-_FEW_PAIRS = 30
 # The method for each purpose of --for.
 _PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 
@@ -40,13 +49,38 @@ _PURPOSES = {"words": "cn:lengths=unit", "sentences": "cn"}
 class MethodOptions:
     """A method and its parameters."""
 
-    method: opt.Method = None
-    aperture: opt.Aperture = None
-    directions: opt.Directions = None
-    dimensions: opt.Dimensions = None
-    power: opt.Power = None
-    ridge: opt.Ridge = None
-    paper: opt.Paper = False
+    method: str | None = option(
+        None,
+        "A method that `conceptor methods` lists, such as cn, cn-paper or abtt. cn+counterfit "
+        "applies cn, then counterfit; abtt:n_directions=3 sets a parameter.  "
+        "\\[default: cn; cn:lengths=kept for a static model, gentle for rows without words]",
+        "--method",
+        metavar="NAME",
+        autocompletion=opt.complete_method,
+    )
+    aperture: str | None = option(
+        None,
+        "Aperture α of cn, on the scale of the vectors; auto derives it from the spectrum.  "
+        "\\[default: auto]",
+        metavar="NUMBER|auto",
+    )
+    directions: int | None = option(
+        None,
+        "Number of directions that abtt removes or pvn flattens.  "
+        "\\[default: abtt dimension/100, at least 2; pvn 11]",
+    )
+    dimensions: int | None = option(
+        None,
+        "Keep the N leading directions after the method: fewer dimensions.  "
+        "\\[default: all; for ppa, half of them]",
+        min=1,
+        metavar="N",
+    )
+    power: float | None = option(None, "Exponent of ew.  \\[default: 0.5]")
+    ridge: float | None = option(None, "Ridge of hsr.  \\[default: 50]")
+    paper: bool = option(
+        False, "Short for --method cn-paper: each common word counts once, α = 2.", "--paper"
+    )
 
     def choose(
         self, vectors: Vectors | None, weights: str | None, purpose: str | None = None
@@ -94,8 +128,16 @@ class WeightOptions:
     """The words that methods are fitted on, and their weights."""
 
     weights: opt.Weights = None
-    vocabulary: opt.Vocabulary = None
-    function_words: opt.FunctionWords = None
+    vocabulary: str | None = option(
+        None,
+        "Fit on these words only: a file with one word per line, or the first N words. All "
+        "vectors are transformed.  \\[default: for methods that count each word once, "
+        "the paper's list if found, else top:50000]",
+        metavar="FILE|top:N",
+    )
+    function_words: str | None = option(
+        None, "Function words for hsr.  \\[default: English ones]", metavar="FILE"
+    )
 
     @property
     def files(self) -> list[str | None]:
@@ -113,8 +155,18 @@ class WeightOptions:
 class LexiconOptions:
     """Files of synonyms and antonyms."""
 
-    synonyms: opt.Synonyms = None
-    antonyms: opt.Antonyms = None
+    synonyms: list[Path] | None = option(
+        None,
+        "File with one pair of synonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+        metavar="FILE",
+    )
+    antonyms: list[Path] | None = option(
+        None,
+        "File with one pair of antonyms per line; repeatable.  "
+        "\\[default in postprocess and compare: the paper's]",
+        metavar="FILE",
+    )
 
     @property
     def files(self) -> list[Path]:
@@ -131,36 +183,131 @@ class LexiconOptions:
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """How vectors are read."""
+class RowOptions:
+    """How rows are read."""
 
-    on_error: opt.OnError = opt.OnErrorChoice.error
-    replace_spaces: opt.ReplaceSpaces = None
-    column: opt.Column = None
-    rows: opt.Rows = None
+    on_error: opt.OnErrorChoice = option(
+        opt.OnErrorChoice.error,
+        "For bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them.",
+    )
+    column: str | None = option(
+        None,
+        "Column of a table that holds the vectors, or names or a pattern for one column per "
+        "dimension, as in 'd*'. With shards, --weights column:NAME reads row weights from another "
+        "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
+        metavar="NAME",
+    )
+    rows: opt.RowsChoice | None = option(
+        None,
+        "Whether rows are words or texts. [b]words[/b] count by frequency; [b]texts[/b] count "
+        "equally, and their default method is gentle.  \\[default: words if the labels look like "
+        "a vocabulary: mostly single words, without repeats]",
+        "--rows",
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `open_vectors`."""
+        action = "raise" if self.on_error is opt.OnErrorChoice.error else "skip"
+        return {"on_error": action, "column": self.column, "rows": self.rows and self.rows.value}
 
     def open(
         self, path: str | Path, *, wordless: bool = False, says_kind: bool = True
     ) -> VectorSource:
-        """Open a vectors file or the demo vectors; print whether rows are words or texts."""
-        return open_source(
-            path,
-            self.on_error,
-            self.replace_spaces,
-            wordless=wordless,
-            column=self.column,
-            rows=self.rows,
-            says_kind=says_kind,
-        )
+        """Open a vectors file or the demo vectors; print whether rows are words or texts.
+
+        With `wordless`, it need not have words.
+        """
+        from conceptor.vectors import open_vectors
+
+        opened = open_vectors(path, wordless=wordless, **self.arguments)
+        if says_kind:
+            say_rows(opened)
+        return opened
+
+    def open_or_demo(
+        self, path: str | Path | None, *, wordless: bool = True
+    ) -> tuple[Vectors, str]:
+        """Open a vectors file, or the demo vectors if none is named; return its name too."""
+        from conceptor.vectors.files import is_demo
+
+        if path is not None and not is_demo(path):
+            return self.open(path, wordless=wordless), str(path)
+        from conceptor.data.registry import demo_vectors
+        from conceptor.vectors import WordVectors
+
+        try:
+            return WordVectors(*demo_vectors()), _DEMO  # indexed once, for all passes
+        except MissingExtraError:
+            unnamed = "no vectors file was named, and the default, " if path is None else ""
+            raise MissingExtraError(f"{unnamed}{_DEMO},", "demo") from None
+
+
+@dataclass(frozen=True)
+class ReadOptions(RowOptions):
+    """How vectors that will be written again are read."""
+
+    replace_spaces: str | None = option(
+        None, "Replace each space inside a word with CHAR.", metavar="CHAR"
+    )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `open_vectors`."""
+        return super().arguments | {"replace_spaces": self.replace_spaces}
+
+
+@dataclass(frozen=True)
+class TextOptions(RowOptions):
+    """How rows of words or texts are read, and where their texts are."""
+
+    texts: Path | None = option(None, "The texts of an array's rows, one per line.", metavar="FILE")
+
+    def open_or_demo(
+        self, path: str | Path | None, *, wordless: bool = True
+    ) -> tuple[Vectors, str]:
+        """Open vectors of words or texts, and return their name too."""
+        if self.texts is None:
+            return super().open_or_demo(path, wordless=wordless)
+        if path is None or self.rows is opt.RowsChoice.words:
+            why = "no vectors were named" if path is None else "--rows words was given"
+            raise InvalidInputError(f"--texts {self.texts} needs vectors of texts, but {why}")
+        if self.on_error is not opt.OnErrorChoice.error:
+            raise InvalidInputError(
+                "--on-error skip would leave out rows, so --texts would not match them; remove one"
+            )
+        from conceptor.vectors.texts import as_texts
+
+        told = replace(self, rows=opt.RowsChoice.texts)
+        return as_texts(told.open(path, wordless=True, says_kind=False), self.texts), str(path)
 
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """How vectors are written."""
+    """How vectors are written, and the summary."""
 
-    format: opt.Format = None
-    dtype: opt.Dtype = None
+    format: str | None = option(
+        None,
+        "Format of OUT, if its extension does not show it.",
+        metavar="NAME",
+        autocompletion=opt.complete_format,
+    )
+    dtype: opt.DtypeChoice | None = option(
+        None,
+        "Number type of OUT. Types other than float32 need .npy, .safetensors, .parquet or "
+        ".feather. int8 and binary (one bit per number) store a scale for each row.  "
+        "\\[default: float32; for a static model, its own]",
+    )
     force: opt.Force = False
+    as_json: opt.SummaryJson = False
+
+    def check(self, target: str) -> None:
+        """Raise if JSON and vectors would be mixed on standard output."""
+        if self.as_json and target == "-":
+            raise InvalidInputError(
+                "--json and the vectors would both go to standard output; write the vectors to a "
+                "file"
+            )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -173,106 +320,15 @@ class WriteOptions:
 class ClusterOptions:
     """Where shards are processed."""
 
-    scheduler: opt.Scheduler = None
-    workers: opt.Workers = None
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """Where benchmark files come from."""
-
-    data: opt.Data = None
-    offline: opt.Offline = False
-
-    def fetch_vocabulary(self, *, required: bool = False) -> None:
-        """Download the vocabulary for fitting, so that every command finds it.
-
-        Raise if it is `required` and not available.
-        """
-        from conceptor.data.registry import MissingDataError, fetch
-        from conceptor.weights import PAPER_VOCABULARY
-
-        try:
-            with download_progress() as progress:
-                fetch(PAPER_VOCABULARY, self.data, offline=self.offline, progress=progress)
-        except MissingDataError:
-            if required:
-                raise
-
-
-@dataclass(frozen=True)
-class BenchmarkOptions:
-    """The benchmarks, and how vectors are scored on them."""
-
-    tasks: opt.Tasks = None
-    missing: opt.Missing = "skip"
-    kmeans: opt.Kmeans = "categories"
-    pairs: opt.Pairs = None
-    sentence_pairs: opt.SentencePairs = None
-    resamples: opt.Resamples = 1000
-    seed: opt.Seed = 0
-    by_task: opt.ByTask = False
-
-    @property
-    def files(self) -> list[Path]:
-        """The files of the user's own pairs."""
-        return [*(self.pairs or ()), *(self.sentence_pairs or ())]
-
-    @property
-    def policy(self) -> Missing:
-        """How out-of-vocabulary words are handled."""
-        from conceptor.evaluation import Missing
-
-        return parse_choice(Missing, self.missing, "--missing")
-
-    @property
-    def bootstrap(self) -> tuple[int, int]:
-        """The number of resamples, and the seed."""
-        return self.resamples, self.seed
-
-    def load(self, where: DataOptions) -> Battery:
-        """Load the named benchmarks and the user's own pairs; pairs alone load nothing else."""
-        from conceptor.evaluation import FAMILIES, Battery
-        from conceptor.evaluation.own import read_own
-
-        own = read_own(self.pairs or (), self.sentence_pairs or ())
-        warn(
-            f"{task.dataset}: only {len(task.pairs)} pairs; with fewer than {_FEW_PAIRS} a "
-            "difference between methods is mostly chance"
-            for task in own
-            if len(task.pairs) < _FEW_PAIRS
-        )
-        if own and self.tasks is None:
-            return Battery(own)
-        families: Sequence[str] | None = None
-        if self.tasks is not None:
-            families = FAMILIES if self.tasks == "all" else split_list(self.tasks)
-        return load_benchmarks(families, where, self.kmeans, own)
-
-
-def load_benchmarks(
-    families: Sequence[str] | None,
-    where: DataOptions,
-    kmeans: str = "categories",
-    own: Sequence[Task] = (),
-) -> Battery:
-    """Load families of benchmarks (by default the usual ones) and report missing files."""
-    from conceptor.evaluation import load_battery
-    from conceptor.evaluation.categorization import KMeansStart
-
-    start = parse_choice(KMeansStart, kmeans, "--kmeans")
-    with download_progress() as progress:
-        battery = load_battery(
-            families, where.data, start=start, offline=where.offline, progress=progress
-        )
-    if battery.missing:
-        count, why = len(battery.missing), next(iter(battery.missing.values()))
-        line = f"{count} benchmark files were not found, so their tasks are left out: {why}"
-        typer.echo(f"conceptor: {line}", err=True)
-    battery = replace(battery, tasks=[*battery.tasks, *own])
-    if not battery.tasks:
-        raise ConceptorError("no benchmark files were found; run: conceptor data fetch")
-    return battery
+    scheduler: str | None = option(
+        None, "Run on this Dask cluster, such as tcp://HOST:8786.", metavar="ADDRESS"
+    )
+    workers: int | None = option(
+        None,
+        "Process shards in this many local processes; --memory then limits each of them.  "
+        "\\[default: one per processor]",
+        min=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -280,11 +336,15 @@ class ShowOptions:
     """The format of results, and where they go."""
 
     as_json: opt.Json = False
-    as_markdown: opt.Markdown = False
-    as_csv: opt.Csv = False
-    as_latex: opt.Latex = False
-    as_html: opt.Html = False
-    output: opt.Output = None
+    as_markdown: bool = option(False, "Print Markdown.", "--markdown")
+    as_csv: bool = option(False, "Print CSV, at full precision.", "--csv")
+    as_latex: bool = option(
+        False, "Print LaTeX tables (booktabs), with the best scores in bold.", "--latex"
+    )
+    as_html: bool = option(False, "Print a self-contained web page.", "--html")
+    output: Path | None = option(
+        None, "Write to this file instead of standard output.", "--output", "-o"
+    )
 
     def check(self, inputs: Iterable[str | Path | None], figure: Path | None = None) -> None:
         """Raise, before any work, for several formats or a file that cannot be written."""

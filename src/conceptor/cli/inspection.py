@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import WeightOptions
-from conceptor.cli.inputs import open_or_demo, read_methods, split_list
+from conceptor.cli.groups import RowOptions, TextOptions, WeightOptions
+from conceptor.cli.options import option, read_methods, split_list
 from conceptor.cli.output import (
     check_outputs,
     print_warnings,
@@ -23,15 +24,13 @@ from conceptor.cli.output import (
     with_flags,
     write_json,
 )
-from conceptor.cli.texts import RowOptions, refuse_for_texts, refuse_for_words
+from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from conceptor.concepts.found import Neighbour
-    from conceptor.concepts.spelling import Unknown
+    from conceptor.concepts.found import Neighbour, Unknown
     from conceptor.inspection import Inspection
+    from conceptor.vectors.vectors import Vectors
 
 # Few people know words beyond this rank.
 _FAR = 100_000
@@ -45,9 +44,8 @@ def inspect(
         Path | None,
         Option(metavar="FILE", help="Also draw spectrum and gate to this svg, pdf or png file."),
     ] = None,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    column: opt.Column = None,
-    rows: opt.Rows = None,
+    *,
+    reading: RowOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Show norms, spectrum and isotropy before and after, and whether post-processing helps.
@@ -56,12 +54,11 @@ def inspect(
 
       conceptor inspect demo
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.inspection import inspect as run
     from conceptor.vectors import VectorSource
 
     check_outputs([], [vectors, weights], plot)
-    source, name = open_or_demo(vectors, on_error, wordless=True, column=column, rows=rows)
+    source, name = reading.open_or_demo(vectors)
     with on_terminal() as progress:
         found = run(source, weights, name=name, progress=progress)
     warn(source.findings.lines() if isinstance(source, VectorSource) else ())
@@ -90,43 +87,35 @@ def _show_inspection(found: Inspection) -> None:
 class QueryOptions:
     """Conditions of the query besides its words."""
 
-    without: Annotated[
-        list[str] | None,
-        Option(
-            metavar="WORD,...",
-            help="Exclude the concept of these words; the words to look up become one query. "
-            "Repeatable; several lists are joined by OR.",
-        ),
-    ] = None
-    within: Annotated[
-        list[str] | None,
-        Option(metavar="WORD,...", help="Keep to the concept of these words; else like --without."),
-    ] = None
-    together: Annotated[
-        bool, Option("--together", help="One query of all words; --without and --within imply it.")
-    ] = False
+    without: list[str] | None = option(
+        None,
+        "Exclude the concept of these words; the words to look up become one query. "
+        "Repeatable; several lists are joined by OR.",
+        metavar="WORD,...",
+    )
+    within: list[str] | None = option(
+        None, "Keep to the concept of these words; else like --without.", metavar="WORD,..."
+    )
+    together: bool = option(
+        False, "One query of all words; --without and --within imply it.", "--together"
+    )
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """How neighbours are searched."""
 
-    number: Annotated[
-        int, Option("--number", "-n", min=1, help="Number of neighbours for each word.")
-    ] = 10
-    among: Annotated[
-        int | None,
-        Option(min=1, metavar="N", help="Search only the first N words.  \\[default: all]"),
-    ] = None
-    prior: Annotated[
-        float | None,
-        Option(
-            min=0.0,
-            metavar="BETA",
-            help="Prefer common words in a file sorted by frequency: cosine − BETA · "
-            "log(1 + rank/1000).  \\[default: 0.02 if the file is sorted, else 0]",
-        ),
-    ] = None
+    number: int = option(10, "Number of neighbours for each word.", "--number", "-n", min=1)
+    among: int | None = option(
+        None, "Search only the first N words.  \\[default: all]", min=1, metavar="N"
+    )
+    prior: float | None = option(
+        None,
+        "Prefer common words in a file sorted by frequency: cosine − BETA · "
+        "log(1 + rank/1000).  \\[default: 0.02 if the file is sorted, else 0]",
+        min=0.0,
+        metavar="BETA",
+    )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -150,7 +139,7 @@ def neighbors(
     methods: opt.Methods = None,
     how: SearchOptions,
     weights: WeightOptions,
-    rows: RowOptions,
+    reading: TextOptions,
     background: opt.Background = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -167,51 +156,45 @@ def neighbors(
       conceptor neighbors demo bank finance --without river,shore,water
     """
     from conceptor.algebra.background import BackgroundWarning
-    from conceptor.base.progress import on_terminal
+    from conceptor.concepts.found import as_data
     from conceptor.report.small_tables import neighbour_tables
     from conceptor.report.texts import text_neighbour_tables
 
-    source, name = rows.open(vectors)
+    source, _ = reading.open_or_demo(vectors)
     of_texts = source.kind is RowKind.TEXTS
     if of_texts:
-        refuse_for_texts(name, **vars(query))
+        refuse_settings(source, "words", **vars(query))
     else:
-        refuse_for_words(background=background)
+        refuse_settings(source, "texts", background=background)
     unknown: list[Unknown] = []
-    search = _search(words, query, unknown)
-    options = weights.fit_options()
     chosen = read_methods(methods or f"original,{'gentle' if of_texts else 'cn'}")
-    given = how.arguments | ({"background": background} if background else {})
-    with print_warnings(BackgroundWarning), on_terminal() as progress:
-        found = search(source, chosen, options, **given, progress=progress)
+    given = how.arguments | {"methods": chosen, "options": weights.fit_options()}
+    given |= {"background": background} if background else {}
+    with print_warnings(BackgroundWarning), on_terminal() as given["progress"]:
+        found = _search(source, words, query, given, unknown)
     warn(map(str, unknown))
     if as_json:
-        write_json(_as_data(found))
+        write_json(as_data(found))
         return
     show_tables(text_neighbour_tables(found) if of_texts else neighbour_tables(found))
     warn(() if of_texts else _far_away(found))
 
 
-def _as_data(found: dict[str, dict[str, list[Neighbour]]]) -> dict[str, Any]:
-    return {
-        method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-        for method, by_word in found.items()
-    }
-
-
 def _search(
-    words: list[str], asked: QueryOptions, unknown: list[Unknown]
-) -> Callable[..., dict[str, dict[str, list[Neighbour]]]]:
-    """Return one search per word, or one for all words as one query.
+    vectors: Vectors,
+    words: list[str],
+    asked: QueryOptions,
+    given: dict[str, Any],
+    unknown: list[Unknown],
+) -> dict[str, dict[str, list[Neighbour]]]:
+    """Search once per word, or once for all words as one query.
 
     Searches per word add words without a vector to `unknown`.
     """
     if not (asked.without or asked.within or asked.together):
         from conceptor.concepts.neighbours import most_similar
 
-        return lambda vectors, *given, **named: most_similar(
-            vectors, words, *given, unknown=unknown.append, **named
-        )
+        return most_similar(vectors, words, **given, unknown=unknown.append)
     from conceptor.concepts.query import Query, rank_words
 
     lists = (asked.without or (), asked.within or ())
@@ -221,12 +204,8 @@ def _search(
         + [f"without {', '.join(each)}" for each in query.without]
         + [f"within {', '.join(each)}" for each in query.within]
     )
-
-    def search(vectors: object, *given: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401
-        found = rank_words(vectors, query, *given, **named)
-        return {method: {title: near} for method, near in found.items()}
-
-    return search
+    found = rank_words(vectors, query, **given)
+    return {method: {title: near} for method, near in found.items()}
 
 
 def _far_away(found: dict[str, dict[str, list[Neighbour]]]) -> list[str]:

@@ -6,13 +6,14 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.inputs import read_size
+from conceptor.cli.options import read_size
 from conceptor.cli.output import check_outputs, file_target, say_rows, warn
 
 if TYPE_CHECKING:
@@ -50,56 +51,37 @@ class Postprocessing:
             return self._postprocess_spacy(pipeline)
         if self._is_sharded():
             return self._postprocess_shards()
-        return self._postprocess_hub() if self.writing.format == _HUB else self._postprocess_file()
+        return self._postprocess_file()
 
     def _choose(self, opened: Vectors | None) -> tuple[Method, FitOptions]:
         method = self.method.choose(opened, self.weights.weights, self.purpose)
         return method, self.weights.fit_options(self.lists.lexicon())
 
     def _postprocess_file(self) -> Report:
-        from conceptor.base.progress import on_terminal
+        """Write a file, or a folder for the hub."""
+        opened = self.reading.open(self.source, wordless=True)
+        method, options = self._choose(opened)
+        writing = self.writing
+        how: dict[str, Any] = {"caution": lambda doubt: warn([doubt])}
+        if writing.format == _HUB:
+            from conceptor.integrations.hub import save_folder
+
+            if self.save_map is not None:
+                raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
+            dtype = writing.arguments["dtype"] or "float32"
+            with on_terminal() as how["progress"]:
+                return save_folder(
+                    opened, self.target, method, options, dtype=dtype, force=writing.force, **how
+                )
         from conceptor.postprocessing import postprocess
 
-        opened = self.reading.open(self.source, wordless=True)
-        method, options = self._choose(opened)
-        memory = read_size(self.memory)
+        how |= writing.arguments | {"memory": read_size(self.memory), "save_map": self.save_map}
         outputs = [file_target(self.target), self.save_map]
         check_outputs(outputs, [*self.weights.files, *self.lists.files])
-        with on_terminal() as progress:
-            return postprocess(
-                opened,
-                self.target,
-                method,
-                options,
-                memory=memory,
-                save_map=self.save_map,
-                caution=_caution,
-                **self.writing.arguments,
-                progress=progress,
-            )
-
-    def _postprocess_hub(self) -> Report:
-        from conceptor.base.progress import on_terminal
-        from conceptor.integrations.hub import save_folder
-
-        opened = self.reading.open(self.source, wordless=True)
-        method, options = self._choose(opened)
-        if self.save_map is not None:
-            raise InvalidInputError(f"--format {_HUB} saves the map in OUT; remove --save-map")
-        with on_terminal() as progress:
-            return save_folder(
-                opened,
-                self.target,
-                method,
-                options,
-                dtype=self.writing.arguments["dtype"] or "float32",
-                force=self.writing.force,
-                progress=progress,
-                caution=_caution,
-            )
+        with on_terminal() as how["progress"]:
+            return postprocess(opened, self.target, method, options, **how)
 
     def _postprocess_spacy(self, pipeline: Path) -> Report:
-        from conceptor.base.progress import on_terminal
         from conceptor.integrations.spacy import postprocess_folder
 
         kind = "spaCy pipelines"
@@ -129,7 +111,6 @@ class Postprocessing:
         self._refuse_file_options("shards")
         method, _ = self._choose(self._open_shards())
         memory = read_size(self.memory)
-        from conceptor.base.progress import on_terminal
         from conceptor.distributed import connect, postprocess
 
         # Dask's client logs tracebacks when the scheduler is lost; our error is a single line.
@@ -202,10 +183,6 @@ class Postprocessing:
                 raise InvalidInputError(
                     f"{name} does not apply to {kind}, which keep their format; remove it"
                 )
-
-
-def _caution(doubt: str) -> None:
-    warn([doubt])
 
 
 def _is_folder_of_shards(source: str) -> bool:

@@ -1,50 +1,35 @@
-"""The arguments and options that commands share; imported as `opt`."""
+"""The arguments and options that commands share, and how values are read; imported as `opt`."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from typer import Argument, Option
+
+from conceptor.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-class OnErrorChoice(StrEnum):
-    """How bad rows are handled."""
-
-    error = "error"
-    skip = "skip"
-
-    @property
-    def action(self) -> Literal["raise", "skip"]:
-        """The library's name for it."""
-        return "skip" if self is OnErrorChoice.skip else "raise"
+    from conceptor.concepts.lists import Apertures
 
 
-class RowsChoice(StrEnum):
-    """The kind of rows."""
+_Value = TypeVar("_Value")
 
-    words = "words"
-    texts = "texts"
-
-
-class PurposeChoice(StrEnum):
-    """The purpose of vectors."""
-
-    words = "words"
-    sentences = "sentences"
+# How bad rows are handled, the kind of rows, the purpose of vectors, and number types.
+OnErrorChoice = StrEnum("OnErrorChoice", ["error", "skip"])
+RowsChoice = StrEnum("RowsChoice", ["words", "texts"])
+PurposeChoice = StrEnum("PurposeChoice", ["words", "sentences"])
+DtypeChoice = StrEnum("DtypeChoice", ["float32", "float16", "int8", "binary"])
 
 
-class DtypeChoice(StrEnum):
-    """Number types of vectors files."""
-
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
-    binary = "binary"
+def option(default: _Value, help: str, *flags: str, **settings: Any) -> _Value:  # noqa: ANN401
+    """Return a field of a group: an option with its default, its help and its flags."""
+    return field(default=default, metadata={"option": Option(*flags, help=help, **settings)})
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -93,17 +78,6 @@ Vectors = Annotated[
 ]
 
 # Methods and their parameters.
-Method = Annotated[
-    str | None,
-    Option(
-        "--method",
-        metavar="NAME",
-        autocompletion=complete_method,
-        help="A method that `conceptor methods` lists, such as cn, cn-paper or abtt. cn+counterfit "
-        "applies cn, then counterfit; abtt:n_directions=3 sets a parameter.  "
-        "\\[default: cn; cn:lengths=kept for a static model, gentle for rows without words]",
-    ),
-]
 Methods = Annotated[
     str | None,
     Option(
@@ -114,18 +88,6 @@ Methods = Annotated[
         "for words, or for texts]",
     ),
 ]
-Aperture = Annotated[
-    str | None,
-    Option(
-        metavar="NUMBER|auto",
-        help="Aperture α of cn, on the scale of the vectors; auto derives it from the spectrum.  "
-        "\\[default: auto]",
-    ),
-]
-Paper = Annotated[
-    bool,
-    Option("--paper", help="Short for --method cn-paper: each common word counts once, α = 2."),
-]
 Purpose = Annotated[
     PurposeChoice | None,
     Option(
@@ -135,24 +97,6 @@ Purpose = Annotated[
         "[b]words[/b] is short for --method cn:lengths=unit, which makes all lengths 1.",
     ),
 ]
-Directions = Annotated[
-    int | None,
-    Option(
-        help="Number of directions that abtt removes or pvn flattens.  "
-        "\\[default: abtt dimension/100, at least 2; pvn 11]"
-    ),
-]
-Dimensions = Annotated[
-    int | None,
-    Option(
-        min=1,
-        metavar="N",
-        help="Keep the N leading directions after the method: fewer dimensions.  "
-        "\\[default: all; for ppa, half of them]",
-    ),
-]
-Power = Annotated[float | None, Option(help="Exponent of ew.  \\[default: 0.5]")]
-Ridge = Annotated[float | None, Option(help="Ridge of hsr.  \\[default: 50]")]
 Weights = Annotated[
     str | None,
     Option(
@@ -161,34 +105,6 @@ Weights = Annotated[
         "the file; frequencies of a language; or a file of 'word count' lines.  "
         "\\[default: counts in the file (fastText .bin has them); zipf if it is sorted by "
         "frequency; else Wikipedia counts if found, wordfreq if installed, or uniform]",
-    ),
-]
-Vocabulary = Annotated[
-    str | None,
-    Option(
-        metavar="FILE|top:N",
-        help="Fit on these words only: a file with one word per line, or the first N words. All "
-        "vectors are transformed.  \\[default: for methods that count each word once, "
-        "the paper's list if found, else top:50000]",
-    ),
-]
-FunctionWords = Annotated[
-    str | None, Option(metavar="FILE", help="Function words for hsr.  \\[default: English ones]")
-]
-Synonyms = Annotated[
-    list[Path] | None,
-    Option(
-        metavar="FILE",
-        help="File with one pair of synonyms per line; repeatable.  "
-        "\\[default in postprocess and compare: the paper's]",
-    ),
-]
-Antonyms = Annotated[
-    list[Path] | None,
-    Option(
-        metavar="FILE",
-        help="File with one pair of antonyms per line; repeatable.  "
-        "\\[default in postprocess and compare: the paper's]",
     ),
 ]
 
@@ -202,151 +118,16 @@ Memory = Annotated[
         "\\[default: a quarter of the machine's memory]",
     ),
 ]
-Format = Annotated[
-    str | None,
-    Option(
-        metavar="NAME",
-        autocompletion=complete_format,
-        help="Format of OUT, if its extension does not show it.",
-    ),
-]
-Dtype = Annotated[
-    DtypeChoice | None,
-    Option(
-        help="Number type of OUT. Types other than float32 need .npy, .safetensors, .parquet or "
-        ".feather. int8 and binary (one bit per number) store a scale for each row.  "
-        "\\[default: float32; for a static model, its own]"
-    ),
-]
 Force = Annotated[bool, Option("--force", help="Replace existing files.")]
-OnError = Annotated[
-    OnErrorChoice,
-    Option(help="For bad rows (ragged, not numeric, NaN, not UTF-8): stop, or skip them."),
-]
-ReplaceSpaces = Annotated[
-    str | None, Option(metavar="CHAR", help="Replace each space inside a word with CHAR.")
-]
 SummaryJson = Annotated[bool, Option("--json", help="Print the final summary as JSON on stdout.")]
 
-# Shards on a cluster.
-Scheduler = Annotated[
-    str | None, Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786.")
-]
-Workers = Annotated[
-    int | None,
-    Option(
-        min=1,
-        help="Process shards in this many local processes; --memory then limits each of them.  "
-        "\\[default: one per processor]",
-    ),
-]
-Column = Annotated[
-    str | None,
-    Option(
-        metavar="NAME",
-        help="Column of a table that holds the vectors, or names or a pattern for one column per "
-        "dimension, as in 'd*'. With shards, --weights column:NAME reads row weights from another "
-        "column.  \\[default: the only column of lists, else columns named 0, d0, dim_0, x1, …]",
-    ),
-]
-
-Rows = Annotated[
-    RowsChoice | None,
-    Option(
-        "--rows",
-        help="Whether rows are words or texts. [b]words[/b] count by frequency; [b]texts[/b] count "
-        "equally, and their default method is gentle.  \\[default: words if the labels look like "
-        "a vocabulary: mostly single words, without repeats]",
-    ),
-]
-
 # Benchmarks and their results.
-Tasks = Annotated[
-    str | None,
-    Option(
-        autocompletion=complete_task,
-        help="Comma-separated list of similarity, sts, categorization, neighbours, analogy, "
-        "retrieval, classification, sts-b; or [b]all[/b]; in other languages similarity-de, "
-        "similarity-it, similarity-ru.  \\[default: the first three, and those of the "
-        "next three whose files are found]",
-    ),
-]
-Pairs = Annotated[
-    list[Path] | None,
-    Option(
-        help="Your own pairs of words, in any language, or of texts: a file of 'word, word, score' "
-        "lines, separated by tabs (or by commas in .csv files); repeatable. Runs only these pairs "
-        "unless --tasks adds benchmarks."
-    ),
-]
-Texts = Annotated[
-    Path | None,
-    Option(
-        metavar="FILE",
-        help="The texts of an array's rows, one per line.",
-    ),
-]
 Background = Annotated[
     Path | None,
     Option(
         metavar="MAP",
         help="Compare the cosines of texts with the random pairs saved with this map, "
         "for a single method.  \\[default: random pairs of the rows]",
-    ),
-]
-Queries = Annotated[
-    Path | None,
-    Option(
-        metavar="VECTORS",
-        help="For rows of texts: vectors of your queries from the same model; with --relevant.",
-    ),
-]
-Relevant = Annotated[
-    Path | None,
-    Option(
-        metavar="FILE",
-        help="The rows that are relevant to each query: lines of 'query row' or 'query row "
-        "grade'; numbers from 1, or texts separated by tabs.",
-    ),
-]
-Sizes = Annotated[
-    str | None,
-    Option(
-        metavar="N,...",
-        help="For rows of texts: numbers of dimensions.  \\[default: all, half, a quarter]",
-    ),
-]
-Dtypes = Annotated[
-    str | None,
-    Option(
-        metavar="NAME,...",
-        help="For rows of texts: float32, float16, int8, binary.  \\[default: int8 at each size, "
-        "binary at full size]",
-    ),
-]
-SentencePairs = Annotated[
-    list[Path] | None,
-    Option(
-        "--sentences-pairs",
-        help="Your own sentence pairs: lines of 'sentence, sentence, score', as in --pairs.",
-    ),
-]
-Resamples = Annotated[
-    int, Option(min=0, help="Resamples of the paired bootstrap; 0 for no intervals.")
-]
-Seed = Annotated[int, Option(min=0, help="Seed of the paired bootstrap.")]
-Missing = Annotated[
-    str,
-    Option(
-        help="Items with out-of-vocabulary words: [b]skip[/b] them, try [b]lowercase[/b] first, or "
-        "score them [b]zero[/b]."
-    ),
-]
-Kmeans = Annotated[
-    str,
-    Option(
-        help="Initial centroids of k-means: means of the [b]categories[/b] (the paper's choice; it "
-        "uses the labels) or k-means++ ([b]plusplus[/b]) with 50 starts."
     ),
 ]
 Data = Annotated[
@@ -357,15 +138,63 @@ Data = Annotated[
         metavar="DIR",
     ),
 ]
-Offline = Annotated[bool, Option("--offline", help="Do not use the network.")]
-ByTask = Annotated[bool, Option("--by-task", help="Show each STS task instead of years.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
-Markdown = Annotated[bool, Option("--markdown", help="Print Markdown.")]
-Csv = Annotated[bool, Option("--csv", help="Print CSV, at full precision.")]
-Latex = Annotated[
-    bool, Option("--latex", help="Print LaTeX tables (booktabs), with the best scores in bold.")
-]
-Html = Annotated[bool, Option("--html", help="Print a self-contained web page.")]
-Output = Annotated[
-    Path | None, Option("--output", "-o", help="Write to this file instead of standard output.")
-]
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def split_list(names: str) -> list[str]:
+    """Split a comma-separated list."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def read_methods(names: str) -> list[str]:
+    """Split a list of methods; `all` means all that need only vectors."""
+    from conceptor.methods import ORIGINAL, spectral_methods
+
+    return [ORIGINAL, *spectral_methods()] if names == "all" else split_list(names)
+
+
+def parse_choice(kind: type[_Choice], value: str, option: str) -> _Choice:
+    """Return the member with this value, or raise an error that lists all members."""
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInputError(f"{option} is {value!r}; it must be one of {known}") from None
+
+
+def read_aperture(text: str) -> float | Literal["auto"]:
+    """Read a number, or `auto`."""
+    with suppress(ValueError):
+        if text == "auto" or float(text) >= 0:
+            return "auto" if text == "auto" else float(text)
+    raise InvalidInputError(f"--aperture is {text}; it must be auto or a number from 0 to inf")
+
+
+def read_apertures(text: str) -> Apertures:
+    """Read one aperture for all concepts, or gender=5,names=auto."""
+    if "=" not in text:
+        return read_aperture(text)
+    parts = [[side.strip() for side in part.split("=")] for part in split_list(text)]
+    names = {part[0] for part in parts}
+    if len(names) < len(parts) or any(len(part) != 2 or not all(part) for part in parts):
+        raise InvalidInputError(
+            f"--aperture is {text}; for several concepts it is NAME=NUMBER,NAME=NUMBER, each name "
+            "once"
+        )
+    return {name: read_aperture(value) for name, value in parts}
+
+
+def read_size(size: str | None) -> int | None:
+    """Read 100MB, 2GB, 1.5g or plain bytes."""
+    if size is None:
+        return None
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+    text = size.strip().lower().removesuffix("b")
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "")
+    with suppress(ValueError, OverflowError):
+        if (value := int(float(number) * units[unit])) >= 0:
+            return value
+    raise InvalidInputError(f"--memory is {size}; it must be a size such as 100MB or 8GB")

@@ -72,20 +72,20 @@ def file_target(target: str) -> str | None:
     return None if os.path.isdir(target) else target
 
 
-def check_json_output(target: str, *, as_json: bool) -> None:
-    """Raise if JSON and vectors would be mixed on standard output."""
-    if as_json and target == "-":
-        raise InvalidInputError(
-            "--json and the vectors would both go to standard output; write the vectors to a file"
-        )
-
-
 def write_json(found: object, output: Path | None = None) -> None:
     """Write standard JSON, with null for NaN and infinity, to a file or to standard output."""
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
     text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
     write_output(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", output)
+
+
+def print_summary(found: object, line: str, *, as_json: bool) -> None:
+    """Print the summary of a command: JSON, or a line on standard error."""
+    if as_json:
+        write_json(found)
+    else:
+        typer.echo(printable(line), err=True)
 
 
 def write_output(text: str, output: Path | None) -> None:

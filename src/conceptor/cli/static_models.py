@@ -8,73 +8,60 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from typer import Argument, Option
 
-from conceptor.base.errors import printable
+from conceptor.base.progress import on_terminal_or_log
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.output import write_json
+from conceptor.cli.options import option
+from conceptor.cli.output import print_summary
 
-
-class ModelDtype(StrEnum):
-    """Number types of static models."""
-
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
+# Number types of static models.
+ModelDtype = StrEnum("ModelDtype", ["float32", "float16", "int8"])
 
 
 @dataclass(frozen=True)
 class DistillOptions:
     """How a model is distilled."""
 
-    vocabulary: Annotated[
-        str,
-        Option(
-            metavar="wordfreq:LANG:N|FILE|tokens",
-            help="Whole words on top of the model's tokens: the N most frequent ones of a "
-            "language, a file with one word per line, or none.",
-        ),
-    ] = "wordfreq:en:60000"
-    weights: Annotated[
-        str | None,
-        Option(
-            metavar="wordfreq:LANG|FILE|sentences",
-            help="Word frequencies: those of a language, a file of 'word count' lines, or counts "
-            "from the sentences.  \\[default: the language of the vocabulary, else English]",
-        ),
-    ] = None
-    sentences: Annotated[
-        str | None,
-        Option(
-            metavar="FILE|FOLDER|drawn:N",
-            help="Any text, one sentence or short paragraph per line; for a folder, all .txt "
-            "files. Best are the documents that you search. The table is fitted to the "
-            "model's vectors for these sentences; no labels are needed. A Parquet or Feather file "
-            "holds texts with stored vectors of any origin. If you have no text, "
-            "drawn:8192 generates sentences of words sampled by frequency.",
-        ),
-    ] = None
-    text_column: Annotated[
-        str | None, Option(metavar="NAME", help="If sentences are a table: its column of texts.")
-    ] = None
-    column: Annotated[
-        str | None, Option(metavar="NAME", help="If sentences are a table: its column of vectors.")
-    ] = None
-    most_sentences: Annotated[
-        int, Option(min=1, help="Use at most this many sentences, spread over the file.")
-    ] = 50_000
-    dimensions: Annotated[
-        int | None, Option(min=1, help="Keep this many leading directions.  \\[default: all]")
-    ] = None
-    sif: Annotated[
-        float | None,
-        Option(
-            help="Weight tokens with frequency p by a / (a + p), with this a: a larger a gives "
-            "frequent tokens more weight.  \\[default: 0.01, with sentences 0.001]"
-        ),
-    ] = None
+    vocabulary: str = option(
+        "wordfreq:en:60000",
+        "Whole words on top of the model's tokens: the N most frequent ones of a "
+        "language, a file with one word per line, or none.",
+        metavar="wordfreq:LANG:N|FILE|tokens",
+    )
+    weights: str | None = option(
+        None,
+        "Word frequencies: those of a language, a file of 'word count' lines, or counts "
+        "from the sentences.  \\[default: the language of the vocabulary, else English]",
+        metavar="wordfreq:LANG|FILE|sentences",
+    )
+    sentences: str | None = option(
+        None,
+        "Any text, one sentence or short paragraph per line; for a folder, all .txt "
+        "files. Best are the documents that you search. The table is fitted to the "
+        "model's vectors for these sentences; no labels are needed. A Parquet or Feather file "
+        "holds texts with stored vectors of any origin. If you have no text, "
+        "drawn:8192 generates sentences of words sampled by frequency.",
+        metavar="FILE|FOLDER|drawn:N",
+    )
+    text_column: str | None = option(
+        None, "If sentences are a table: its column of texts.", metavar="NAME"
+    )
+    column: str | None = option(
+        None, "If sentences are a table: its column of vectors.", metavar="NAME"
+    )
+    most_sentences: int = option(
+        50_000, "Use at most this many sentences, spread over the file.", min=1
+    )
+    dimensions: int | None = option(
+        None, "Keep this many leading directions.  \\[default: all]", min=1
+    )
+    sif: float | None = option(
+        None,
+        "Weight tokens with frequency p by a / (a + p), with this a: a larger a gives "
+        "frequent tokens more weight.  \\[default: 0.01, with sentences 0.001]",
+    )
 
     @property
     def inputs(self) -> list[str]:
@@ -114,7 +101,6 @@ def distill(
     from time import perf_counter
 
     from conceptor.base.files import hidden_name
-    from conceptor.base.progress import on_terminal_or_log
     from conceptor.static_models import distill as run
     from conceptor.vectors.target import check_new_folder
 
@@ -128,12 +114,8 @@ def distill(
     shutil.rmtree(keep, ignore_errors=True)
     tokens, dimension = made.vectors.shape
     seconds = perf_counter() - started
-    if as_json:
-        write_json(
-            {"tokens": tokens, "dimension": dimension, "seconds": seconds, **made.provenance}
-        )
-        return
+    found = {"tokens": tokens, "dimension": dimension, "seconds": seconds, **made.provenance}
     fitted = made.provenance["sentences"]
     text = f", fitted to {fitted:,} sentences" if fitted else ""
     line = f"{target}: {tokens:,} tokens × {dimension}{text} in {seconds:.0f} s"
-    typer.echo(printable(line), err=True)
+    print_summary(found, line, as_json=as_json)

@@ -2,72 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
-from conceptor.cli.groups import LexiconOptions, WriteOptions
-from conceptor.cli.inputs import open_source
-from conceptor.cli.output import check_json_output, check_outputs, warn, write_output
+from conceptor.cli.groups import LexiconOptions, RowOptions, WriteOptions
+from conceptor.cli.options import option
+from conceptor.cli.output import check_outputs, print_summary, warn, write_output
 
 if TYPE_CHECKING:
     from conceptor.paper.ppmi import PPMIVectors
 
-
-class Tokens(StrEnum):
-    """How text is split into tokens."""
-
-    words = "words"
-    spaces = "spaces"
-
-
-class Unit(StrEnum):
-    """The unit that windows do not cross."""
-
-    line = "line"
-    paragraph = "paragraph"
-    document = "document"
+# How text is split into tokens, and the unit that windows do not cross.
+Tokens = StrEnum("Tokens", ["words", "spaces"])
+Unit = StrEnum("Unit", ["line", "paragraph", "document"])
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
     """How vectors are trained."""
 
-    dimension: Annotated[int, Option(min=1, help="Dimension of the vectors.")] = 300
-    window: Annotated[int, Option(min=1, help="Number of context tokens on each side.")] = 5
-    power: Annotated[
-        float, Option(help="Exponent p of the singular values: vectors are Θ D^p.")
-    ] = 0.5
-    min_count: Annotated[int, Option(min=1, help="Ignore words with fewer occurrences.")] = 10
-    max_words: Annotated[int | None, Option(min=1, help="Keep only the most frequent words.")] = (
-        None
+    dimension: int = option(300, "Dimension of the vectors.", min=1)
+    window: int = option(5, "Number of context tokens on each side.", min=1)
+    power: float = option(0.5, "Exponent p of the singular values: vectors are Θ D^p.")
+    min_count: int = option(10, "Ignore words with fewer occurrences.", min=1)
+    max_words: int | None = option(None, "Keep only the most frequent words.", min=1)
+    flat_window: bool = option(
+        False, "Give all tokens of a window the same weight.", "--flat-window"
     )
-    flat_window: Annotated[
-        bool, Option("--flat-window", help="Give all tokens of a window the same weight.")
-    ] = False
-    subsample: Annotated[
-        float | None, Option(help="Subsample words more frequent than this share, e.g. 1e-5.")
-    ] = None
-    smoothing: Annotated[
-        float, Option(min=0.0, max=1.0, help="Exponent of the context counts.")
-    ] = 0.75
-    shift: Annotated[float, Option(min=1.0, help="k; log k is subtracted from the PMI.")] = 1.0
-    tokens: Annotated[
-        Tokens, Option(help="Runs of letters and digits, or anything between spaces.")
-    ] = Tokens.words
-    keep_case: Annotated[bool, Option("--keep-case", help="Do not convert to lower case.")] = False
-    unit: Annotated[
-        Unit, Option(help="Unit that windows do not cross; paragraph for text with wrapped lines.")
-    ] = Unit.line
+    subsample: float | None = option(
+        None, "Subsample words more frequent than this share, e.g. 1e-5."
+    )
+    smoothing: float = option(0.75, "Exponent of the context counts.", min=0.0, max=1.0)
+    shift: float = option(1.0, "k; log k is subtracted from the PMI.", min=1.0)
+    tokens: Tokens = option(Tokens.words, "Runs of letters and digits, or anything between spaces.")
+    keep_case: bool = option(False, "Do not convert to lower case.", "--keep-case")
+    unit: Unit = option(
+        Unit.line, "Unit that windows do not cross; paragraph for text with wrapped lines."
+    )
 
     def estimator(self) -> PPMIVectors:
         """Return the model to train."""
@@ -90,7 +70,6 @@ def train_ppmi(
         Path | None, Option(metavar="FILE", help="Also write 'word count' lines, for --weights.")
     ] = None,
     writing: WriteOptions,
-    as_json: opt.SummaryJson = False,
 ) -> None:
     """Train word vectors on plain text: co-occurrence, PPMI, truncated SVD.
 
@@ -98,7 +77,6 @@ def train_ppmi(
 
       conceptor train-ppmi README.md vectors.bin --dimension 20 --min-count 2
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.vectors import write_vectors
     from conceptor.vectors.target import check_new_file, plan_target
 
@@ -115,16 +93,12 @@ def train_ppmi(
     write_vectors(target, rows, count=words, **writing.arguments)
     if counts is not None:
         write_output("".join(f"{word} {n}\n" for word, n in trained.counts.items()), counts)
-    found = {
-        "words": words,
-        "tokens": trained.tokens_,
-        "seconds": time.perf_counter() - started,
-    }
-    line = "{words:,} words × {dimension} from {tokens:,} tokens in {seconds:.1f} s"
-    typer.echo(
-        json.dumps(found) if as_json else line.format(dimension=training.dimension, **found),
-        err=not as_json,
+    seconds = time.perf_counter() - started
+    found = {"words": words, "tokens": trained.tokens_, "seconds": seconds}
+    line = (
+        f"{words:,} words × {training.dimension} from {trained.tokens_:,} tokens in {seconds:.1f} s"
     )
+    print_summary(found, line, as_json=writing.as_json)
 
 
 @command()
@@ -143,9 +117,7 @@ def counterfit(
         float, Option(min=0.0, max=2.0, help="Keep neighbours within this cosine distance close.")
     ] = 0.2,
     writing: WriteOptions,
-    on_error: opt.OnError = opt.OnErrorChoice.error,
-    rows: opt.Rows = None,
-    as_json: opt.SummaryJson = False,
+    reading: RowOptions,
 ) -> None:
     r"""Pull synonyms together and push antonyms apart; other words keep their vectors.
 
@@ -155,7 +127,6 @@ def counterfit(
 
       conceptor counterfit demo better.bin --synonyms synonyms.txt
     """
-    from conceptor.base.progress import on_terminal
     from conceptor.lexicon import CounterFitting, Retrofitting
     from conceptor.vectors.chunks import read_chunks
     from conceptor.vectors.target import plan_target, write_chunks
@@ -166,7 +137,7 @@ def counterfit(
         )
     if retrofit and lists.antonyms:
         raise InvalidInputError("--antonyms does not apply to --retrofit; remove one of them")
-    check_json_output(target, as_json=as_json)
+    writing.check(target)
     steps = (10 if retrofit else 20) if epochs is None else epochs
     method: CounterFitting | Retrofitting = (
         Retrofitting(lists.synonyms, iterations=steps)
@@ -175,7 +146,7 @@ def counterfit(
     )
     check_outputs([target], lists.files)
     started = time.perf_counter()
-    opened = open_source(source, on_error, rows=rows)
+    opened = reading.open(source)
     goal = plan_target(target, source=opened, **writing.arguments)
     with on_terminal() as progress:
         method.fit(opened, progress=progress)
@@ -186,4 +157,4 @@ def counterfit(
     pairs = method.pairs_ if isinstance(method, CounterFitting) else None
     report = {"words": words, "changed": changed, "pairs": pairs, "seconds": seconds}
     line = f"{words:,} words, {changed:,} of them changed, in {seconds:.1f} s"
-    typer.echo(json.dumps(report) if as_json else line, err=not as_json)
+    print_summary(report, line, as_json=writing.as_json)

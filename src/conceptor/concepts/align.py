@@ -11,18 +11,18 @@ import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError, Message
 from conceptor.base.files import read_lines
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.conversion import convert
+from conceptor.vectors.conversion import Written, convert
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import MISSING
+from conceptor.vectors.table import MISSING, WordVectors
 from conceptor.vectors.target import plan_target
 
 if TYPE_CHECKING:
@@ -30,15 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
-    from conceptor.vectors.conversion import Written
-    from conceptor.vectors.table import WordVectors
     from conceptor.vectors.vectors import Vectors
 
     Pairs = Sequence[tuple[str, str]]
-
-__all__ = ["Alignment", "align", "align_files", "read_dictionary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +174,6 @@ def align_files(
     directory: str | os.PathLike[str],
     *,
     method: str = "cn",
-    options: tuple[FitOptions, FitOptions] | None = None,
     force: bool = False,
     progress: Progress = silent,
 ) -> tuple[Alignment, list[Written]]:
@@ -202,14 +195,7 @@ def align_files(
     if folder.is_dir():
         for each, name in zip(opened, names, strict=True):
             plan_target(folder / name, source=each, force=force)
-    found = align(
-        left,
-        right,
-        dictionary,
-        method=method,
-        options=options,
-        progress=progress,
-    )
+    found = align(left, right, dictionary, method=method, progress=progress)
     folder.mkdir(parents=True, exist_ok=True)
     reports = [
         convert(each, folder / name, map_, force=force, progress=progress)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from conceptor.base.arrays import Array, Float64
 
-__all__ = ["ConceptorClassifier"]
-
 # Apertures tried for `auto`, relative to the one that keeps half of the strongest direction.
 _GRID = 10.0 ** np.linspace(-2, 4, 241)
 

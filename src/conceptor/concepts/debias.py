@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conceptor import __version__
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError, Message
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 from conceptor.concepts.expressions import Expression, check_name
 from conceptor.concepts.lists import USAGE, learn_concepts
@@ -21,14 +21,10 @@ from conceptor.vectors.source import VectorSource
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
     from conceptor.algebra.conceptors import Conceptor
-    from conceptor.base.progress import Progress
     from conceptor.concepts.lists import Apertures
     from conceptor.fitting import FitOptions
-
-__all__ = ["Solved", "debias", "solve_expression"]
 
 
 @dataclass(frozen=True, eq=False)

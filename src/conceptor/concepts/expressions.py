@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.conceptors import Conceptor
 
-__all__ = ["Expression", "check_name"]
-
 _NAME = re.compile(r"[^\W\d][\w-]*")
 _TOKEN = re.compile(rf"\s*({_NAME.pattern}|[()~&|¬∧∨])\s*")
 _WORDS = {"~": "not", "¬": "not", "&": "and", "∧": "and", "|": "or", "∨": "or"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,28 +16,19 @@ from conceptor.algebra.spectrum import Spectrum
 from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import read_lines
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.concepts.expressions import check_name
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.chunks import as_vectors
-from conceptor.vectors.table import MISSING
+from conceptor.vectors.table import MISSING, WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal
-
     from numpy.typing import NDArray
-
-    from conceptor.base.progress import Progress
-    from conceptor.fitting import FitOptions
-    from conceptor.vectors.table import WordVectors
 
     Aperture = float | Literal["auto"]
     # One for all concepts but `usage`, or one per name.
     Apertures = Aperture | Mapping[str, Aperture]
-
-__all__ = ["USAGE", "Concept", "Concepts", "learn_concepts"]
 
 # A concept that every expression may use: the directions that running text shares; `cn` negates it.
 USAGE = "usage"

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.progress import silent
-from conceptor.concepts.found import FoundNeighbours, all_words, find_words
-from conceptor.concepts.spelling import (
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import (
+    FoundNeighbours,
     Unknown,
-    UnknownWordsError,
+    all_words,
+    find_words,
+    report_unknown,
     spellings,
     split_known,
     suggest,
 )
 from conceptor.concepts.text_neighbours import near_texts
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, FittedMethods, fit_methods
 from conceptor.integrations.reading import open_rows
 from conceptor.vectors.chunks import keep_vectors
+from conceptor.vectors.rows import refuse_settings
 from conceptor.vectors.search import Nearest
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.vectors import RowKind, Vectors
 from conceptor.weights import why_not_ranked
 
 if TYPE_CHECKING:
@@ -27,15 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from conceptor.algebra.background import Background
-    from conceptor.base.progress import Progress
     from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions, FittedMethods
     from conceptor.methods import MethodsLike
     from conceptor.vectors.columns import Asked
-    from conceptor.vectors.vectors import Vectors
-
-__all__ = ["most_similar", "nearest_words"]
-
 
 # From benchmarks/prior.py: finds more synonyms, at the same rank of neighbours as before.
 PRIOR = 0.02
@@ -111,9 +108,8 @@ def most_similar(
         raise InvalidInputError("ask for at least one word and one neighbour")
     opened = keep_vectors(open_rows(vectors, texts, column=column, rows=rows))
     if opened.kind is RowKind.TEXTS:
-        if prior is not None:
-            raise InvalidInputError(Setting("prior"), " is for words sorted by frequency")
-        found = near_texts(
+        refuse_settings(opened, "words", prior=prior)
+        near = near_texts(
             opened,
             listed,
             methods,
@@ -124,36 +120,15 @@ def most_similar(
             unknown=unknown,
             progress=progress,
         )
-        return FoundNeighbours(found)
-    if background is not None:
-        raise InvalidInputError(Setting("background"), " is for rows of texts")
+        return FoundNeighbours(near)
+    refuse_settings(opened, "texts", background=background)
     asked = list(map(str, listed))
     wanted = {spelling for word in asked for spelling in spellings(word)}
     fitted = fit_methods(opened, methods, options, wanted=wanted, progress=progress)
     known = find_known(asked, fitted, opened, unknown)
-    return FoundNeighbours(
-        nearest_words(opened, fitted, known, n=n, among=among, prior=prior, progress=progress)
-    )
-
-
-def nearest_words(
-    vectors: Vectors,
-    fitted: FittedMethods,
-    words: Sequence[str],
-    *,
-    methods: Iterable[str] | None = None,
-    n: int = 10,
-    among: int | None = None,
-    prior: float | None = None,
-    progress: Progress = silent,
-) -> dict[str, dict[str, list[Neighbour]]]:
-    """Find the nearest words as in `most_similar`, with methods that are already fitted.
-
-    The rows of `words` must be among those that `fitted` kept; `methods` names some of them.
-    """
-    chosen = list(fitted.methods if methods is None else methods)
-    searches = plan_searches(vectors, fitted, words, chosen, n=n, among=among, prior=prior)
-    return without_asked(find_words(vectors, fitted, searches, progress), words, n)
+    searches = plan_searches(opened, fitted, known, fitted.methods, n=n, among=among, prior=prior)
+    found = find_words(opened, fitted, searches, progress)
+    return FoundNeighbours(without_asked(found, known, n))
 
 
 def plan_searches(
@@ -202,11 +177,7 @@ def find_known(
     """Return words as the vectors spell them; report those without a vector, or raise."""
     known, missing = split_known(words, next(iter(fitted.rows.values())))
     said = [Unknown(word, vectors.name, suggest(word, all_words(vectors))) for word in missing]
-    if said and (unknown is None or not known):
-        raise UnknownWordsError(said)
-    for each in said:
-        assert unknown is not None
-        unknown(each)
+    report_unknown(said, unknown, any_known=bool(known))
     return known
 
 

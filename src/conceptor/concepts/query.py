@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import as_matrix, block_slices, unit_rows
+from conceptor.base.arrays import Float64, as_matrix, block_slices, unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.concepts.found import find_words
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Neighbour, find_words
 from conceptor.concepts.neighbours import choose_prior, find_known
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.vectors.chunks import as_vectors, keep_vectors
 from conceptor.vectors.search import Nearest
 
@@ -25,17 +25,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions
     from conceptor.methods import MethodsLike
     from conceptor.vectors.table import WordVectors
 
     # Words, or several lists of words.
     Examples = str | Iterable[str | Iterable[str]]
-
-__all__ = ["Criterion", "Query", "Region", "rank_words"]
 
 # From benchmarks/exclusions.py, on categories of words.
 STRENGTH = 5.0
@@ -93,16 +87,14 @@ class Query:
         wanted = tuple(dict.fromkeys([like] if isinstance(like, str) else like))
         if not wanted:
             raise InvalidInputError("a query needs at least one word to look for")
-        values = {
-            "like": wanted,
-            "without": _groups(without, "exclude"),
-            "within": _groups(within, "keep to"),
-            "aperture": aperture,
-            "strength": strength,
-            "margin": margin,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            like=wanted,
+            without=_groups(without, "exclude"),
+            within=_groups(within, "keep to"),
+            aperture=aperture,
+            strength=strength,
+            margin=margin,
+        )
         both = sorted(set(wanted).intersection(*[sum(self.without, ())]))
         if both:
             raise InvalidInputError(f"{both[0]!r} is both wanted and excluded; remove one")
@@ -121,8 +113,7 @@ class Query:
         ]
         return Criterion.from_vectors(
             rows[0][0],
-            rows[1],
-            rows[2],
+            *rows[1:],
             aperture=self.aperture,
             strength=self.strength,
             margin=self.margin,

@@ -10,14 +10,13 @@ import numpy as np
 
 from conceptor.algebra.background import FEWEST_ROWS, Background
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.progress import silent
-from conceptor.concepts.found import all_words, find_words
-from conceptor.concepts.spelling import Unknown, UnknownWordsError
-from conceptor.fitting import fit_methods
-from conceptor.methods import as_methods
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Neighbour, Unknown, all_words, find_words, report_unknown
+from conceptor.fitting import FitOptions, fit_methods
+from conceptor.methods import MethodsLike, as_methods
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
-from conceptor.vectors.texts import BACKGROUND_ROWS, plain_text, read_some
+from conceptor.vectors.texts import BACKGROUND_ROWS, SomeRows, plain_text, read_some
 
 if TYPE_CHECKING:
     import os
@@ -25,14 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.found import Neighbour
-    from conceptor.fitting import FitOptions
-    from conceptor.methods import MethodsLike
-    from conceptor.vectors.texts import SomeRows
     from conceptor.vectors.vectors import Vectors
-
-__all__ = ["choose_background", "near_texts", "shorten"]
 
 
 def near_texts(
@@ -109,11 +101,7 @@ def _known_rows(
         if row == MISSING
     ]
     rows = list(dict.fromkeys(row for row in found.values() if row != MISSING))
-    if said and (unknown is None or not rows):
-        raise UnknownWordsError(said)
-    for each in said:
-        assert unknown is not None
-        unknown(each)
+    report_unknown(said, unknown, any_known=bool(rows))
     return rows
 
 

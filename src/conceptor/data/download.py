@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
 
 from conceptor.base.errors import ConceptorError
@@ -26,21 +26,6 @@ class DownloadError(ConceptorError):
 
 class ConnectionFailedError(DownloadError):
     """The host cannot be reached or hangs up, so do not ask it for another file."""
-
-
-class Bar(Protocol):
-    """The interface of a progress bar for pooch, the same as tqdm's."""
-
-    total: int
-
-    def update(self, amount: int) -> None:
-        """Add this many bytes."""
-
-    def reset(self) -> None:
-        """Restart from zero."""
-
-    def close(self) -> None:
-        """End the bar."""
 
 
 class _LimitedFile:
@@ -71,7 +56,7 @@ def download(
     url: str,
     target: Path,
     sha256: str,
-    make_bar: Callable[[], Bar] | None = None,
+    make_bar: Callable[[], object] | None = None,
     size: int = 1 << 40,
 ) -> None:
     """Download `url` to `target` if its bytes have this SHA-256; `size` is the limit on its bytes.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Installation", "examine"]
-
 # As in "numpy>=2.0; extra == 'test'", the form of requirements in installed packages.
 _REQUIREMENT = re.compile(
     r"""(?P<name>[\w.-]+)\s*(?:\[[^]]*\])?(?P<bounds>[^;]*)(?:;.*extra\s*==\s*["'](?P<extra>[\w-]+)["'])?"""

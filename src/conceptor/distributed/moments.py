@@ -17,7 +17,6 @@ from conceptor.distributed.cluster import Tally
 from conceptor.distributed.content import Need, check_finite
 from conceptor.distributed.gathering import (
     PartialSum,
-    moments_of,
     parse_row_weights,
     require_moments,
     sum_tree,
@@ -171,7 +170,7 @@ def _sum_piece(
         for rows in batches:
             with _locate_errors(rows, shard, piece.start + done):
                 before = piece.before + done
-                part = moments_of(weighting, rows, before)
+                part = weighting.moments(rows.words, rows.vectors, before, rows.weights)
             often = None
             if frequent:
                 often = FrequentWords.of(weighting, rows.words, before, given=rows.weights)

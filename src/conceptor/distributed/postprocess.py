@@ -20,21 +20,20 @@ from conceptor.distributed.storage import Place, publishing
 from conceptor.distributed.survey import survey
 from conceptor.distributed.transform import transform_shards
 from conceptor.distributed.vectors import ShardedVectors
-from conceptor.fitting import FitOptions, Gathered, fit_methods
+from conceptor.fitting import FitOptions, Gathered, Request, fit_methods
 from conceptor.methods import Method
 from conceptor.postprocessing import Report
 from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from conceptor.algebra.recipes import Recipe
     from conceptor.base.progress import Progress
     from conceptor.distributed.shards import Paths, Shard
     from conceptor.methods import MethodLike
     from conceptor.vectors.vectors import Vectors
-    from conceptor.weights import Weights
 
 MAP_NAME = "map.safetensors"
 
@@ -116,23 +115,14 @@ class _ShardReader:
         self._shards, self.failures = shards, list[str]()
         self.layouts = survey(shards, count=count)
 
-    def gather(
-        self,
-        vectors: Vectors,
-        weights: Sequence[Weights],
-        *,
-        wanted: Collection[str] = (),
-        first: int = 0,
-        whole: bool = True,
-        usage: Weights | None = None,
-        progress: Progress = silent,
-    ) -> Gathered:
+    def gather(self, vectors: Vectors, request: Request, progress: Progress) -> Gathered:
         """Return the moments of all shards under each of some weights, and frequent words."""
         found = {}
         count, frequent = 0, None
-        for each in weights:
-            part = gather(self._shards, self.layouts, each, progress, frequent=each is usage)
-            frequent = part.frequent if each is usage else frequent
+        for each in request.weights:
+            by_usage = each is request.usage
+            part = gather(self._shards, self.layouts, each, progress, frequent=by_usage)
+            frequent = part.frequent if by_usage else frequent
             self.failures = [failure.message for failure in part.failures]
             found[each] = require_moments(part, despite_failures=True)
             count = max(count, found[each].count)

@@ -10,8 +10,8 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.distributed.content import Need
-from conceptor.vectors.rows import LABELS, check_rows, decide_rows, parse_rows
-from conceptor.vectors.vectors import SAMPLE, RowKind, Vectors
+from conceptor.vectors.rows import LABELS, LabelledVectors, check_rows, parse_rows
+from conceptor.vectors.vectors import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.distributed.shards import Shard
-    from conceptor.vectors.rows import RowDecision
 
 # Later words are longer by this many standard errors, if shards continue one sorted list.
 _LONGER = 3.0
 
 
-class ShardedVectors(Vectors):
+class ShardedVectors(LabelledVectors):
     """Shards, one after the other in the order of their names."""
 
     def __init__(self, shards: Sequence[Shard], rows: str | None = None) -> None:
         self._shards = shards
-        self._rows_are = parse_rows(rows)
-        check_rows(self, self._rows_are)
+        self.rows_are = parse_rows(rows)
+        check_rows(self, self.rows_are)
 
     @property
     def name(self) -> str:
@@ -48,19 +47,8 @@ class ShardedVectors(Vectors):
         """Whether the first shard has words."""
         return bool(self.first_words())
 
-    @cached_property
-    def _decision(self) -> RowDecision:
-        return decide_rows(self.first_words()[:LABELS], self._rows_are)
-
-    @property
-    def kind(self) -> RowKind:
-        """The kind of rows, set by the user or detected from the first words."""
-        return self._decision.kind if self.has_words else RowKind.TEXTS
-
-    @property
-    def kind_evidence(self) -> str:
-        """The property of the labels that decided the kind."""
-        return self._decision.evidence if self.has_words else ""
+    def _first_labels(self) -> Sequence[str]:
+        return self.first_words()[:LABELS]
 
     @cached_property
     def ranked(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Missing, Outcome, Searched
+from conceptor.evaluation.task import Missing, Outcome, Searched, with_lower
 from conceptor.vectors.search import Contest
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.table import WordVectors
 
     Question = tuple[str, str, str, str]
-
-__all__ = ["CANDIDATES", "FAMILY", "FILE", "Analogy", "read_analogies", "read_family"]
 
 FILE = "analogy/questions-words.txt"
 FAMILY = "Google family"
@@ -50,8 +48,7 @@ class Analogy:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every word of the questions, and its lower-cased form."""
-        words = {word for question in self.questions for word in question}
-        return frozenset(words | {word.lower() for word in words})
+        return with_lower(word for question in self.questions for word in question)
 
     def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
         """Search all words for the answer of every known question."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, did_you_mean
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.data import registry as datasets
 from conceptor.evaluation import (
     analogy,
@@ -19,25 +19,18 @@ from conceptor.evaluation import (
     sts,
 )
 from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.task import Missing, SearchTask
-from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors
-from conceptor.vectors.search import search
-from conceptor.vectors.vectors import RowKind
+from conceptor.evaluation.task import Missing, SearchTask, Task
+from conceptor.vectors.chunks import Transform, as_vectors, collect_rows, keep_vectors
+from conceptor.vectors.search import Search, search
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from conceptor.base.progress import Progress
-    from conceptor.evaluation.task import Task
-    from conceptor.vectors.chunks import Transform
-    from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
-    from conceptor.vectors.vectors import Vectors
 
     Paths = Mapping[str, str | os.PathLike[str]]
-
-__all__ = ["FAMILIES", "PAPER_FAMILIES", "Battery", "evaluate", "load_battery"]
 
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
 FAMILIES = (
@@ -211,11 +204,9 @@ def _read(
     family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
 ) -> Sequence[Task | SearchTask]:
     names = _FILES[family][dataset]
-    if family in own.LANGUAGES:
+    if family == "similarity" or family in own.LANGUAGES:
         return [own.read_words(dataset, paths[names[0]], family)]
     match family:
-        case "similarity":
-            return [similarity.WordSimilarity.read(dataset, paths[names[0]])]
         case "sts":
             return sts.read_tasks(paths)
         case "categorization":

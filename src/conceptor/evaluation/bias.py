@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry
 from conceptor.evaluation.statistics import Mean, value
+from conceptor.evaluation.task import with_lower
 from conceptor.vectors.chunks import collect_rows, read_chunks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,16 +33,6 @@ if TYPE_CHECKING:
 
     Pair = tuple[str, str]
 
-__all__ = [
-    "AssociationTest",
-    "BiasScore",
-    "DirectBias",
-    "GenderWords",
-    "RelationalAssociation",
-    "RemainingClusters",
-    "load_association_tests",
-    "load_measures",
-]
 
 WEAT_FILE, GENDER_FILE = "bias/weat.json", "bias/bolukbasi.json"
 # A test is left out if more than this share of one of its lists is unknown.
@@ -75,21 +66,6 @@ class BiasScore:
         if not isinstance(self.statistic, EffectSize):
             return None
         return permutation_p_value(*self.statistic.associations)
-
-
-class Measure(Protocol):
-    """A measure of bias."""
-
-    @property
-    def name(self) -> str:
-        """The name of the measure."""
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every word form that the measure looks up."""
-
-    def score(self, vectors: WordVectors) -> BiasScore | None:
-        """Return the score; None if too many of its words are unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +131,7 @@ class AssociationTest:
     @property
     def words(self) -> frozenset[str]:
         """Every word, and its lower-cased form."""
-        return _with_lower(itertools.chain(*self.targets, *self.attributes))
+        return with_lower(itertools.chain(*self.targets, *self.attributes))
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
         """Return d and p; None if more than a fifth of a list is unknown."""
@@ -280,7 +256,7 @@ class DirectBias:
     @property
     def words(self) -> frozenset[str]:
         """Professions and pairs."""
-        return _with_lower([*self.gender.professions, *itertools.chain(*self.gender.pairs)])
+        return with_lower([*self.gender.professions, *itertools.chain(*self.gender.pairs)])
 
     def score(self, vectors: WordVectors) -> BiasScore | None:
         """Return the measure, with professions as items."""
@@ -323,7 +299,7 @@ class RemainingClusters:
     @classmethod
     def most_biased(cls, vectors: Vectors, gender: GenderWords, each: int = 500) -> Self:
         """Choose the words farthest along the gender direction, among the first 50,000."""
-        pairs = collect_rows(vectors, _with_lower(itertools.chain(*gender.pairs)))
+        pairs = collect_rows(vectors, with_lower(itertools.chain(*gender.pairs)))
         direction = gender.direction(pairs)
         words: list[str] = []
         along: list[NDArray[np.float64]] = []
@@ -357,7 +333,9 @@ class RemainingClusters:
         return BiasScore(self.name, Mean(2.0 * right - 1), len(right), total)
 
 
-def load_measures(vectors: Vectors, data: str | os.PathLike[str] | None = None) -> list[Measure]:
+def load_measures(
+    vectors: Vectors, data: str | os.PathLike[str] | None = None
+) -> list[AssociationTest | DirectBias | RemainingClusters]:
     """Return all measures; the original `vectors` determine which words are biased."""
     gender = GenderWords.load(data)
     return [
@@ -379,11 +357,6 @@ def _differences(
         raise InvalidInputError("none of the pairs that define gender has vectors")
     female, male = (vectors.vectors[column].astype(np.float64) for column in rows.T)
     return unit_rows(male) - unit_rows(female) if unit else male - female
-
-
-def _with_lower(words: Iterable[str]) -> frozenset[str]:
-    both = set(words)
-    return frozenset(both | {word.lower() for word in both})
 
 
 def _known(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.float64]:

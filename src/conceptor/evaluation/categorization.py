@@ -14,7 +14,7 @@ import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Purity
-from conceptor.evaluation.task import Missing, Outcome
+from conceptor.evaluation.task import Missing, Outcome, with_lower
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.vectors.table import WordVectors
-
-__all__ = ["FILES", "Categorization", "KMeansStart", "lloyd"]
 
 FILES = {
     "ESSLLI": "categorization/essli-2008.csv",
@@ -76,7 +74,7 @@ class Categorization:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every concept, and its lower-cased form."""
-        return frozenset(self.concepts) | {concept.lower() for concept in self.concepts}
+        return with_lower(self.concepts)
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Cluster the vectors of the known concepts and compare with the categories."""

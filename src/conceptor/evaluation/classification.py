@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Outcome
 from conceptor.evaluation.texts import Texts, TextTask
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-
-__all__ = ["FILES", "TextClassification", "read_classification"]
 
 # One file is split into ten folds; with two, the second is the test; with three, the second
 # chooses C.
@@ -69,14 +65,8 @@ class TextClassification(TextTask):
         for train, choose, test in self._splits():
             right[test] = self._right(made, train, choose, test)
             tested |= test
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int((known & tested).sum()),
-            total=int(tested.sum()),
-            statistic=Mean(right[tested]),
-        )
+        used, total = int((known & tested).sum()), int(tested.sum())
+        return Outcome.of(self, used, total, Mean(right[tested]))
 
     def _splits(self) -> Iterator[tuple[NDArray[np.bool_], ...]]:
         """Yield the texts for training, for choosing C, and for testing."""
@@ -131,11 +121,8 @@ def read_classification(
             text = raw.decode()
         except UnicodeDecodeError:
             text = raw.decode("latin-1")
-        for line_number, line in enumerate(text.split("\n"), 1):
+        for line in text.split("\n"):
             label, _, sentence = line.strip().partition(" ")
-            if label and not label.isdecimal():
-                where = f"{paths[name]}, line {line_number}"
-                raise InvalidInputError(f"{where}: expected a number, the label, and a text")
             if label:
                 labels.append(label)
                 sentences.append(sentence)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +12,19 @@ import numpy as np
 
 from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.files import read_lines
-from conceptor.evaluation.own import check_once, name_files, read_pairs
+from conceptor.evaluation.own import check_once, name_files, read_pairs, split_lines
 from conceptor.evaluation.retrieval import DEPTH, ndcg
 from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
-from conceptor.vectors.texts import as_texts, read_some
+from conceptor.vectors.texts import SomeRows, as_texts, read_some
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from numpy.typing import NDArray
-
-    from conceptor.vectors.texts import SomeRows
 
     Rows = NDArray[Any]
 
-__all__ = ["PAIRS", "RETRIEVAL", "Judgements", "TextPairs", "read_judgements", "read_text_pairs"]
 
 # The families of results.
 PAIRS, RETRIEVAL = "text-pairs", "text-retrieval"
@@ -77,12 +71,11 @@ class TextPairs:
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Vectors of queries, and the names of the rows that are relevant to each."""
+    """Vectors of queries, and the rows that are relevant to each, with their origin."""
 
     dataset: str
     queries: Rows
-    relevant: Sequence[Sequence[str | int]]
-    where: Mapping[tuple[int, str | int], str] = field(default_factory=dict)
+    relevant: Sequence[Mapping[str | int, str]]
 
     @property
     def asked(self) -> list[str | int]:
@@ -97,15 +90,14 @@ class Judgements:
                 f"{dimension}; encode both with the same model"
             )
         found = []
-        for query, rows in enumerate(self.relevant):
+        for rows in self.relevant:
             places = [some.find(row) for row in rows]
-            if MISSING in places:
-                row = rows[places.index(MISSING)]
-                where = self.where.get((query, row), self.dataset)
-                raise InvalidInputError(
-                    f"{where}: there is no row {str(row)!r} among {some.count:,}; use a row "
-                    "number from 1, or the text of a row"
-                )
+            for (row, where), place in zip(rows.items(), places, strict=True):
+                if place == MISSING:
+                    raise InvalidInputError(
+                        f"{where}: there is no row {str(row)!r} among {some.count:,}; use a row "
+                        "number from 1, or the text of a row"
+                    )
             found.append(frozenset(some.places[places].tolist()))
         return found
 
@@ -185,26 +177,25 @@ def read_judgements(queries: object, relevant: object) -> Judgements | None:
         here, other = ("queries", "relevant") if relevant is None else ("relevant", "queries")
         raise InvalidInputError(Setting(here), " needs ", Setting(other), " too; give both")
     opened = as_texts(queries)
-    where: dict[tuple[int, str | int], str] = {}
+    by_query: dict[int, dict[str | int, str]] = {}
     if isinstance(relevant, (str, os.PathLike)):
         lines = _read_lines(relevant)
         some = read_some(opened, asked=[query for _, query, _ in lines])
-        by_query: dict[int, list[str | int]] = {}
-        for line, query, row in lines:
+        for where, query, row in lines:
             number = some.find(query)
             if number == MISSING:
                 raise InvalidInputError(
-                    f"{os.fspath(relevant)}, line {line}: there is no query {query!r} among the "
-                    f"{some.count:,} of {opened.name}; use its number from 1, or its text"
+                    f"{where}: there is no query {query!r} among the {some.count:,} of "
+                    f"{opened.name}; use its number from 1, or its text"
                 )
-            place = int(some.places[number])
-            by_query.setdefault(place, []).append(row)
-            where.setdefault((place, row), f"{os.fspath(relevant)}, line {line}")
+            by_query.setdefault(int(some.places[number]), {}).setdefault(row, where)
         name = Path(relevant).name
     else:
-        items = relevant.items() if isinstance(relevant, Mapping) else enumerate(relevant)  # type: ignore[arg-type]
-        by_query = {int(query): list(rows) for query, rows in items}
         name = "queries"
+        items = relevant.items() if isinstance(relevant, Mapping) else enumerate(relevant)  # type: ignore[arg-type]
+        for place, rows in items:
+            named = (each if isinstance(each, str) else int(each) for each in rows)
+            by_query[int(place)] = dict.fromkeys(named, name)
     asked = sorted(query for query, rows in by_query.items() if rows)
     if not asked:
         raise InvalidInputError(f"{name}: no query has a relevant row")
@@ -214,26 +205,14 @@ def read_judgements(queries: object, relevant: object) -> Judgements | None:
             f"{name}: has judgements for query {asked[-1] if asked[0] >= 0 else asked[0]}, but "
             f"there are {some.count:,} queries, numbered from 0"
         )
-    again = {
-        (new, row): text
-        for new, query in enumerate(asked)
-        for row in by_query[query]
-        if (text := where.get((query, row)))
-    }
-    return Judgements(name, some.vectors, [_distinct(by_query[each]) for each in asked], again)
+    return Judgements(name, some.vectors, [by_query[each] for each in asked])
 
 
-def _distinct(rows: Iterable[str | int]) -> list[str | int]:
-    return list(dict.fromkeys(each if isinstance(each, str) else int(each) for each in rows))
-
-
-def _read_lines(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
-    """Return line, query and row of each relevant row."""
-    lines = [each for each in read_lines(path, "judgements", "of judgements") if each[1][0] != "#"]
-    tabs = any("\t" in line for _, line in lines)
+def _read_lines(path: str | os.PathLike[str]) -> list[tuple[str, str, str]]:
+    """Return the place, the query and the row of each relevant row."""
     found = []
-    for number, line in lines:
-        fields = [each.strip() for each in line.split("\t" if tabs else None)]
+    for number, fields in split_lines(path, "judgements"):
+        where = f"{os.fspath(path)}, line {number}"
         try:
             query, *between, row = fields if len(fields) == 2 else fields[:-1]
             grade = 1.0 if len(fields) == 2 else float(fields[-1])
@@ -241,11 +220,10 @@ def _read_lines(path: str | os.PathLike[str]) -> list[tuple[int, str, str]]:
                 raise ValueError
         except ValueError:
             raise InvalidInputError(
-                f"{os.fspath(path)}, line {number}: expected a query, a row and maybe a grade, "
-                "separated by tabs or blanks"
+                f"{where}: expected a query, a row and maybe a grade, separated by tabs or blanks"
             ) from None
         if grade > 0:
-            found.append((number, query, row))
+            found.append((where, query, row))
     if not found:
         raise InvalidInputError(f"{os.fspath(path)}: lists no relevant row")
     return found

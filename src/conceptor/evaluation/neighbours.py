@@ -10,6 +10,7 @@ import numpy as np
 
 from conceptor.evaluation.statistics import Masked, Mean
 from conceptor.evaluation.task import Missing, Outcome, Searched
+from conceptor.evaluation.unlabelled import without_own
 from conceptor.lexicon.files import symmetric_pairs
 from conceptor.vectors.search import Nearest
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.vectors.table import WordVectors
-
-__all__ = ["COMMON", "FILE", "SynonymRecall", "read_neighbours"]
 
 FILE = "lexicon/ppdb_synonyms.txt"
 # The second score is among this many first words.
@@ -77,7 +76,7 @@ class SynonymRecall:
 
         def outcome() -> Outcome:
             own = vectors.places[rows[asked]]
-            near = _without(nearest.rows, own)
+            near = without_own(nearest.rows, own)
             scores = np.array(
                 [
                     len(right[i].intersection(places)) / min(NEAREST, len(right[i]))
@@ -88,26 +87,10 @@ class SynonymRecall:
             kept = np.zeros(len(listed), dtype=np.bool_)
             kept[asked] = True
             far = "" if self.among else _describe(near[near >= 0])
-            return Outcome(
-                self.task,
-                self.dataset,
-                self.metric,
-                used=len(asked),
-                total=QUERIES,
-                statistic=Masked(Mean(scores), kept),
-                in_mean=self.in_mean,
-                remark=far,
-            )
+            found = Masked(Mean(scores), kept)
+            return Outcome.of(self, len(asked), QUERIES, found, in_mean=self.in_mean, remark=far)
 
         return Searched(nearest, outcome)
-
-
-def _without(rows: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows without each query's own row, or without the last if it is not there."""
-    drop = rows == own[:, None]
-    drop[~drop.any(axis=1), -1] = True
-    left: NDArray[np.int64] = rows[~drop].reshape(len(rows), rows.shape[1] - 1)
-    return left
 
 
 def _describe(places: NDArray[np.int64]) -> str:

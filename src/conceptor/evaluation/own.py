@@ -16,16 +16,6 @@ from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "LANGUAGES",
-    "PAIRS",
-    "SENTENCE_PAIRS",
-    "check_once",
-    "name_files",
-    "read_own",
-    "read_pairs",
-    "read_words",
-]
 
 # The families of the user's own benchmarks.
 PAIRS, SENTENCE_PAIRS = "pairs", "sentence-pairs"
@@ -65,7 +55,9 @@ def name_files(files: Sequence[str | os.PathLike[str]]) -> list[str]:
     return names
 
 
-def read_words(dataset: str, path: str | os.PathLike[str], family: str) -> WordSimilarity:
+def read_words(
+    dataset: str, path: str | os.PathLike[str], family: str = "similarity"
+) -> WordSimilarity:
     """Read word pairs as a benchmark of a family."""
     found = read_pairs(path)
     words = [(pair.left, pair.right) for pair in found]
@@ -79,9 +71,9 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
     ends in .csv, and otherwise by blanks.
     """
     found: list[SentencePair] = []
-    for number, fields in _split_lines(path):
+    for number, fields in split_lines(path, "pairs"):
         try:
-            left, right, score = (field.strip() for field in fields)
+            left, right, score = fields
             gold = read_number(score)
         except ValueError:
             if not found and len(fields) == 3 and _is_first(path, number):
@@ -89,7 +81,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[SentencePair]:
             raise InvalidInputError(
                 f"{os.fspath(path)}, line {number}: expected two texts and a score, separated by "
                 f"tabs; found {len(fields)} fields"
-                + (f", the last is {fields[-1].strip()!r}" if len(fields) == 3 else "")
+                + (f", the last is {fields[-1]!r}" if len(fields) == 3 else "")
             ) from None
         if not (left and right and math.isfinite(gold)):
             raise InvalidInputError(
@@ -115,10 +107,10 @@ def read_number(text: str) -> float:
 def check_once(path: str | os.PathLike[str]) -> None:
     """Raise for a pair listed twice, in either order: it would count twice and narrow intervals."""
     seen: dict[frozenset[str], int] = {}
-    for number, fields in _split_lines(path):
+    for number, fields in split_lines(path, "pairs"):
         if len(fields) != 3:
             continue  # reading reports the error
-        pair = frozenset(field.strip() for field in fields[:2])
+        pair = frozenset(fields[:2])
         if (before := seen.setdefault(pair, number)) != number:
             raise InvalidInputError(
                 f"{os.fspath(path)}, line {number}: the same pair as on line {before}; remove one, "
@@ -127,18 +119,17 @@ def check_once(path: str | os.PathLike[str]) -> None:
 
 
 def _is_first(path: str | os.PathLike[str], number: int) -> bool:
-    return next(_split_lines(path))[0] == number
+    return next(split_lines(path, "pairs"))[0] == number
 
 
-def _split_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+def split_lines(path: str | os.PathLike[str], what: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line that is neither blank nor a comment."""
-    lines = read_lines(path, "pairs", "of pairs")
+    lines = read_lines(path, what, f"of {what}")
     tabs = any("\t" in line for _, line in lines)
     commas = Path(path).suffix.lower() == ".csv"
     for number, line in lines:
         if line.startswith("#"):
             continue
-        if tabs:
-            yield number, line.split("\t")
-        else:
-            yield number, next(csv.reader([line])) if commas else line.split()
+        by_comma = commas and not tabs
+        fields = next(csv.reader([line])) if by_comma else line.split("\t" if tabs else None)
+        yield number, [field.strip() for field in fields]

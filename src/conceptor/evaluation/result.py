@@ -11,16 +11,13 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.errors import MissingExtraError
 from conceptor.base.notebook import html_grid
 from conceptor.base.numbers import format_number
-from conceptor.evaluation.task import is_thin
+from conceptor.evaluation.task import Outcome, is_thin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from conceptor.evaluation.task import Outcome
-
-__all__ = ["Evaluation", "Row"]
 
 YEARS = ("2012", "2013", "2014", "2015")
 
@@ -81,18 +78,16 @@ class Evaluation:
         for year in YEARS:
             of_year = [o for o in self.outcomes if o.dataset.startswith(f"{year}/")]
             if of_year:
-                counted = [o for o in of_year if not o.thin] or of_year
-                years.append(
-                    Row(
-                        task="sts",
-                        dataset=f"STS {year}",
-                        metric="pearson",
-                        score=fmean(o.score for o in counted),
-                        used=sum(o.used for o in of_year),
-                        total=sum(o.total for o in of_year),
-                    )
-                )
+                score = fmean(o.score for o in self.tasks_of(f"STS {year}"))
+                used, total = (sum(o.used for o in of_year), sum(o.total for o in of_year))
+                years.append(Row("sts", f"STS {year}", "pearson", score, used, total))
         return years
+
+    def tasks_of(self, row: str) -> list[Outcome]:
+        """Return the outcomes behind a row: its own, or those in the mean of a year."""
+        year = row.removeprefix("STS ")
+        found = [o for o in self.outcomes if o.dataset == row or o.dataset.startswith(f"{year}/")]
+        return [o for o in found if not o.thin] or found
 
     def of_family(self, family: str) -> list[Outcome]:
         """Return the outcomes that belong to a family's mean; SICK, for example, does not."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conceptor.base.arrays import cosines
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import SpearmanCorrelation
-from conceptor.evaluation.task import Missing, Outcome
+from conceptor.evaluation.task import Missing, Outcome, with_lower
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.vectors.table import WordVectors
-
-__all__ = ["FILES", "WordSimilarity"]
 
 FILES = {
     "RG65": "word-similarity/EN-RG-65.txt",
@@ -45,29 +40,10 @@ class WordSimilarity:
     task: str = "similarity"
     metric = "spearman"
 
-    @classmethod
-    def read(cls, dataset: str, path: str | os.PathLike[str]) -> WordSimilarity:
-        """Read "word word score" lines, separated by white space; # starts a comment line."""
-        pairs: list[tuple[str, str]] = []
-        gold: list[float] = []
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            try:
-                left, right, score = line.split()
-                gold.append(float(score))
-            except ValueError:
-                raise InvalidInputError(
-                    f"{os.fspath(path)}, line {number}: expected two words and a score"
-                ) from None
-            pairs.append((left, right))
-        return cls(dataset, pairs, gold)
-
     @cached_property
     def words(self) -> frozenset[str]:
         """Every word of the pairs, and its lower-cased form."""
-        words = {word for pair in self.pairs for word in pair}
-        return frozenset(words | {word.lower() for word in words})
+        return with_lower(word for pair in self.pairs for word in pair)
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors; O(pairs × dimension)."""

@@ -27,21 +27,6 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     ItemWeights = NDArray[np.float64]
 
-__all__ = [
-    "Differences",
-    "Interval",
-    "Masked",
-    "Mean",
-    "PearsonCorrelation",
-    "Purity",
-    "SpearmanCorrelation",
-    "Statistic",
-    "holm",
-    "paired_differences",
-    "value",
-    "weighted_ranks",
-]
-
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 # Items × resamples per block: keeps temporary matrices to a few megabytes each.
@@ -218,6 +203,11 @@ class Interval:
     difference: float
     low: float
     high: float
+
+    @property
+    def sign(self) -> int:
+        """1 for a gain and −1 for a loss beyond chance; 0 if the interval contains zero."""
+        return int(self.low > 0) - int(self.high < 0)
 
 
 @dataclass(frozen=True, eq=False)

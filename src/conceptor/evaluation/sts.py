@@ -2,70 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from conceptor.base.arrays import cosines
-from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import PearsonCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.evaluation.texts import Texts, TextTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-
-__all__ = [
-    "BENCHMARK_FILES",
-    "FILES",
-    "LATER_TASKS",
-    "TASKS",
-    "SentenceSimilarity",
-    "read_benchmark",
-    "read_tasks",
-]
-
-_Parsed = TypeVar("_Parsed")
-
-# Task name -> (year, name in the files).
-TASKS = {
-    "2012/MSRpar": ("2012", "MSRpar"),
-    "2012/MSRvid": ("2012", "MSRvid"),
-    "2012/OnWN": ("2012", "surprise.OnWN"),
-    "2012/SMTeuroparl": ("2012", "SMTeuroparl"),
-    "2012/SMTnews": ("2012", "surprise.SMTnews"),
-    "2013/FNWN": ("2013", "FNWN"),
-    "2013/OnWN": ("2013", "OnWN"),
-    "2013/headlines": ("2013", "headlines"),
-    "2014/OnWN": ("2014", "OnWN"),
-    "2014/deft-forum": ("2014", "deft-forum"),
-    "2014/deft-news": ("2014", "deft-news"),
-    "2014/headlines": ("2014", "headlines"),
-    "2014/images": ("2014", "images"),
-    "2014/tweet-news": ("2014", "tweet-news"),
-    "2015/answers-forums": ("2015", "answers-forums"),
-    "2015/answers-students": ("2015", "answers-students"),
-    "2015/belief": ("2015", "belief"),
-    "2015/headlines": ("2015", "headlines"),
-    "2015/images": ("2015", "images"),
+# The paper's tasks, by year. Two files of 2012 have a prefix that the tables leave out.
+_TASKS = {
+    "2012": ("MSRpar", "MSRvid", "OnWN", "SMTeuroparl", "SMTnews"),
+    "2013": ("FNWN", "OnWN", "headlines"),
+    "2014": ("OnWN", "deft-forum", "deft-news", "headlines", "images", "tweet-news"),
+    "2015": ("answers-forums", "answers-students", "belief", "headlines", "images"),
 }
 # Newer than the paper, so not part of its mean.
-LATER_TASKS = {
-    "2016/answer-answer": ("2016", "answer-answer"),
-    "2016/headlines": ("2016", "headlines"),
-    "2016/plagiarism": ("2016", "plagiarism"),
-    "2016/postediting": ("2016", "postediting"),
-    "2016/question-question": ("2016", "question-question"),
-    "2017/track5.en-en": ("2017", "track5.en-en"),
+_LATER_TASKS = {
+    "2016": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+    "2017": ("track5.en-en",),
 }
+_PREFIX = "surprise."
 _STUDENTS = "sts/2015-answers-students.test.tsv"
 _SICK = "sick/SICK_test_annotated.txt"
 _WITH_GENRE = ("sts/sts-train.csv", "sts/sts-dev.csv", "sts/sts-test.csv")
@@ -111,15 +79,8 @@ class SentenceSimilarity(TextTask):
         half = len(self.pairs)
         both = known[:half] & known[half:]
         predicted = np.where(both, cosines(sentences[:half], sentences[half:]), 0.0)
-        return Outcome(
-            self.task,
-            self.dataset,
-            self.metric,
-            used=int(both.sum()),
-            total=half,
-            statistic=PearsonCorrelation(predicted, self.gold),
-            in_mean=self.in_mean,
-        )
+        found = PearsonCorrelation(predicted, self.gold)
+        return Outcome.of(self, int(both.sum()), half, found, in_mean=self.in_mean)
 
 
 def read_tasks(
@@ -130,77 +91,51 @@ def read_tasks(
     A task is left out if any of its files is missing. `later` adds the tasks of 2016 and 2017,
     which the paper does not use.
     """
-    found: defaultdict[tuple[str, str], list[SentencePair]] = defaultdict(list)
+    found: defaultdict[str, list[SentencePair]] = defaultdict(list)
     five = (*_WITH_GENRE, *_WITHOUT_GENRE)
     if all(name in paths for name in five):
         for name in five:
-            for year, task, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
-                found[year, task].append(pair)
+            for dataset, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
+                found[dataset].append(pair)
     if _STUDENTS in paths:
-        found["2015", "answers-students"] = _read_students(paths[_STUDENTS])
-    wanted = TASKS | LATER_TASKS if later else TASKS
+        # Half of the rows have no score.
+        students = (fields for fields in _split_lines(paths[_STUDENTS]) if fields[0])
+        found["2015/answers-students"] = [
+            SentencePair(left, right, float(score)) for score, left, right in students
+        ]
+    wanted = _TASKS | _LATER_TASKS if later else _TASKS
     tasks = [
-        SentenceSimilarity(dataset, found[key], in_mean=dataset in TASKS)
-        for dataset, key in wanted.items()
-        if key in found
+        SentenceSimilarity(dataset, found[dataset], in_mean=year in _TASKS)
+        for year, names in wanted.items()
+        for dataset in (f"{year}/{name}" for name in names)
+        if dataset in found
     ]
     if _SICK in paths:
-        tasks.append(SentenceSimilarity("SICK", _read_sick(paths[_SICK]), in_mean=False))
+        _, *rows = _split_lines(paths[_SICK])  # below a heading
+        pairs = [SentencePair(left, right, float(score)) for _, left, right, score, _ in rows]
+        tasks.append(SentenceSimilarity("SICK", pairs, in_mean=False))
     return tasks
 
 
 def read_benchmark(dataset: str, path: str | os.PathLike[str]) -> SentenceSimilarity:
     """Read a split of the STS benchmark, which is one file."""
-    pairs = [pair for _, _, pair in _read_file(path, first=1)]
+    pairs = [pair for _, pair in _read_file(path, first=1)]
     return SentenceSimilarity(dataset, pairs, task="sts-b")
 
 
-def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, str, SentencePair]]:
-    """Yield (year, task, pair) from file, year, id, score, sentence, sentence, sources.
+def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, SentencePair]]:
+    """Yield the dataset and the pair from file, year, id, score, sentence, sentence, sources.
 
     `first` is the column of the file's name (a genre may precede it). A year may be `2012test`
     or `2012train`: both belong to the task, as in the paper's notebook.
     """
-
-    def parse(fields: list[str]) -> tuple[str, str, SentencePair]:
+    for fields in _split_lines(path):
         task, year, _, score, left, right, *_ = fields[first:]
-        return year[:4], task, SentencePair(left, right, float(score))
-
-    return _parse_lines(path, parse)
-
-
-def _read_students(path: str | os.PathLike[str]) -> list[SentencePair]:
-    """Read the labelled pairs; half of the rows have no score."""
-
-    def parse(fields: list[str]) -> SentencePair | None:
-        score, left, right = fields
-        return SentencePair(left, right, float(score)) if score else None
-
-    return [pair for pair in _parse_lines(path, parse) if pair is not None]
+        dataset = f"{year[:4]}/{task.removeprefix(_PREFIX)}"
+        yield dataset, SentencePair(left, right, float(score))
 
 
-def _read_sick(path: str | os.PathLike[str]) -> list[SentencePair]:
-    """Read the pairs below the header line."""
-
-    def parse(fields: list[str]) -> SentencePair:
-        _, left, right, score, _ = fields
-        return SentencePair(left, right, float(score))
-
-    return list(_parse_lines(path, parse, header=1))
-
-
-def _parse_lines(
-    path: str | os.PathLike[str], parse: Callable[[list[str]], _Parsed], header: int = 0
-) -> Iterator[_Parsed]:
-    """Parse the tab-separated fields of each line; quotation marks are plain characters."""
+def _split_lines(path: str | os.PathLike[str]) -> Iterator[list[str]]:
+    """Yield the tab-separated fields of each line; quotation marks are plain characters."""
     with Path(path).open(encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            text = line.rstrip("\r\n")
-            if not text or number <= header:
-                continue
-            try:
-                yield parse(text.split("\t"))
-            except ValueError:
-                raise InvalidInputError(
-                    f"{os.fspath(path)}, line {number}: expected a score and two sentences"
-                ) from None
+        yield from (text.split("\t") for line in lines if (text := line.rstrip("\r\n")))

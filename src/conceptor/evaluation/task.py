@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from conceptor.evaluation.statistics import Masked, value
+from conceptor.evaluation.statistics import Masked, Statistic, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.statistics import Statistic
     from conceptor.vectors.search import Search
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Missing", "Outcome", "SearchTask", "Searched", "Task", "is_thin"]
 
 # A result on fewer items than this, or on a smaller share of its set, is unreliable.
 FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3
@@ -39,6 +37,12 @@ class Missing(StrEnum):
     SKIP = "skip"
     LOWERCASE = "lowercase"
     ZERO = "zero"
+
+
+def with_lower(words: Iterable[str]) -> frozenset[str]:
+    """Return words, and their lower-cased forms."""
+    both = set(words)
+    return frozenset(both | {word.lower() for word in both})
 
 
 def is_thin(used: int, total: int) -> bool:
@@ -79,8 +83,21 @@ class Outcome:
         """Score the items to keep: the known ones, or all of them with `Missing.ZERO`."""
         kept = np.ones_like(known) if missing is Missing.ZERO else known
         statistic = Masked(make_statistic(kept), kept)
-        used, total = int(known.sum()), len(known)
-        return cls(task.task, task.dataset, task.metric, used, total, statistic, in_mean)
+        return cls.of(task, int(known.sum()), len(known), statistic, in_mean=in_mean)
+
+    @classmethod
+    def of(
+        cls,
+        task: _Dataset,
+        used: int,
+        total: int,
+        statistic: Statistic,
+        *,
+        in_mean: bool = True,
+        remark: str = "",
+    ) -> Outcome:
+        """Return the outcome of a task."""
+        return cls(task.task, task.dataset, task.metric, used, total, statistic, in_mean, remark)
 
     @cached_property
     def score(self) -> float:

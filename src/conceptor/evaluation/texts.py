@@ -11,17 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from conceptor.base.tokens import tokenize
-from conceptor.evaluation.task import Missing
+from conceptor.evaluation.task import Missing, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.task import Outcome
     from conceptor.vectors.table import WordVectors
-
-__all__ = ["TextTask", "Texts"]
 
 
 class Texts:
@@ -37,7 +34,7 @@ class Texts:
         return [self._split(text) for text in self.texts]
 
     @cached_property
-    def _counts(self) -> tuple[list[str], sparse.csr_array]:
+    def counts(self) -> tuple[list[str], sparse.csr_array]:
         """The distinct tokens, and how often each occurs in each text."""
         column: dict[str, int] = {}
         columns = [column.setdefault(token, len(column)) for text in self.tokens for token in text]
@@ -50,11 +47,11 @@ class Texts:
     @cached_property
     def words(self) -> frozenset[str]:
         """Every token of the texts."""
-        return frozenset(self._counts[0])
+        return frozenset(self.counts[0])
 
     def averages(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the average vector of each text (one sparse product), and which have one."""
-        words, counts = self._counts
+        words, counts = self.counts
         rows = vectors.rows(words)
         known = np.flatnonzero(rows >= 0)
         counts = counts[:, known]
@@ -64,7 +61,7 @@ class Texts:
 
     def known_tokens(self, vectors: WordVectors) -> tuple[int, int]:
         """Return the number of tokens with a vector, and the number of all tokens."""
-        words, counts = self._counts
+        words, counts = self.counts
         per_word = np.asarray(counts.sum(axis=0)).ravel()
         return int(per_word[vectors.rows(words) >= 0].sum()), int(per_word.sum())
 

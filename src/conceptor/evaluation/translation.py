@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.evaluation.statistics import Mean
-from conceptor.vectors.table import MISSING
+from conceptor.base.progress import Progress, silent
+from conceptor.evaluation.statistics import Mean, value
+from conceptor.vectors.chunks import RowCollector, read_chunks
+from conceptor.vectors.table import MISSING, WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.table import WordVectors
-
-__all__ = ["Translation", "distinct", "translate"]
+    from conceptor.vectors.vectors import Vectors
 
 # CSLS uses this many neighbours, as in its paper.
 NEIGHBOURS = 10
@@ -122,3 +122,37 @@ def _nearness(block: NDArray[np.float32], others: NDArray[np.float32]) -> NDArra
 def _blocks(rows: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
     for start in range(0, len(rows), _BLOCK):
         yield rows[start : start + _BLOCK]
+
+
+def measure_alignment(
+    sides: Sequence[tuple[Vectors, Callable[[NDArray[Any]], NDArray[Any]]]],
+    dictionary: Sequence[tuple[str, str]],
+    among: int,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Return precision at 1 and 10 and the mean reciprocal rank, × 100, by cosine and by CSLS.
+
+    `sides` are the vectors of both languages, each with its map into the common space. Only the
+    first `among` words of either side take part.
+    """
+    tables = [_read_first(vectors, among, progress) for vectors, _ in sides]
+    groups = distinct(tables[1].vectors)
+    left, right = (
+        table.with_vectors(map_(table.vectors))
+        for table, (_, map_) in zip(tables, sides, strict=True)
+    )
+    found: dict[str, Any] = {}
+    for name in ("cosine", "csls"):
+        result = translate(left, right, dictionary, csls=name == "csls", groups=groups)
+        found[name] = {metric: 100 * value(each) for metric, each in result.statistics.items()}
+        found |= {"used": len(result.ranks), "total": result.total}
+    return found
+
+
+def _read_first(vectors: Vectors, count: int, progress: Progress) -> WordVectors:
+    collector = RowCollector((), count)
+    for words, rows in read_chunks(vectors, progress):
+        collector.add(words, np.asarray(rows))
+        if collector.count >= count:
+            break
+    return collector.table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conceptor.concepts.spelling import Unknown  # noqa: TC001 (read by the description)
+from conceptor.concepts.found import Unknown  # noqa: TC001 (read by the description)
 
 
 @dataclass(frozen=True)

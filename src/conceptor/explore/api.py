@@ -23,10 +23,10 @@ from starlette.routing import Route
 
 from conceptor import __version__
 from conceptor.base.errors import ConceptorError, InvalidInputError
-from conceptor.concepts.spelling import UnknownWordsError
+from conceptor.concepts.found import UnknownWordsError
 from conceptor.explore import answers
 from conceptor.explore.details import CONCEPT_APERTURE
-from conceptor.explore.session import AskedNeighbours
+from conceptor.explore.session import AskedNeighbours, Session
 from conceptor.explore.wordmap import MOST_WORDS
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from conceptor.explore.figures import Figures
-    from conceptor.explore.session import Session
-
-__all__ = ["openapi", "routes"]
 
 # The maximum number of parameters in an address.
 _MOST = 100

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.algebra.conceptors import Conceptor
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.concepts.spelling import split_known
+from conceptor.concepts.found import split_known
 from conceptor.explore import answers
 from conceptor.weights import rank_weights
 
 if TYPE_CHECKING:
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.arrays import Float64
     from conceptor.explore.table import PageTable
     from conceptor.explore.views import View
-
-__all__ = ["CONCEPT_APERTURE", "combine_concepts", "find_directions"]
 
 # The number of first words searched for the ends of directions and the words of concepts.
 _ENDS_AMONG = 20_000

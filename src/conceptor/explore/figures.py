@@ -7,16 +7,13 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.explore.answers import FiguresState
+from conceptor.explore.answers import FiguresState, Settings
 from conceptor.methods import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conceptor.explore.answers import Settings
     from conceptor.explore.session import Session
-
-__all__ = ["Figures"]
 
 
 class Figures:

@@ -14,13 +14,13 @@ import numpy as np
 from conceptor.algebra.aperture import scale_free_aperture
 from conceptor.algebra.gates import DropLeading, LevelLeading, Negation
 from conceptor.algebra.lengths import Lengths
-from conceptor.algebra.recipes import Words
+from conceptor.algebra.recipes import Recipe, Solution, Words
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.explore.answers import Choice, Slider
+from conceptor.base.progress import Progress, silent
+from conceptor.explore.answers import Choice, Settings, Slider
 from conceptor.explore.cache import Cache
 from conceptor.explore.views import Reach, View
-from conceptor.fitting import gather, solve
+from conceptor.fitting import FitOptions, Request, gather, solve
 from conceptor.methods import Method, spectral_methods
 from conceptor.vectors.chunks import read_chunks
 from conceptor.vectors.vectors import RowKind
@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.moments import Moments
-    from conceptor.algebra.recipes import Recipe, Solution
-    from conceptor.base.progress import Progress
-    from conceptor.explore.answers import Settings
     from conceptor.explore.table import PageTable
-    from conceptor.fitting import FitOptions
     from conceptor.weights import Weights
-
-__all__ = ["APERTURE_SPAN", "PageMethods"]
 
 # The slider's range around the automatic aperture, and the number of sampled gates.
 APERTURE_SPAN = 30.0
@@ -102,7 +96,7 @@ class PageMethods:
         vectors = self._table.vectors
         by_usage = solution.aperture != 0 and solution.recipe.lengths is Lengths.USAGE
         if by_usage and vectors.has_words and vectors.kind is not RowKind.TEXTS:
-            found = gather(read_chunks(vectors), usage=usage).frequent
+            found = gather(read_chunks(vectors), Request(usage=usage)).frequent
             lengths = None if found is None else found.lengths(usage)
         return solution.map.with_lengths(lengths)
 
@@ -177,7 +171,7 @@ class PageMethods:
     def _moments_under(self, weights: Weights) -> Moments:
         def collect() -> Moments:
             chunks = read_chunks(self._table.vectors, self.progress)
-            return gather(chunks, [weights]).moments[weights]
+            return gather(chunks, Request([weights])).moments[weights]
 
         return self._moments.get(weights, collect)
 

@@ -6,23 +6,18 @@ import importlib.util
 import warnings
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-
     Rows: TypeAlias = "NDArray[np.float32] | Float64"
-
-__all__ = ["Clusters", "Plane", "align", "explained", "fit_clusters", "pca", "projections", "umap"]
 
 _CLUSTERS = 8
 # Rows that determine the clusters, and words in a cluster's name.
@@ -135,7 +130,7 @@ class Clusters:
 
     def predict(self, rows: Rows) -> NDArray[np.int64]:
         """Return the cluster of rows: the nearest centre."""
-        return np.asarray((rows @ self.centres.T).argmax(axis=1), dtype=np.int64)
+        return _nearest(rows, self.centres)
 
     def names(self, words: Sequence[str], rows: Float64) -> list[str]:
         """Name each cluster by words that are near its centre and far from the other centres.
@@ -167,5 +162,8 @@ def fit_clusters(rows: NDArray[np.float32]) -> Clusters:
     count = min(_CLUSTERS, len(np.unique(some.round(6), axis=0)))
     means = KMeans(count, n_init=2, random_state=0).fit(some)
     centres = unit_rows(np.asarray(means.cluster_centers_, dtype=np.float64))
-    clusters = Clusters(centres, np.zeros(0, dtype=np.int64))
-    return Clusters(centres, clusters.predict(directions))
+    return Clusters(centres, _nearest(directions, centres))
+
+
+def _nearest(rows: Rows, centres: Float64) -> NDArray[np.int64]:
+    return np.asarray((rows @ centres.T).argmax(axis=1), dtype=np.int64)

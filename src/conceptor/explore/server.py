@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import importlib.util
 import ipaddress
-import secrets
 import socket
 from contextlib import suppress
 from importlib import resources
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from conceptor.explore.session import Session
-
-__all__ = ["create_app", "is_loopback", "open_socket", "require_extra", "serve"]
 
 _COOKIE = "conceptor-token"
 _PAGE = resources.files("conceptor.explore").joinpath("page")
@@ -205,11 +202,6 @@ def open_socket(host: str, port: int) -> socket.socket:
             f"{host}:{port}: {reason}; choose another port with --port, or --port 0 for a free one"
         ) from None
     return opened
-
-
-def new_token() -> str:
-    """Return a token that cannot be guessed."""
-    return secrets.token_urlsafe(24)
 
 
 def serve(app: Starlette, opened: socket.socket, ready: Callable[[], None]) -> None:

@@ -6,26 +6,24 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from conceptor import __version__
 from conceptor.algebra.aperture import isotropy
-from conceptor.algebra.background import BackgroundWarning, percent_below
+from conceptor.algebra.background import Background, BackgroundWarning, percent_below
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
+from conceptor.concepts.found import Unknown, UnknownWordsError, split_known
 from conceptor.concepts.query import Query
-from conceptor.concepts.spelling import UnknownWordsError, split_known
 from conceptor.concepts.text_neighbours import choose_background
 from conceptor.explore import answers, projection
 from conceptor.explore.cache import Cache
 from conceptor.explore.details import combine_concepts, find_directions
 from conceptor.explore.fitted import PageMethods
-from conceptor.explore.quick import QuickFigures
-from conceptor.explore.search import RowSearch, Searcher
-from conceptor.explore.searched import SearchedFigures
-from conceptor.explore.text_figures import TextFigures
+from conceptor.explore.scores import QuickFigures, SearchedFigures, TextFigures
+from conceptor.explore.search import Found, RowSearch, Searcher
 from conceptor.explore.views import View
 from conceptor.explore.wordmap import Shown, WordMap
 from conceptor.fitting import FitOptions
@@ -37,15 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from concurrent.futures import Future
 
-    from conceptor.algebra.background import Background
     from conceptor.algebra.recipes import Solution
-    from conceptor.base.progress import Progress
-    from conceptor.concepts.spelling import Unknown
     from conceptor.explore.answers import Settings
-    from conceptor.explore.search import Found
     from conceptor.explore.table import PageTable
-
-__all__ = ["AskedNeighbours", "Session"]
 
 # The methods on the page besides the default for the kind of vectors.
 _MORE_METHODS = ("cn-paper", "abtt", "pvn", "whitening", "zipf-whitening")
@@ -61,8 +53,7 @@ _KEPT_SCALES = 64
 _PLACED = 10
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """The known words of a question, as the vectors spell them, and the unknown ones."""
 
     like: list[str]
@@ -74,11 +65,11 @@ class Asked:
 class AskedNeighbours:
     """Neighbours before and after, while the search is still running."""
 
-    views: tuple[View, View]
+    views: Sequence[View]
     futures: Sequence[Future[Found]]
+    scales: Sequence[Background | None]
     asked: Asked
     prior: bool
-    scales: tuple[Background | None, Background | None] = (None, None)
 
     def answer(self) -> answers.Neighbours:
         """Wait for the results, and compare the two sides."""
@@ -103,9 +94,7 @@ class AskedNeighbours:
         return answers.Neighbours(
             [near if near.word in after else replace(near, moved="gone") for near in sides[0]],
             [near if near.word in before else replace(near, moved="new") for near in sides[1]],
-            self.asked.like,
-            self.asked.without,
-            self.asked.unknown,
+            *self.asked,
             prior=self.prior,
         )
 
@@ -216,7 +205,10 @@ class Session:
             return next(iter(self.methods.names), ORIGINAL)
         return self.methods.text(settings)
 
-    def _view(self, settings: Settings) -> View:
+    def _view(self, settings: Settings | None) -> View:
+        """Return the table after a method, or the second file; None is the table itself."""
+        if settings is None:
+            return self._plain
         if settings.method == OTHER and self._plain_other is not None:
             return self._plain_other
         return self.methods.view(settings)
@@ -256,23 +248,21 @@ class Session:
         self, settings: Settings, like: Sequence[str], without: Sequence[str], n: int
     ) -> AskedNeighbours:
         """Start a search for neighbours without waiting for it."""
-        views = self._plain, self._view(settings)
-        asked = self.look_up(settings, like, without)
+        asked = self._look_up(settings, like, without)
         if not asked.like:
             raise UnknownWordsError(asked.unknown)
-        futures = [
-            self._ask(view, key, tuple(asked.like), tuple(asked.without), n)
-            for view, key in zip(views, (None, settings), strict=True)
-        ]
-        scales = self._scale(views[0], None), self._scale(views[1], settings)
-        return AskedNeighbours(views, futures, asked, self.about.sorted, scales)
+        sides = None, settings
+        return AskedNeighbours(
+            [self._view(each) for each in sides],
+            [self._ask(each, asked, n) for each in sides],
+            [self.background(each) for each in sides],
+            asked,
+            self.about.sorted,
+        )
 
-    def background(self, settings: Settings) -> Background | None:
-        """Return the scale of cosines of texts after a method; None for words."""
-        return self._scale(self._view(settings), settings)
-
-    def _scale(self, view: View, key: Settings | None) -> Background | None:
+    def background(self, settings: Settings | None) -> Background | None:
         """Return the scale of cosines of texts in a view; None for words, and for few rows."""
+        view = self._view(settings)
         if not view.table.of_texts:
             return None
 
@@ -282,9 +272,9 @@ class Session:
 
         with warnings.catch_warnings():  # printed once, when the page starts
             warnings.simplefilter("ignore", BackgroundWarning)
-            return self._scales.get(key, fit)
+            return self._scales.get(settings, fit)
 
-    def look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
+    def _look_up(self, settings: Settings, like: Sequence[str], without: Sequence[str]) -> Asked:
         """Return the words that all tables have, and suggestions for the others."""
         tables = dict.fromkeys([self.table, self._view(settings).table])
         unknown: list[Unknown] = []
@@ -298,24 +288,18 @@ class Session:
 
         return Asked(known(like), known(without), unknown)
 
-    def _ask(
-        self,
-        view: View,
-        key: Settings | None,
-        like: tuple[str, ...],
-        without: tuple[str, ...],
-        n: int,
-    ) -> Future[Found]:
+    def _ask(self, settings: Settings | None, asked: Asked, n: int) -> Future[Found]:
         """Start a `Query` for words like some and unlike others.
 
         While a slider is dragged one side does not change, and people return to earlier settings.
         So the last answers are kept, by the settings of the view. A failed one is computed
         again.
         """
-        question = key, like, without, n
+        view = self._view(settings)
+        question = settings, tuple(asked.like), tuple(asked.without), n
 
         def ask() -> Future[Found]:
-            words = [*like, *without]
+            words = [*asked.like, *asked.without]
             places = view.table.vectors.rows(words)
             rows = view.rows(places)
             for word in (word for word, row in zip(words, rows, strict=True) if not row.any()):
@@ -323,7 +307,7 @@ class Session:
                 raise InvalidInputError(
                     f"the vector of {word!r} {when} post-processing is zero; it has no neighbours"
                 )
-            criterion = Query(like, without).criterion(WordVectors(words, rows))
+            criterion = Query(asked.like, asked.without).criterion(WordVectors(words, rows))
             search = RowSearch(view, criterion, n, np.unique(places).tolist())
             return self._searchers[view.table].ask(search)
 

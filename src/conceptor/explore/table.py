@@ -12,10 +12,10 @@ import numpy as np
 
 from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import memory_bytes
+from conceptor.concepts.found import Unknown, suggest
 from conceptor.concepts.neighbours import choose_prior
-from conceptor.concepts.spelling import Unknown, suggest
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore.cache import Cache
 from conceptor.vectors.chunks import read_chunks
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
 
 _BLOCK = 1 << 16
 _KEPT_SUGGESTIONS = 1000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from conceptor.algebra.affine_map import AffineMap
     from conceptor.algebra.recipes import Solution
     from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
     from conceptor.explore.table import PageTable
-
-__all__ = ["Reach", "View", "row_blocks"]
 
 _BLOCK_ROWS = 8192
 # Squared gates are kept to this precision, in units of the largest.

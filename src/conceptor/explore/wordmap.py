@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Float64, unit_rows
 from conceptor.concepts.text_neighbours import shorten
 from conceptor.explore import projection
-from conceptor.explore.answers import Placed, Points
+from conceptor.explore.answers import Placed, Points, Settings
 from conceptor.explore.cache import Cache
 
 if TYPE_CHECKING:
@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Float64
-    from conceptor.explore.answers import Settings
     from conceptor.explore.projection import Clusters, Plane
     from conceptor.explore.views import View
-
-__all__ = ["MOST_WORDS", "Shown", "WordMap"]
 
 # Words are spread evenly over log rank, so that the map shows both common and rare words.
 MOST_WORDS = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from conceptor.integrations.opened import Opened, check_vectors, open_rows
+from conceptor.integrations.opened import Opened, check_vectors, open_labelled
 from conceptor.vectors.formats.arrow_columns import (
     choose_columns,
     import_pyarrow,
@@ -44,7 +44,7 @@ def open_arrow_table(table: Any, column: Asked = None) -> Opened:  # noqa: ANN40
         arrays = [new[name] if name in new else table.column(name) for name in schema.names]
         return import_pyarrow().Table.from_arrays(arrays, schema=schema)
 
-    return open_rows(found.labels, found.matrix, rebuild)
+    return open_labelled(found.labels, found.matrix, rebuild)
 
 
 def read_table(table: Any, column: Asked, kind: str) -> TableContent:  # noqa: ANN401

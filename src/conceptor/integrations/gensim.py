@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.algebra.lengths import Lengths
-from conceptor.integrations.opened import (
-    Opened,
-    check_vectors,
-    map_rows,
-    open_table,
-    usable_counts,
-)
-from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import RowKind
+from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
+from conceptor.vectors.table import as_word_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from conceptor.fitting import Fitted
@@ -32,13 +23,8 @@ _OUTPUT_LAYERS = ("syn1neg", "syn1")
 def open_keyed_vectors(kv: Any) -> Opened:  # noqa: ANN401
     """Open vectors by key."""
     _check(kv)
-    return open_table(
-        kv.index_to_key,
-        kv.vectors,
-        lambda rows: _with_vectors(kv, rows),
-        counts=_counts(kv),
-        kind=RowKind.WORDS,
-    )
+    table = as_word_vectors(kv)
+    return Opened(table, lambda fitted: _with_vectors(kv, improve_rows(fitted, table)))
 
 
 def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
@@ -53,8 +39,7 @@ def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
         new.adjust_vectors()
         return new
 
-    table = WordVectors(kv.index_to_key, kv.vectors, counts=_counts(kv), kind=RowKind.WORDS)
-    return Opened(table, rebuild, needs_map=True, lengths=Lengths.KEPT)
+    return Opened(as_word_vectors(kv), rebuild, needs_map=True, lengths=Lengths.KEPT)
 
 
 def open_model(model: Any) -> Opened:  # noqa: ANN401
@@ -81,17 +66,6 @@ def open_model(model: Any) -> Opened:  # noqa: ANN401
 def _check(kv: Any) -> None:  # noqa: ANN401
     rows, columns = kv.vectors.shape
     check_vectors(rows, columns, type(kv).__name__, "add or load some first")
-
-
-def _counts(kv: Any) -> Mapping[str, float] | None:  # noqa: ANN401
-    """Return the stored counts, unless gensim invented them.
-
-    `load_word2vec_format` sets n, n − 1, … for n words without counts.
-    """
-    found = getattr(kv, "expandos", {}).get("count")
-    if found is None or np.array_equal(found, np.arange(len(kv), 0, -1)):
-        return None
-    return usable_counts(kv.index_to_key, found)
 
 
 def _with_vectors(kv: Any, vectors: NDArray[Any]) -> Any:  # noqa: ANN401

@@ -16,9 +16,7 @@ from conceptor.integrations.registry import TABLES, find_adapter, kinds
 from conceptor.methods import Method
 from conceptor.postprocessing import Report, describe_doubts
 from conceptor.vectors.conversion import Written
-from conceptor.vectors.files import open_vectors
 from conceptor.vectors.rows import SaidRows, parse_rows
-from conceptor.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,18 +167,6 @@ def open_object(
         raise InvalidInputError(f"a {type(x).__name__} has no columns; leave out `column`")
     opened: Opened = adapter(x) if column is None else adapter(x, column)
     return opened if said is None else replace(opened, vectors=SaidRows(opened.vectors, said))
-
-
-def vectors_of(x: object, *, column: Asked = None, rows: str | None = None) -> Vectors:
-    """Return vectors of any kind for reading only; arguments are as for `improve`."""
-    said = parse_rows(rows)
-    if isinstance(x, (str, os.PathLike)):
-        return open_vectors(x, wordless=True, column=column, rows=rows)
-    if not isinstance(x, Vectors):
-        return open_object(x, column=column, rows=rows).vectors
-    if column is not None:
-        raise InvalidInputError(f"{x.name}: is already open; pass the column to open_vectors")
-    return x if said is None else SaidRows(x, said)
 
 
 def _check_texts(x: object) -> None:

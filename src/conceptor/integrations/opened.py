@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from conceptor.fitting import Fitted
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["Opened", "improve_rows", "open_rows", "open_table"]
+__all__ = ["Opened", "improve_rows", "open_labelled", "open_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def open_table(
     return Opened(table, lambda fitted: rebuild(improve_rows(fitted, table)))
 
 
-def open_rows(
+def open_labelled(
     labels: Sequence[str] | None,
     vectors: NDArray[Any],
     rebuild: Callable[[NDArray[Any]], object],
@@ -120,14 +120,6 @@ def improve_rows(fitted: Fitted, vectors: Vectors) -> NDArray[Any]:
 def map_rows(fitted: Fitted, rows: NDArray[Any]) -> NDArray[Any]:
     """Apply the map of a fitted method to rows that average to vectors; keep their type."""
     return fitted.map.linear()(rows).astype(rows.dtype, copy=False)
-
-
-def usable_counts(words: Iterable[str], counts: Iterable[float]) -> dict[str, float] | None:
-    """Return counts by word; None if they are useless: all equal, or some invalid."""
-    found = dict(zip(words, map(float, counts), strict=True))
-    numbers = np.fromiter(found.values(), dtype=np.float64)
-    tells = np.isfinite(numbers).all() and (numbers >= 0).all() and len(np.unique(numbers)) > 1
-    return found if tells else None
 
 
 def check_vectors(rows: int, columns: int, kind: str, remedy: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import Opened, check_vectors, open_rows
+from conceptor.integrations.opened import Opened, check_vectors, open_labelled
 from conceptor.vectors.columns import Column, ColumnKind, choose_label, choose_vectors
 from conceptor.vectors.rows import LABELS
 
@@ -49,7 +49,7 @@ def open_frame(frame: pd.DataFrame, column: Asked = None) -> Opened:
         gone = set(places[rows.shape[1] :])
         return new.iloc[:, [i for i in range(len(columns)) if i not in gone]] if gone else new
 
-    return open_rows(_labels(frame, columns), matrix, rebuild)
+    return open_labelled(_labels(frame, columns), matrix, rebuild)
 
 
 def _kind_of(values: pd.Series[Any]) -> ColumnKind:

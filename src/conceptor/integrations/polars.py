@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars
 
 from conceptor.integrations.arrow import read_table
-from conceptor.integrations.opened import Opened, open_rows
+from conceptor.integrations.opened import Opened, open_labelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,4 +27,4 @@ def open_frame(frame: polars.DataFrame, column: Asked = None) -> Opened:
         gone = [name for name in found.columns if name not in new]
         return frame.drop(gone).with_columns(made)
 
-    return open_rows(found.labels, found.matrix, rebuild)
+    return open_labelled(found.labels, found.matrix, rebuild)

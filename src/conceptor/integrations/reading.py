@@ -1,26 +1,19 @@
-"""Open rows of words or texts of any kind, for reading."""
+"""Open vectors of any kind for reading: what `compare`, `most_similar` and `inspect` take."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.integrations.improving import vectors_of
-from conceptor.integrations.registry import TABLES, kinds
-from conceptor.vectors.chunks import as_vectors
+from conceptor.integrations.improving import open_object
 from conceptor.vectors.files import open_vectors
 from conceptor.vectors.rows import SaidRows, parse_rows
 from conceptor.vectors.texts import as_texts
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.vectors import RowKind, Vectors
 
 if TYPE_CHECKING:
     from conceptor.vectors.columns import Asked
-    from conceptor.vectors.vectors import Vectors
-
-__all__ = ["open_rows"]
 
 
 def open_rows(
@@ -30,7 +23,7 @@ def open_rows(
 
     Parameters
     ----------
-    vectors : path, array, data frame, Vectors, (labels, array), ...
+    vectors : path, Vectors, or an object that `improve` takes
     texts : path or iterable of str, optional
         The text of each row; implies that rows are texts.
     column : optional
@@ -44,18 +37,17 @@ def open_rows(
             raise InvalidInputError(Setting("texts"), " is for rows of texts, not words")
         said = RowKind.TEXTS
     if isinstance(vectors, (str, os.PathLike)):
-        named: Any = column
         opened: Vectors = open_vectors(
-            vectors, wordless=True, column=named, rows=said and str(said)
+            vectors, wordless=True, column=column, rows=said and str(said)
         )
-    elif TABLES.intersection(kinds(vectors)):
-        opened = vectors_of(vectors, column=column)
-    elif column is not None:
-        raise InvalidInputError(
-            Setting("column"), f" is for tables, not a {type(vectors).__name__}"
-        )
+    elif isinstance(vectors, Vectors):
+        if column is not None:
+            raise InvalidInputError(
+                f"{vectors.name}: is already open; pass the column to open_vectors"
+            )
+        opened = vectors
     else:
-        opened = as_texts(vectors) if isinstance(vectors, np.ndarray) else as_vectors(vectors)
+        opened = open_object(vectors, column=column).vectors
     if said is not None and opened.kind is not said:
         opened = SaidRows(opened, said)
     return opened if texts is None and opened.has_words else as_texts(opened, texts)

@@ -12,10 +12,10 @@ where `open_class(x)` returns a `conceptor.integrations.opened.Opened`.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.registry import load_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +68,8 @@ def find_adapter(x: object) -> Adapter:
         if kind in _REFUSED:
             raise InvalidInputError(_REFUSED[kind])
         if kind != "builtins.object":
-            for entry in entry_points(group=GROUP, name=kind):
-                return entry.load()  # type: ignore[no-any-return]
+            for adapter in load_entries(GROUP, kind):
+                return adapter  # type: ignore[no-any-return]
     known = ", ".join(sorted(ADAPTERS))
     raise InvalidInputError(f"improve does not support {type(x).__name__}; it takes {known}")
 

@@ -110,12 +110,7 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
             needs_map=True,
             lengths=Lengths.KEPT,
         )
-    try:
-        words = [vocab.strings[key] for key in table.key2row]
-    except KeyError as error:
-        raise InvalidInputError(
-            f"a row of this spaCy vocabulary belongs to no word ({error}); fetch it again"
-        ) from None
+    words = _words_of_rows(vocab)
     check_vectors(len(words), columns, "spaCy vocabulary", remedy)
     places = np.array(list(table.key2row.values()))
     if places.min() < 0 or places.max() >= rows:
@@ -138,6 +133,18 @@ def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     return Opened(
         vectors, rebuild, needs_map=is_shared, lengths=Lengths.UNIT if is_shared else None
     )
+
+
+def _words_of_rows(vocab: Vocab) -> list[str]:
+    """Return the word of each row that has one; raise for a row whose key is damaged."""
+    for key in (keys := vocab.vectors.key2row):
+        is_hash = isinstance(key, int) and 0 <= key < 1 << 64
+        if not is_hash or key not in vocab.strings:
+            raise InvalidInputError(
+                f"a row of this spaCy vocabulary belongs to no word (its key is {key!r}); fetch "
+                "it again"
+            )
+    return [vocab.strings[key] for key in keys]
 
 
 def open_pipeline(nlp: Language) -> Opened:

@@ -13,7 +13,7 @@ from conceptor.integrations.opened import (
     Opened,
     check_vectors,
     improve_rows,
-    open_rows,
+    open_labelled,
     open_table,
 )
 from conceptor.vectors.files import open_vectors
@@ -58,7 +58,7 @@ def open_dict(x: dict[str, Any]) -> Opened:
 def open_array(x: NDArray[Any]) -> Opened:
     """Open vectors without words; all rows count equally."""
     matrix = as_matrix(x, "the array")
-    return open_rows(None, matrix, lambda rows: _as_before(rows, matrix))
+    return open_labelled(None, matrix, lambda rows: _as_before(rows, matrix))
 
 
 def open_path(x: str | os.PathLike[str], column: Asked = None, rows: str | None = None) -> Opened:

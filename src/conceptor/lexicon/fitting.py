@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Array, Float64, unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.lexicon.files import symmetric_pairs
+from conceptor.base.progress import Progress, silent
+from conceptor.lexicon.files import Pairs, symmetric_pairs
 from conceptor.lexicon.terms import Hinge, Terms, find_neighbours
 from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors, read_chunks
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Array, Float64
-    from conceptor.base.progress import Progress
-    from conceptor.lexicon.files import Pairs
     from conceptor.vectors.vectors import Vectors
 
 

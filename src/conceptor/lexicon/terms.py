@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from conceptor.base.arrays import unit_rows
+from conceptor.base.arrays import Array, Float64, unit_rows
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.arrays import Array, Float64
     from conceptor.base.progress import Progress
 
     _Hits = tuple[NDArray[np.intp], NDArray[np.intp]]

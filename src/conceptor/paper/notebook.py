@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.battery import Battery
     from conceptor.evaluation.task import SearchTask, Task
 
-__all__ = ["as_in_notebook"]
-
 
 def as_in_notebook(battery: Battery) -> Battery:
     """Return the benchmarks with the notebook's ranks and tokens (needs NLTK)."""

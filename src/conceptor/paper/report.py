@@ -12,8 +12,8 @@ import numpy as np
 from conceptor.base.numbers import format_number, format_signed
 from conceptor.report.charts import gate_chart
 from conceptor.report.forms import Cell, Line, Table
-from conceptor.report.page import document, glossary, listing, page_table, paragraph
-from conceptor.report.plots import draw_panels, plot_coefficients
+from conceptor.report.page import document, glossary, listing, page_table, paragraph, section
+from conceptor.report.plots import draw_panels, plot_directions
 from conceptor.report.result import Result
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def draw_gates(found: Reproduction, path: Path) -> None:
 
     def draw(name: str, ax: Axes) -> None:
         gates = {method: np.array(gate) for method, gate in found.parts[name].gates.items()}
-        plot_coefficients(gates, ax).set_title(f"{name}: {found.parts[name].title}", fontsize=8)
+        plot_directions(gates, ax, ylabel="gating coefficient").set_ylim(bottom=-0.03)
+        ax.set_title(f"{name}: {found.parts[name].title}", fontsize=8)
 
     draw_panels(path, list(found.parts), draw, width=6)
 
@@ -146,16 +147,13 @@ def reproduction_page(found: Reproduction, remarks: Sequence[str] = ()) -> str:
     """Return the paper's tables in the paper's layout, with the measured scores."""
     parts = [paragraph(line, "verdict") for line in found.summary]
     for title, tables in layout_tables(found).items():
-        parts.append(f"<section><h2>{escape(TITLES[title])}</h2>")
-        parts += [f"<h3>{escape(table.title)}</h3>{page_table(table)}" for table in tables]
-        parts.append("</section>")
+        shown = (f"<h3>{escape(table.title)}</h3>{page_table(table)}" for table in tables)
+        parts.append(section(TITLES[title], "\n".join(shown)))
     for name, gates in found.gates().items():
         if gates:
             chart = gate_chart({method: np.array(gate) for method, gate in gates.items()})
-            parts.append(
-                f"<section><h2>Variance gating coefficients, {escape(name)}</h2>"
-                f'<div class="pair"><div>{chart}</div></div></section>'
-            )
+            title = f"Variance gating coefficients, {name}"
+            parts.append(section(title, f'<div class="pair"><div>{chart}</div></div>'))
     methods = dict.fromkeys(cell.method for cell in found.cells)
     parts.append(glossary(methods))
     parts.append(listing("How it was measured", [*found.notes, *remarks]))

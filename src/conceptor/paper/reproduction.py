@@ -14,29 +14,28 @@ from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress, silent
 from conceptor.data import registry as datasets
+from conceptor.data.word_lists import PAPER_VOCABULARY
 from conceptor.evaluation.compare.words import compare
 from conceptor.evaluation.texts import TextTask
 from conceptor.fitting import FitOptions
 from conceptor.lexicon.files import Lexicon
 from conceptor.methods import ORIGINAL
 from conceptor.paper.dialogue.comparing import compare_dialogue, require_torch
-from conceptor.paper.dialogue.woz import SLOTS, load_corpus
+from conceptor.paper.dialogue.woz import SLOTS, Corpus, load_corpus
 from conceptor.paper.google_news import google_news_vectors
 from conceptor.paper.notebook import as_in_notebook
 from conceptor.paper.tables import PaperCell, Part, Reproduction, paper_tables
 from conceptor.vectors.chunks import as_vectors
 from conceptor.vectors.table import WordVectors
-from conceptor.weights import PAPER_VOCABULARY
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
     from conceptor.evaluation import Battery, Evaluation
-    from conceptor.paper.dialogue import TrackerOptions
+    from conceptor.paper.dialogue.options import TrackerOptions
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Watch
-    from conceptor.paper.dialogue.woz import Corpus
 
 # The paper's cn is called cn-paper here; cn is a later refinement.
 METHODS = (ORIGINAL, "abtt", "cn-paper")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.evaluation.statistics import Interval
 
-__all__ = ["gain_chart", "gate_chart", "spectrum_chart", "ticks"]
 
 _WIDTH, _HEIGHT = 420, 210
 _STYLES = 6  # colours and dashes of style.css
@@ -124,7 +123,7 @@ def gain_chart(gains: Mapping[str, Interval], title: str, unit: str = "points") 
         )
     for position, (method, interval) in enumerate(gains.items()):
         y = top + row * position + row / 2
-        kind = "gain" if interval.low > 0 else "loss" if interval.high < 0 else "level"
+        kind = {1: "gain", -1: "loss", 0: "level"}[interval.sign]
         shapes.append(f'<text x="0" y="{y + 4}">{escape(method)}</text>')
         if math.isnan(interval.low) or math.isnan(interval.difference):
             continue

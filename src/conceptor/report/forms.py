@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table as RichTable
 
-
-__all__ = [
-    "Cell",
-    "Line",
-    "Table",
-    "csv_text",
-    "fit_width",
-    "latex",
-    "markdown",
-    "rich_table",
-    "table_csv",
-]
-
 # The column with the number of items behind each score.
 USED = "used"
 # For tables on a terminal: the width at which a heading wraps, and the blanks between and around
@@ -148,7 +135,7 @@ def rich_table(table: Table) -> RichTable:
     return shown
 
 
-def markdown(table: Table, level: int = 3) -> str:
+def markdown(table: Table) -> str:
     """Return the table as Markdown, with the best scores in bold."""
     rules = ("---" if table.is_text(i) else "---:" for i in range(len(table.columns)))
     rows = [["", *table.columns], ["---", *rules]]
@@ -156,7 +143,7 @@ def markdown(table: Table, level: int = 3) -> str:
         rows.append([line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)])
     escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     body = "\n".join(f"| {' | '.join(row)} |" for row in escaped)
-    return f"{'#' * level} {table.title}\n\n{body}\n"
+    return f"### {table.title}\n\n{body}\n"
 
 
 def latex(table: Table) -> str:

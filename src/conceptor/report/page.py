@@ -26,28 +26,9 @@ if TYPE_CHECKING:
     from conceptor.evaluation.statistics import Interval
     from conceptor.report.forms import Table
 
-__all__ = ["comparison_html", "main_method", "page", "verdict"]
-
 # The name of a family in a sentence.
 _SUBJECTS = {"sts": "sentences", "analogy": "analogies", "sts-b": "STS benchmark"}
 _UNITS = "points × 100"
-
-
-def page(
-    comparison: Comparison,
-    sentences: Comparison | None = None,
-    *,
-    by_task: bool = False,
-    one_file: bool = True,
-) -> str:
-    """Return a complete HTML document, including sentence encoders if they were compared.
-
-    Without `one_file`, columns are files instead of methods.
-    """
-    body = comparison_html(comparison, sentences, by_task=by_task, one_file=one_file)
-    if one_file:
-        return document(f"conceptor compare: {comparison.vectors}", body)
-    return document(f"conceptor evaluate: {', '.join(comparison.methods)}", body)
 
 
 def comparison_html(
@@ -57,7 +38,11 @@ def comparison_html(
     by_task: bool = False,
     one_file: bool = True,
 ) -> str:
-    """Return the content below the title, which `explore` also shows."""
+    """Return the content below the title, which `explore` also shows.
+
+    It includes sentence encoders if they were compared. Without `one_file`, columns are files
+    instead of methods.
+    """
     parts = [
         paragraph(line, kind)
         for line, kind in zip(verdict(comparison), ("verdict", "note"), strict=False)
@@ -101,9 +86,9 @@ def verdict(comparison: Comparison) -> list[str]:
     }
     if not found:
         return []
-    gained = {name: gain for name, gain in found.items() if gain.low > 0}
-    lost = {name: gain for name, gain in found.items() if gain.high < 0}
-    open_ = {name: gain for name, gain in found.items() if name not in gained | lost}
+    gained, lost, open_ = (
+        {name: gain for name, gain in found.items() if gain.sign == sign} for sign in (1, -1, 0)
+    )
     if gained and lost:
         answer = f"It helps and it costs: better {_list(gained)}; worse {_list(lost)}"
     elif gained:
@@ -132,6 +117,7 @@ def _one(number: float, *, sign: bool = False) -> str:
 
 
 def document(title: str, body: str) -> str:
+    """Return a complete page with its style."""
     style = resources.files("conceptor.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -144,12 +130,24 @@ def document(title: str, body: str) -> str:
 
 
 def paragraph(text: str, kind: str = "note") -> str:
+    """Return a paragraph of plain text."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
+def section(title: str, body: str) -> str:
+    """Return a section with its heading; nothing without content."""
+    return f"<section><h2>{escape(title)}</h2>\n{body}</section>" if body else ""
+
+
+def table_sections(tables: Iterable[Table]) -> list[str]:
+    """Return a section for each table."""
+    return [section(table.title, page_table(table)) for table in tables]
+
+
 def listing(title: str, lines: Iterable[str]) -> str:
+    """Return a section with a list; nothing without lines."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<section><h2>{title}</h2><ul>{items}</ul></section>" if items else ""
+    return section(title, f"<ul>{items}</ul>" if items else "")
 
 
 def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
@@ -160,13 +158,12 @@ def _sections(comparison: Comparison, tables: Sequence[Table]) -> list[str]:
         if gains := comparison.gains(family):
             title = f"Gain over {comparison.baseline}, {TITLES.get(family, family)}"
             chart = f'<div class="forest">{gain_chart(gains, title, _UNITS)}</div>'
-        parts.append(
-            f"<section><h2>{escape(table.title)}</h2>\n{page_table(table)}{chart}</section>"
-        )
+        parts.append(section(table.title, page_table(table) + chart))
     return parts
 
 
 def page_table(table: Table) -> str:
+    """Return a table that scrolls by itself if it is wide."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     rows = []
     for line in table.lines:
@@ -193,13 +190,14 @@ def _directions(comparison: Comparison) -> list[str]:
     sides = {"before": values, "after": solution.gate**2 * values}
     shares = {name: side / (side.sum() or 1.0) for name, side in sides.items()}
     gates = {name: each.gate for name, each in comparison.solutions.items() if each.gate.max() <= 1}
-    return [
-        "<section><h2>Directions</h2><div class=pair>"
+    charts = (
+        "<div class=pair>"
         f"<figure><figcaption>Spectrum used by {escape(method)}</figcaption>"
         f"{spectrum_chart(shares)}</figure>"
         "<figure><figcaption>Gate: the share of each direction that is kept</figcaption>"
-        f"{gate_chart(gates)}</figure></div></section>"
-    ]
+        f"{gate_chart(gates)}</figure></div>"
+    )
+    return [section("Directions", charts)]
 
 
 def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
@@ -219,7 +217,7 @@ def _neighbours(found: Mapping[str, Mapping[str, Sequence[Neighbour]]]) -> str:
             f"<table><caption>{escape(word)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table>"
         )
-    return f'<section><h2>Neighbours</h2><div class="pair">{"".join(parts)}</div></section>'
+    return section("Neighbours", f'<div class="pair">{"".join(parts)}</div>')
 
 
 def _near(one: Neighbour | None, other_side: set[str], kind: str) -> str:
@@ -239,4 +237,4 @@ def glossary(methods: Iterable[str]) -> str:
     items = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in known.items()
     )
-    return f"<section><h2>Methods</h2><dl>{items}</dl></section>" if items else ""
+    return section("Methods", f"<dl>{items}</dl>" if items else "")

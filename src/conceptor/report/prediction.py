@@ -19,17 +19,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "RECORD",
-    "Prediction",
-    "Rule",
-    "describe",
-    "fit_rule",
-    "predict",
-    "read_record",
-    "track_record",
-]
-
 RECORD = "record.json"
 TRAITS = ("participation", "share")
 # Decided sets with a sign that are needed to predict this sign.

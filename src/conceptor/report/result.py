@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
-from conceptor.report.forms import latex, markdown, table_csv
-from conceptor.report.page import document, listing, page, page_table, verdict
+from conceptor.report.forms import Table, latex, markdown, table_csv
+from conceptor.report.page import comparison_html, document, listing, table_sections, verdict
 from conceptor.report.tables import (
     comparison_csv,
     comparison_tables,
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.report.forms import Table
-
-__all__ = ["Result", "comparison_result", "evaluation_result"]
 
 
 @dataclass(frozen=True)
@@ -68,11 +64,8 @@ class Result:
         if self.own_page is not None:
             return self.own_page()
         title, *notes = self.notes or [""]
-        sections = (
-            f"<section><h2>{escape(table.title)}</h2>{page_table(table)}</section>"
-            for table in self.tables
-        )
-        return document(title, "\n".join([*sections, listing("Notes", [*notes, *self.closing])]))
+        parts = [*table_sections(self.tables), listing("Notes", [*notes, *self.closing])]
+        return document(title, "\n".join(parts))
 
 
 def evaluation_result(comparison: Comparison, *, by_task: bool = False) -> Result:
@@ -90,7 +83,10 @@ def evaluation_result(comparison: Comparison, *, by_task: bool = False) -> Resul
         comparison.summary,
         next(iter(verdict(comparison)), ""),
         lambda: comparison_csv([comparison]),
-        lambda: page(comparison, by_task=by_task, one_file=False),
+        lambda: document(
+            f"conceptor evaluate: {', '.join(comparison.methods)}",
+            comparison_html(comparison, by_task=by_task, one_file=False),
+        ),
     )
 
 
@@ -116,5 +112,8 @@ def comparison_result(
         [line for each in (comparison, *more) for line in each.summary],
         next(iter(verdict(comparison)), ""),
         lambda: comparison_csv([comparison, *more]),
-        lambda: page(comparison, sentences, by_task=by_task),
+        lambda: document(
+            f"conceptor compare: {comparison.vectors}",
+            comparison_html(comparison, sentences, by_task=by_task),
+        ),
     )

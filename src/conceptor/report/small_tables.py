@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from conceptor.evaluation.compare.bias import BiasComparison, Measured
     from conceptor.inspection import Inspection, Side
 
-__all__ = [
-    "bias_table",
-    "inspection_table",
-    "neighbour_tables",
-    "prediction_tables",
-    "translation_table",
-]
-
 
 def inspection_table(found: Inspection) -> Table:
     """Return norms, spectrum and isotropy, before and after."""

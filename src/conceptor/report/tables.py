@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.evaluation.statistics import CONFIDENCE
+from conceptor.evaluation.statistics import CONFIDENCE, Interval
 from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
 from conceptor.report.forms import USED, Cell, Line, Table, csv_text
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation import Evaluation, Row
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.evaluation.statistics import Interval
 
 TITLES = {
     "similarity": "Word similarity (Spearman × 100)",
@@ -192,9 +191,7 @@ def comparison_csv(comparisons: Iterable[Comparison]) -> str:
 def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
     for method, evaluation in comparison.evaluations.items():
         for row in evaluation.rows():
-            parts = [row.dataset]
-            if row.dataset not in {each.dataset for each in evaluation.outcomes}:
-                parts = _tasks_of_year(evaluation, row.dataset)
+            parts = [each.dataset for each in evaluation.tasks_of(row.dataset)]
             gain = comparison.interval(method, parts)
             kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
             yield [method, *kept, *_parts_of(gain)]
@@ -203,13 +200,6 @@ def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
             metric = evaluation.of_family(family)[0].metric
             label = MEANS.get(family, "mean")
             yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
-
-
-def _tasks_of_year(evaluation: Evaluation, name: str) -> list[str]:
-    """Return the tasks in a year's mean, as `Evaluation.years` chooses them."""
-    year = name.removeprefix("STS ")
-    tasks = [each for each in evaluation.outcomes if each.dataset.startswith(f"{year}/")]
-    return [each.dataset for each in tasks if not each.thin] or [each.dataset for each in tasks]
 
 
 def _parts_of(gain: Interval | None) -> tuple[object, object, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from conceptor.algebra.background import percent_below
@@ -12,7 +11,7 @@ from conceptor.evaluation.compare.text_measures import KEPT, RELATED
 from conceptor.evaluation.compare.verdict import show_gain
 from conceptor.methods import ORIGINAL
 from conceptor.report.forms import Cell, Line, Table
-from conceptor.report.page import document, glossary, listing, page_table, paragraph
+from conceptor.report.page import document, glossary, listing, paragraph, table_sections
 from conceptor.report.result import Result
 from conceptor.report.tables import comparison_csv, comparison_tables
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from conceptor.concepts.found import Neighbour
     from conceptor.evaluation.compare.texts import TextComparison
-
-__all__ = ["text_html", "text_neighbour_tables", "text_page", "text_result", "text_tables"]
 
 # Characters of a text in a table.
 _SHOWN = 160
@@ -56,7 +53,7 @@ def text_result(found: TextComparison, spell: Callable[[str], str]) -> Result:
         closing,
         closing[0],
         lambda: comparison_csv([found.comparison]),
-        lambda: text_page(found),
+        lambda: document(f"conceptor compare: {found.vectors}", text_html(found)),
     )
 
 
@@ -89,19 +86,11 @@ def _neighbour_cells(one: Neighbour, known: set[int]) -> list[Cell]:
     return cells if one.p is None else [*cells, Cell(percent_below(one.p), faint=True)]
 
 
-def text_page(found: TextComparison) -> str:
-    """Return a complete HTML document."""
-    return document(f"conceptor compare: {found.vectors}", text_html(found))
-
-
 def text_html(found: TextComparison) -> str:
     """Return the content below the title, which `explore` also shows."""
     first, *others = found.summary
     parts = [paragraph(first, "verdict"), *(paragraph(line) for line in others)]
-    parts += [
-        f"<section><h2>{escape(each.title)}</h2>\n{page_table(each)}</section>"
-        for each in text_tables(found)
-    ]
+    parts += table_sections(text_tables(found))
     parts.append(glossary(found.methods))
     parts.append(listing("How it was measured", [*found.notes, *map(str, found.cautions)]))
     return "\n".join(part for part in parts if part)

@@ -11,6 +11,7 @@ import numpy as np
 from conceptor import __version__
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
+from conceptor.data.word_lists import WORDFREQ, read_wordfreq, read_words
 from conceptor.static_models.model import StaticModel
 from conceptor.static_models.sentences import open_sentences
 from conceptor.static_models.sources import model_name
@@ -24,7 +25,7 @@ from conceptor.static_models.table import (
 from conceptor.static_models.transformer import Transformer
 from conceptor.static_models.vocabulary import make_vocabulary
 from conceptor.vectors.tokenizer import has_letters
-from conceptor.weights import SIF_A, WORDFREQ, parse_weights, read_wordfreq, read_words
+from conceptor.weights import SIF_A, parse_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -73,25 +73,25 @@ def chunk_rows(dimension: int) -> int:
     return int(min(max(1 << (_CHUNK_NUMBERS // dimension).bit_length() - 1, _FEW), _MANY))
 
 
-def even_chunks(chunks: Chunks) -> Iterator[Rows]:
-    """Yield the same rows in chunks of `chunk_rows`, with fewer at the end.
+def even_chunks(chunks: Chunks, size: int | None = None) -> Iterator[Rows]:
+    """Yield the same rows in chunks of one size, by default `chunk_rows`, with fewer at the end.
 
     Rows are copied only if a chunk ends elsewhere.
     """
-    held: list[Rows] = []
-    size, wanted = 0, 0
+    parts: list[Rows] = []
+    held, wanted = 0, size or 0
     for words, rows in chunks:
         wanted = wanted or chunk_rows(rows.shape[1])
         start = 0
-        while size + len(words) - start >= wanted:
-            stop = start + wanted - size
-            yield _join([*held, (words[start:stop], rows[start:stop])])
-            held, size, start = [], 0, stop
+        while held + len(words) - start >= wanted:
+            stop = start + wanted - held
+            yield _join([*parts, (words[start:stop], rows[start:stop])])
+            parts, held, start = [], 0, stop
         if start < len(words):
-            held.append((words[start:], rows[start:]))
-            size += len(words) - start
-    if held:
-        yield _join(held)
+            parts.append((words[start:], rows[start:]))
+            held += len(words) - start
+    if parts:
+        yield _join(parts)
 
 
 def _join(parts: list[Rows]) -> Rows:

@@ -6,21 +6,21 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from conceptor.base.errors import InvalidInputError, Message, Setting
-from conceptor.vectors.vectors import RowKind, WrappedVectors
+from conceptor.vectors.vectors import RowKind, Vectors, WrappedVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from conceptor.vectors.vectors import Vectors
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "LABELS",
+    "LabelledVectors",
     "RowDecision",
     "check_rows",
     "decide_rows",
     "describe_rows",
     "is_word",
     "parse_rows",
+    "refuse_settings",
 ]
 
 # How many of the first labels are checked.
@@ -51,21 +51,12 @@ def is_word(label: str) -> bool:
     )
 
 
-def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> RowDecision:
+def decide_rows(labels: Iterable[str] | None) -> RowDecision:
     """Decide what rows are from their first labels.
 
     They are words if the labels look like a vocabulary: at least half of them are single words,
-    each counted once. Otherwise they are texts.
-
-    Parameters
-    ----------
-    labels
-        The first `LABELS` labels, or fewer; None if the format holds only words.
-    rows
-        The user's choice, which overrides the labels.
+    each counted once. Otherwise they are texts. None stands for a format that holds only words.
     """
-    if rows is not None:
-        return RowDecision(rows)
     if labels is None:
         return RowDecision(RowKind.WORDS)
     first = list(labels)[:LABELS]
@@ -76,6 +67,35 @@ def decide_rows(labels: Iterable[str] | None, rows: RowKind | None = None) -> Ro
         return RowDecision(kind)
     found = f"{words:,} of the first {len(first):,} labels are distinct single words"
     return RowDecision(kind, found)
+
+
+class LabelledVectors(Vectors):
+    """Vectors whose kind of rows is set by the user, or shown by the first labels."""
+
+    rows_are: RowKind | None = None
+    _decided: RowDecision | None = None
+
+    @property
+    def kind(self) -> RowKind:
+        """What a row is, by the user's choice or by the first labels."""
+        return self._decision.kind if self.has_words else RowKind.TEXTS
+
+    @property
+    def kind_evidence(self) -> str:
+        """The evidence from the labels for the kind."""
+        return self._decision.evidence if self.has_words else ""
+
+    @property
+    def _decision(self) -> RowDecision:
+        if self.rows_are is not None:
+            return RowDecision(self.rows_are)
+        if self._decided is None:
+            self._decided = decide_rows(self._first_labels())
+        return self._decided
+
+    def _first_labels(self) -> Sequence[str] | None:
+        """Return about `LABELS` first labels; None for a format that holds only words."""
+        return None
 
 
 def parse_rows(rows: str | None) -> RowKind | None:
@@ -130,3 +150,15 @@ def describe_rows(vectors: Vectors) -> Message | None:
         f"{vectors.name}: its rows are treated as {said}: {evidence}; if they are {other}, use ",
         Setting("rows", str(other)),
     )
+
+
+def refuse_settings(vectors: Vectors, kind: str, **given: object) -> None:
+    """Raise for given settings that apply only to another kind of rows, `words` or `texts`."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise InvalidInputError(
+                f"{vectors.name}: its rows are {vectors.kind}, and ",
+                Setting(name),
+                f" is for {kind}; remove it, or add ",
+                Setting("rows", kind),
+            )

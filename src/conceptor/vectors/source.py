@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.vectors.rows import RowDecision, decide_rows
-from conceptor.vectors.vectors import RowKind, Vectors
+from conceptor.vectors.rows import LabelledVectors
+from conceptor.vectors.vectors import RowKind
 from conceptor.vectors.words import PackedWords, SeenWords, is_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class LocatedChunk(NamedTuple):
     places: NDArray[np.int64]
 
 
-class VectorSource(Vectors):
+class VectorSource(LabelledVectors):
     """A vectors file opened for reading; every pass over `chunks` starts at the beginning.
 
     Attributes
@@ -86,7 +86,6 @@ class VectorSource(Vectors):
     dimension: int = 0
     count: int | None = None
     has_words: bool = True
-    rows_are: RowKind | None = None
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
         if not 0 < dimension <= LARGEST_DIMENSION:
@@ -102,7 +101,6 @@ class VectorSource(Vectors):
         self.gone: list[int] = []
         self.on_error: OnError = "raise"
         self.replace_spaces: str | None = None
-        self._decided: RowDecision | None = None
         # The settings of a whole pass that had nothing to drop.
         self._clean_under: tuple[OnError, str | None, RowKind] | None = None
 
@@ -114,28 +112,6 @@ class VectorSource(Vectors):
     def name(self) -> str:
         """The path."""
         return str(self.path)
-
-    @property
-    def kind(self) -> RowKind:
-        """What a row is, by the user's choice or by the first labels."""
-        return self._decision.kind if self.has_words else RowKind.TEXTS
-
-    @property
-    def kind_evidence(self) -> str:
-        """The evidence from the labels for the kind."""
-        return self._decision.evidence if self.has_words else ""
-
-    @property
-    def _decision(self) -> RowDecision:
-        if self.rows_are is not None:
-            return RowDecision(self.rows_are)
-        if self._decided is None:
-            self._decided = decide_rows(self._first_labels())
-        return self._decided
-
-    def _first_labels(self) -> Sequence[str] | None:
-        """Return about `LABELS` first labels; None for a format that holds only words."""
-        return None
 
     @property
     def worth_keeping(self) -> bool:
@@ -164,17 +140,13 @@ class VectorSource(Vectors):
                     f"{self.path}: changed while it was being read; repeat the same call"
                 )
 
-    def chunks(self, rows: int | None = None) -> Iterator[Chunk]:
-        """Yield the vectors in file order, `rows` at a time if given (fewer at the end).
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the vectors in file order.
 
         A repeated word is dropped. NaN, infinities and words that are not UTF-8 raise
         `InvalidInputError`, or are skipped and counted with `on_error = "skip"`. If a whole pass
         finds none of these, the next one does not check again.
         """
-        natural = self._clean_chunks()
-        return natural if rows is None else _rebatch(natural, rows)
-
-    def _clean_chunks(self) -> Iterator[Chunk]:
         self.findings = Findings()
         self.gone.clear()
         seen = SeenWords()
@@ -282,30 +254,3 @@ def check_finite(chunk: Chunk, dtype: np.dtype[np.generic]) -> None:
         raise InvalidInputError(
             f"the vector of {chunk.words[row]!r} has NaN, Inf or a number too large for {dtype}"
         )
-
-
-def _rebatch(chunks: Iterator[Chunk], rows: int) -> Iterator[Chunk]:
-    if rows < 1:
-        raise InvalidInputError(f"a chunk must have at least one row; rows is {rows}")
-    held: list[Chunk] = []
-    size = 0
-    for chunk in chunks:
-        held.append(chunk)
-        size += len(chunk.words)
-        if size < rows:
-            continue
-        whole = _join(held)
-        full = size - size % rows
-        for start in range(0, full, rows):
-            yield Chunk(whole.words[start : start + rows], whole.vectors[start : start + rows])
-        held = [Chunk(whole.words[full:], whole.vectors[full:])]
-        size -= full
-    if size:
-        yield _join(held)
-
-
-def _join(chunks: list[Chunk]) -> Chunk:
-    if len(chunks) == 1:
-        return chunks[0]
-    words = PackedWords.concatenate([chunk.words for chunk in chunks])
-    return Chunk(words, np.concatenate([chunk.vectors for chunk in chunks]))

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.vectors.rows import LABELS, decide_rows
+from conceptor.vectors.rows import LABELS, LabelledVectors, RowDecision
 from conceptor.vectors.source import BLOCK_BYTES
-from conceptor.vectors.vectors import RowKind, Vectors
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.vectors.rows import RowDecision
+    from conceptor.vectors.vectors import Vectors
 
 __all__ = ["MISSING", "WordVectors", "as_word_vectors"]
 
 MISSING = -1
 
 
-class WordVectors(Vectors):
+class WordVectors(LabelledVectors):
     """A matrix with one word per row.
 
     Words keep their case. If a word occurs twice, its vector is the first row (in files sorted by
@@ -82,7 +81,7 @@ class WordVectors(Vectors):
         self.has_words = has_words and (origin is None or origin.has_words)
         self._counts, self._origin = counts, origin
         # Rows with counts are words.
-        self._kind = RowKind.WORDS if kind is None and counts is not None else kind
+        self.rows_are = RowKind.WORDS if kind is None and counts is not None else kind
         # Filled backwards, so that the first of two equal words wins.
         last = len(words) - 1
         self._rows = {word: last - i for i, word in enumerate(reversed(words))}
@@ -100,23 +99,14 @@ class WordVectors(Vectors):
         """The name of the source of the rows."""
         return "vectors" if self._origin is None else self._origin.name
 
-    @cached_property
-    def _rows_are(self) -> RowDecision:
-        return decide_rows(self.words[:LABELS], self._kind)
-
     @property
-    def kind(self) -> RowKind:
-        """What a row is."""
-        if self._origin is not None:
-            return self._origin.kind
-        return self._rows_are.kind if self.has_words else RowKind.TEXTS
+    def _decision(self) -> RowDecision:
+        if self._origin is None:
+            return super()._decision
+        return RowDecision(self._origin.kind, self._origin.kind_evidence)
 
-    @property
-    def kind_evidence(self) -> str:
-        """The evidence from the labels for the kind."""
-        if self._origin is not None:
-            return self._origin.kind_evidence
-        return self._rows_are.evidence if self.has_words else ""
+    def _first_labels(self) -> Sequence[str]:
+        return self.words[:LABELS]
 
     @property
     def counts(self) -> Mapping[str, float] | None:
@@ -193,9 +183,25 @@ def as_word_vectors(vectors: Any) -> WordVectors:  # noqa: ANN401
             return WordVectors(words, matrix)
         case Mapping() if vectors:
             return WordVectors(list(vectors), np.stack([np.asarray(v) for v in vectors.values()]))
+        case object(index_to_key=words, vectors=matrix, expandos={"count": counts}):
+            known = _usable_counts(words, counts)
+            return WordVectors(words, matrix, counts=known, kind=RowKind.WORDS)
         case object(index_to_key=words, vectors=matrix):
             return WordVectors(words, matrix, kind=RowKind.WORDS)
     raise InvalidInputError(
         f"vectors cannot be read from a {type(vectors).__name__}; pass a file, (words, array), a "
         "mapping of words to vectors, or gensim KeyedVectors"
     )
+
+
+def _usable_counts(words: Iterable[str], counts: Iterable[float]) -> dict[str, float] | None:
+    """Return gensim's counts by word; None if they tell nothing: invented, all equal or invalid.
+
+    `load_word2vec_format` sets n, n − 1, … for n words without counts.
+    """
+    found = dict(zip(words, map(float, counts), strict=True))
+    numbers = np.fromiter(found.values(), dtype=np.float64)
+    if np.array_equal(numbers, np.arange(len(numbers), 0, -1)):
+        return None
+    tells = np.isfinite(numbers).all() and (numbers >= 0).all() and len(np.unique(numbers)) > 1
+    return found if tells else None

@@ -9,7 +9,6 @@ import pytest
 
 from conceptor import ConceptorNegation, InvalidInputError, MissingExtraError
 from conceptor.evaluation import WordVectors
-from conceptor.paper.dialogue import Embedding, TrackerOptions
 from conceptor.paper.dialogue.comparing import (
     FewWordsWarning,
     compare_dialogue,
@@ -17,6 +16,8 @@ from conceptor.paper.dialogue.comparing import (
     validate_methods,
     validate_slots,
 )
+from conceptor.paper.dialogue.embedding import Embedding
+from conceptor.paper.dialogue.options import TrackerOptions
 from tests.dialogues import MADE_CORPUS
 
 QUICK = TrackerOptions(epochs=2, batch=16, batches=4)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from conceptor import InvalidInputError
 from conceptor.evaluation import WordVectors
-from conceptor.paper.dialogue import Embedding
+from conceptor.paper.dialogue.embedding import Embedding
 from tests.dialogues import MADE_CORPUS
 
 PRINT = """
-from conceptor.paper.dialogue import Embedding
+from conceptor.paper.dialogue.embedding import Embedding
 print(Embedding.random(3, 5).vector("thai").tobytes().hex())
 """
 

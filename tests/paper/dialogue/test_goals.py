@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conceptor.paper.dialogue import goal_accuracies, string_match
-from conceptor.paper.dialogue.goals import goal_counts
+from conceptor.paper.dialogue.woz import goal_accuracies, goal_counts, string_match
 from tests.dialogues import VALUES, dialogue
 
 # Four turns, then two. Goals after each:

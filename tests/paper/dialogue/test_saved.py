@@ -7,9 +7,11 @@ import json
 import pytest
 
 from conceptor import InvalidInputError
-from conceptor.paper.dialogue import Embedding, TrackerOptions, Turn, Update
+from conceptor.paper.dialogue.embedding import Embedding
+from conceptor.paper.dialogue.options import TrackerOptions, Update
 from conceptor.paper.dialogue.saved import BeliefTracker
 from conceptor.paper.dialogue.trials import Job, run_trial
+from conceptor.paper.dialogue.woz import Turn
 from tests.dialogues import MADE_CORPUS
 
 OPTIONS = TrackerOptions(epochs=12, batch=64, batches=20, rate=0.01, update=Update.FULL)

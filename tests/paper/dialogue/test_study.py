@@ -7,15 +7,17 @@ import json
 import matplotlib as mpl
 import numpy as np
 import pytest
+from dialogue import study_of, summary_of, verdict
+from matplotlib.figure import Figure
 from scipy import stats
 
 mpl.use("agg")
 
-from conceptor.paper.dialogue.goals import GoalAccuracy
-from conceptor.paper.dialogue.report import dialogue_tables, plot_learning, verdict
+from conceptor.paper.dialogue.report import dialogue_tables, plot_learning
 from conceptor.paper.dialogue.study import Run, Study
 from conceptor.paper.dialogue.training import Epoch
 from conceptor.paper.dialogue.trials import Trial
+from conceptor.paper.dialogue.woz import GoalAccuracy
 from conceptor.report.forms import markdown
 from tests.dialogues import MADE_CORPUS
 
@@ -100,10 +102,10 @@ def test_a_slot_that_is_never_set_has_no_accuracy(study) -> None:
 
 def test_json_there_and_back(study) -> None:
     text = json.dumps(study.to_dict(), allow_nan=False)
-    again = Study.from_dict(json.loads(text))
+    again = study_of(json.loads(text))
     assert again.to_dict() == study.to_dict()
     assert again.runs["cn"][0].curves["area"][1]["accuracy"] == 0.75
-    without = Study.from_dict(study.to_dict(history=False))
+    without = study_of(summary_of(study))
     assert without.runs["cn"][0].curves == {}
     assert without.percents("cn", "area") == study.percents("cn", "area")
 
@@ -136,7 +138,7 @@ def test_one_method_and_one_run() -> None:
 
 
 def test_the_learning_curves_are_every_run_and_their_mean(study) -> None:
-    ax = plot_learning(study, "area")
+    ax = plot_learning(study, "area", Figure().subplots())
     assert len(ax.lines) == 2 * (3 + 1)
     for line in ax.lines:
         assert list(line.get_ydata()) == [50.0, 75.0]

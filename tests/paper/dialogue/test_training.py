@@ -9,19 +9,12 @@ import pytest
 import torch
 
 from conceptor import InvalidInputError
-from conceptor.paper.dialogue import (
-    Confirm,
-    Corpus,
-    Embedding,
-    TrackerOptions,
-    Turn,
-    Update,
-    load_corpus,
-)
-from conceptor.paper.dialogue.goals import goal_accuracies
+from conceptor.paper.dialogue.embedding import Embedding
+from conceptor.paper.dialogue.options import Confirm, TrackerOptions, Update
 from conceptor.paper.dialogue.tracker import Tracker, predict, score_turns, track
 from conceptor.paper.dialogue.training import Examples, TrainingSet, WordTable, train
 from conceptor.paper.dialogue.trials import Job, Trial, TrialLog, run_trial, run_trials
+from conceptor.paper.dialogue.woz import Corpus, Turn, goal_accuracies, load_corpus
 from tests.dialogues import MADE_CORPUS
 
 QUICK = TrackerOptions(epochs=3, batch=32, batches=8, rate=0.01)
@@ -95,7 +88,7 @@ def test_a_seed_decides_everything() -> None:
     assert all((weights[name] == again[name]).all() for name in weights)
     other, _ = run_trial(MADE_CORPUS, dataclasses.replace(job, seed=5), QUICK)
     assert other.curve != one.curve
-    assert Trial.from_dict(one.to_dict()) == one
+    assert Trial.from_dict(dataclasses.asdict(one)) == one
 
 
 @pytest.mark.slow

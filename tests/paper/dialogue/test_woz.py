@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import string
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor import InvalidInputError
-from conceptor.paper.dialogue import SLOTS, goal_accuracies, load_corpus, read_dialogues
-from conceptor.paper.dialogue.goals import string_match_accuracies
-from conceptor.paper.dialogue.woz import read_ontology, system_acts, tokens
+from conceptor.paper.dialogue.woz import (
+    SLOTS,
+    goal_accuracies,
+    load_corpus,
+    read_dialogues,
+    string_match_accuracies,
+    system_acts,
+    tokens,
+)
 
 
 @pytest.fixture(scope="module")
@@ -113,62 +116,3 @@ def test_goals_accumulate_and_change(tmp_path) -> None:
     (found,) = read_dialogues(path)
     assert [t.before for t in found] == [{}, {"food": "thai"}, {"food": "thai"}]
     assert found[2].after == {"food": "dontcare", "area": "north"}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "not JSON"),
-        ("{}", "not a list of dialogues"),
-        ("[]", "not a list of dialogues"),
-        ("[3]", "entry 0 has no turns under 'dialogue'"),
-        ('[{"dialogue": []}]', "entry 0 has no turns"),
-        ('[{"dialogue": [1]}]', "dialogue 0, turn 0: no list 'system_acts'"),
-        (json.dumps([{"dialogue": [turn(), turn(transcript=None)]}]), "turn 1: no text"),
-        (json.dumps([{"dialogue": [turn(turn_label=[["food"]])]}]), "is not a pair of strings"),
-    ],
-)
-def test_wrong_files_are_named_with_the_place(tmp_path, content, message) -> None:
-    path = tmp_path / "wrong.json"
-    path.write_text(content)
-    with pytest.raises(InvalidInputError, match=message) as caught:
-        read_dialogues(path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_file_that_is_no_text(tmp_path) -> None:
-    path = tmp_path / "wrong.json"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInputError, match="not JSON"):
-        read_dialogues(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[]", "no 'informable' slots"),
-        ('{"informable": {"food": ["thai"]}}', "'price range' has no list of values"),
-        ('{"informable": {"food": "thai"}}', "'food' has no list of values"),
-    ],
-)
-def test_wrong_ontologies(tmp_path, content, message) -> None:
-    path = tmp_path / "ontology.json"
-    path.write_text(content)
-    with pytest.raises(InvalidInputError, match=message):
-        read_ontology(path)
-
-
-FIELDS = st.sampled_from(["dialogue", "transcript", "system_acts", "turn_label", "x"])
-ANY_JSON = st.recursive(
-    st.none() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(FIELDS, inner),
-    max_leaves=12,
-)
-
-
-@given(ANY_JSON)
-def test_any_json_is_dialogues_or_refused(tmp_path_factory, content) -> None:
-    path = Path(tmp_path_factory.getbasetemp(), "any.json")
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with contextlib.suppress(InvalidInputError):
-        assert read_dialogues(path)

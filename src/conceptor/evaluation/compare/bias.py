@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import jsonable
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.data import registry
 from conceptor.evaluation import Battery, load_battery
 from conceptor.evaluation.analogy import FAMILY, FILE, read_family
-from conceptor.evaluation.bias import load_measures
+from conceptor.evaluation.bias import BiasScore, load_measures
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.statistics import CONFIDENCE, RESAMPLES, Mean, paired_differences
 from conceptor.methods import ORIGINAL
-from conceptor.vectors.chunks import as_vectors, collect_rows, keep_vectors, through
+from conceptor.vectors.chunks import Transform, as_vectors, collect_rows, keep_vectors, through
 
 if TYPE_CHECKING:
     import os
@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.evaluation.bias import BiasScore
     from conceptor.evaluation.statistics import Interval
-    from conceptor.vectors.chunks import Transform
-
-__all__ = ["BiasComparison", "Measured", "compare_bias"]
 
 # The benchmarks that debiasing must not harm.
 QUALITY = ("similarity", "sts", "analogy")
@@ -44,6 +39,13 @@ class Measured:
     low: float
     high: float
     p: float | None = None
+
+    @classmethod
+    def of(cls, value: float, samples: NDArray[np.float64], p: float | None = None) -> Measured:
+        """Return a value with the interval of its resamples."""
+        tail = 50 * (1 - CONFIDENCE)
+        low, high = np.nanpercentile(samples, [tail, 100 - tail])
+        return cls(value, float(low), float(high), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ class BiasComparison:
         return list(self.scores[ORIGINAL])
 
     @cached_property
-    def _resampled(self) -> dict[str, NDArray[np.float64]]:
+    def resampled(self) -> dict[str, NDArray[np.float64]]:
         """Values of each measure: methods × resamples, the draws shared by all methods."""
         zero = {
             name: Mean(np.zeros(each.statistic.size))
@@ -82,8 +84,8 @@ class BiasComparison:
     def measured(self, method: str, measure: str) -> Measured:
         """Return a measure of bias with its interval."""
         score = self.scores[method][measure]
-        low, high = _percentiles(self._resampled[measure][list(self.scores).index(method)])
-        return Measured(score.value, low, high, score.p)
+        samples = self.resampled[measure][list(self.scores).index(method)]
+        return Measured.of(score.value, samples, score.p)
 
     def quality_of(self, method: str) -> dict[str, tuple[float, Interval | None]]:
         """Return the mean of each family of benchmarks, and its gain over the original."""
@@ -95,24 +97,6 @@ class BiasComparison:
             score = self.quality.evaluations[method][FAMILY].score
             found[FAMILY] = score, self.quality.interval(method, [FAMILY])
         return found
-
-    def mean_absolute(
-        self, method: str, measures: Sequence[str], against: str | None = None
-    ) -> Measured:
-        """Return the mean of |d| over some tests, or its excess over another method's."""
-        value, samples = self._mean_absolute(method, measures)
-        if against is not None:
-            other, others = self._mean_absolute(against, measures)
-            value, samples = value - other, samples - others
-        return Measured(value, *_percentiles(samples))
-
-    def _mean_absolute(
-        self, method: str, measures: Sequence[str]
-    ) -> tuple[float, NDArray[np.float64]]:
-        row = list(self.scores).index(method)
-        values = [abs(self.scores[method][name].value) for name in measures]
-        samples = [np.abs(self._resampled[name][row]) for name in measures]
-        return float(np.mean(values)), np.mean(samples, axis=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -174,9 +158,3 @@ def compare_bias(
     evaluations, _ = battery.run_all(tables, opened, steps, progress=progress)
     quality = Comparison(opened.name, evaluations, resamples=resamples)
     return BiasComparison(quality, scores)
-
-
-def _percentiles(samples: NDArray[np.float64]) -> tuple[float, float]:
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.nanpercentile(samples, [tail, 100 - tail])
-    return float(low), float(high)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.fitting import fit_methods
-from conceptor.methods import ORIGINAL, Method, as_methods
+from conceptor.fitting import FitOptions, Fitted, fit_methods
+from conceptor.methods import ORIGINAL, Method, MethodsLike, as_methods
 from conceptor.postprocessing import rotate_for_bits
-from conceptor.vectors.chunks import through
+from conceptor.vectors.chunks import Transform, through
 from conceptor.vectors.formats.encoding import DTYPES, Encoding
 
 if TYPE_CHECKING:
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.base.progress import Progress
-    from conceptor.fitting import FitOptions, Fitted
-    from conceptor.methods import MethodsLike
-    from conceptor.vectors.chunks import Transform
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["PCA", "TEXT_METHODS", "Form", "FormTransform", "fit_forms", "plan_forms"]
 
 FLOAT32, INT8, BINARY = "float32", "int8", "binary"
 # Plain PCA, the usual way to reduce dimensions.

@@ -21,7 +21,7 @@ from conceptor.base.threads import one_blas_thread
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.result import Evaluation
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.evaluation.texts import TextTask
+from conceptor.evaluation.texts import Texts, TextTask
 from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import Method
 from conceptor.sentences.encoder import WORD_METHOD, SentenceEncoder
@@ -39,17 +39,7 @@ if TYPE_CHECKING:
     from conceptor.base.arrays import Float64
     from conceptor.evaluation import Battery
     from conceptor.evaluation.task import Outcome
-    from conceptor.evaluation.texts import Texts
 
-__all__ = [
-    "ENCODERS",
-    "REGIMES",
-    "EncoderRecipe",
-    "compare_sentences",
-    "sentence_tasks",
-    "usif_tokens",
-    "validate_encoders",
-]
 
 OWN, OTHER = "own", "other"
 REGIMES = {OWN: "the test set's own sentences", OTHER: "the sentences of the other sets"}

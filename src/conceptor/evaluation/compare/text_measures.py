@@ -12,12 +12,16 @@ from scipy.linalg import eigh
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
 from conceptor.base.arrays import cosines, unit_rows
 from conceptor.base.threads import one_blas_thread
-from conceptor.evaluation.hubness import hubness
-from conceptor.evaluation.kept import share_kept, without_own
 from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.separation import Separation, find_related
 from conceptor.evaluation.statistics import Mean
 from conceptor.evaluation.task import Outcome
+from conceptor.evaluation.unlabelled import (
+    Separation,
+    find_related,
+    hubness,
+    share_kept,
+    without_own,
+)
 from conceptor.methods import ORIGINAL
 from conceptor.vectors.search import Nearest, search
 
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from conceptor.vectors.texts import SomeRows
     from conceptor.vectors.vectors import Vectors
 
-__all__ = ["KEPT", "RELATED", "SAMPLE", "Facts", "TextMeasures"]
 
 # Families of results that need no labels.
 KEPT, RELATED = "text-neighbours", "text-related"

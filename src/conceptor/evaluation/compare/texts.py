@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
-from conceptor.base.progress import silent
-from conceptor.evaluation.compare.forms import fit_forms, plan_forms
-from conceptor.evaluation.compare.text_measures import KEPT, SAMPLE, TextMeasures
+from conceptor.base.progress import Progress, silent
+from conceptor.evaluation.compare.forms import Form, fit_forms, plan_forms
+from conceptor.evaluation.compare.text_measures import KEPT, SAMPLE, Facts, TextMeasures
 from conceptor.evaluation.compare.verdict import Verdict, decide
 from conceptor.evaluation.compare.words import Comparison
 from conceptor.evaluation.labels import PAIRS, RETRIEVAL, read_judgements, read_text_pairs
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.methods import ORIGINAL
+from conceptor.methods import ORIGINAL, MethodsLike
 from conceptor.vectors.chunks import keep_vectors
 from conceptor.vectors.texts import as_texts, read_some
 
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from conceptor.algebra.background import Background
-    from conceptor.base.progress import Progress
-    from conceptor.evaluation.compare.forms import Form
-    from conceptor.evaluation.compare.text_measures import Facts
     from conceptor.evaluation.result import Evaluation
     from conceptor.fitting import FitOptions
-    from conceptor.methods import MethodsLike
-
-__all__ = ["TextComparison", "compare_texts"]
 
 _FEW_ITEMS = 30
 
@@ -156,36 +150,7 @@ def compare_texts(
 ) -> TextComparison:
     """Compare methods, sizes and number types on rows of texts.
 
-    Parameters
-    ----------
-    vectors : path, array, Vectors, (texts, array), ...
-        One row for each text.
-    methods : names, or recipes by name
-        By default `original`, `gentle`, `renormalization`, `abtt` and `cn`, and plain PCA for fewer
-        dimensions.
-    options : FitOptions, optional
-        Options for fitting the methods.
-    texts : path or iterable of str, optional
-        The text of each row, one per line of a file; by default the labels of the rows.
-    pairs : path, paths, or triples of two rows and a score, optional
-        Scored pairs; a row is named by its text, by its number from 1 as a string, or by its index.
-    queries, relevant : optional
-        Vectors of queries, and the rows that are relevant to each (`read_judgements`).
-    sizes : sequence of int, optional
-        Numbers of dimensions; by default all, half and a quarter of them.
-    dtypes : sequence of `float32`, `float16`, `int8`, `binary`, optional
-        Number types; by default float32 and int8 at each size, and bits at full size.
-    name, resamples, seed, progress
-        As for `compare`; the seed also draws the sample of rows.
-
-    Returns
-    -------
-    TextComparison
-
-    Notes
-    -----
-    Neighbours are those of 1,000 random rows among all rows, in one pass for all forms; the other
-    figures use 4,000 random rows. Memory does not depend on the number of rows.
+    Parameters are those of `conceptor.compare`.
     """
     own = read_text_pairs(pairs)
     judged = read_judgements(queries, relevant)

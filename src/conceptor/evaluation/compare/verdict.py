@@ -9,18 +9,15 @@ import numpy as np
 
 from conceptor.base.errors import Message, Setting
 from conceptor.base.numbers import format_signed
-from conceptor.evaluation.compare.forms import FLOAT32
-from conceptor.evaluation.statistics import CONFIDENCE, holm
+from conceptor.evaluation.compare.forms import FLOAT32, Form
+from conceptor.evaluation.statistics import CONFIDENCE, Interval, holm
 from conceptor.methods import ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from conceptor.evaluation.compare.forms import Form
     from conceptor.evaluation.compare.words import Comparison
-    from conceptor.evaluation.statistics import Interval
 
-__all__ = ["Verdict", "decide"]
 
 # A smaller form may lose this many points of the user's measure, or of neighbours without labels.
 LABELLED_LOSS, NEIGHBOUR_LOSS = 1.0, 10.0

@@ -13,29 +13,27 @@ from conceptor.base.arrays import jsonable
 from conceptor.base.notebook import html_table
 from conceptor.base.numbers import format_signed
 from conceptor.base.progress import Progress, silent
-from conceptor.concepts.found import name_rows
+from conceptor.concepts.found import Neighbour, as_data, name_rows
 from conceptor.concepts.neighbours import plan_searches, without_asked
 from conceptor.evaluation import Battery, Evaluation, Missing, load_battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import RESAMPLES, Differences, Interval, paired_differences
 from conceptor.fitting import FitOptions, fit_methods
-from conceptor.methods import DEFAULT_METHODS, ORIGINAL
+from conceptor.methods import DEFAULT_METHODS, ORIGINAL, MethodsLike
 from conceptor.vectors.chunks import as_vectors, keep_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from conceptor.algebra.recipes import Solution
-    from conceptor.concepts.found import Neighbour
-    from conceptor.methods import MethodsLike
     from conceptor.vectors.search import Nearest
     from conceptor.vectors.table import WordVectors
 
-__all__ = ["Comparison", "compare"]
 
 # The number of neighbours shown for an example word, and the number of first words of a file that
 # may be examples if no benchmark has its words.
 _NEIGHBOURS, _FIRST = 5, 5000
+_VERDICTS = {1: "better than", -1: "worse than", 0: "level with"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,21 +173,17 @@ class Comparison:
         by_family = {family: self.gains(family) for family in self.families}
         lines = []
         for method in self.methods:
-            verdicts: dict[str, list[str]] = {"better than": [], "worse than": [], "level with": []}
+            verdicts: dict[int, list[str]] = {sign: [] for sign in _VERDICTS}
             for family, gains in by_family.items():
                 if method not in gains or math.isnan(gains[method].difference):
                     continue
                 gain = gains[method]
-                named = f"{family} ({format_signed(gain.difference, 1)})"
-                if gain.low > 0:
-                    verdicts["better than"].append(named)
-                elif gain.high < 0:
-                    verdicts["worse than"].append(named)
-                else:
-                    verdicts["level with"].append(family)
+                size = f" ({format_signed(gain.difference, 1)})" if gain.sign else ""
+                verdicts[gain.sign].append(f"{family}{size}")
             parts: list[str] = []
-            for verdict, families in verdicts.items():
+            for sign, families in verdicts.items():
                 if families:
+                    verdict = _VERDICTS[sign]
                     whom = f"{verdict} {self.baselines.get(method, self.baseline)}"
                     parts.append(
                         f"{whom if not parts else verdict.split()[0]} on {_join(families)}"
@@ -219,10 +213,7 @@ class Comparison:
                 for name, evaluation in self.evaluations.items()
             ],
             "left_out": next(iter(self.evaluations.values())).left_out,
-            "examples": {
-                method: {word: [asdict(each) for each in near] for word, near in by_word.items()}
-                for method, by_word in self.examples.items()
-            },
+            "examples": as_data(self.examples),
             "missing": self.missing,
         }
 
@@ -262,35 +253,9 @@ def compare(
     examples: int = 0,
     progress: Progress = silent,
 ) -> Comparison:
-    """Fit methods to vectors and score each on the same items, in two passes over the vectors.
+    """Fit methods to vectors of words and score each on the same items, in two passes.
 
-    One pass gathers moments and the benchmarks' words; the second searches all rows.
-
-    The scored vectors are those that `postprocess` writes for the same method and options.
-
-    Parameters
-    ----------
-    vectors : path, open source, WordVectors, (words, array), ...
-    methods : names, or recipes by name
-        From `original` and `conceptor.methods`; `a+b` applies b after a. Chains
-        and lexicon methods take further passes over the vectors.
-    tasks : names from `conceptor.evaluation.FAMILIES`, or a Battery
-        As in `conceptor.evaluation.evaluate`. A battery loaded once can serve many comparisons.
-    options : FitOptions, optional
-        Word weights, the vocabulary to fit on, and the lexicon.
-    name, missing
-        As in `conceptor.evaluation.evaluate`.
-    resamples, seed
-        For the paired bootstrap; 0 resamples for no intervals.
-    examples : int
-        The number of example words whose neighbours are shown, for the first and last method.
-    progress
-        Called while reading the vectors and fitting to a lexicon.
-
-    Examples
-    --------
-    >>> from conceptor import compare
-    >>> compare("glove.6B.300d.txt", ["original", "cn"])  # doctest: +SKIP
+    Parameters are those of `conceptor.compare`.
     """
     options = options or FitOptions()
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, options.data)

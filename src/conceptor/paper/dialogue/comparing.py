@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.progress import Progress, silent
-from conceptor.fitting import fit_methods
+from conceptor.fitting import FitOptions, fit_methods
 from conceptor.methods import DEFAULT_METHODS, ORIGINAL, Method
 from conceptor.paper.dialogue.embedding import Embedding
 from conceptor.paper.dialogue.options import TrackerOptions
-from conceptor.paper.dialogue.woz import SLOTS
+from conceptor.paper.dialogue.woz import SLOTS, Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from conceptor.fitting import FitOptions
     from conceptor.paper.dialogue.study import Study
     from conceptor.paper.dialogue.trials import Job, TrackerWeights, Trial, Watch
-    from conceptor.paper.dialogue.woz import Corpus
 
 RANDOM = "random"
 # If vectors cover a smaller share of the spoken words, a tracker gets too many random vectors.
@@ -126,7 +124,7 @@ def compare_dialogue(
     corpus : Corpus
         From `conceptor.paper.dialogue.load_corpus`.
     methods : names
-        As in `conceptor.evaluation.compare.words.compare`, and `random` for random vectors.
+        As in `conceptor.compare`, and `random` for random vectors.
     fitting, options : FitOptions and TrackerOptions, optional
         How the methods are fitted, and how trackers are built and trained.
     slots : names
@@ -145,28 +143,14 @@ def compare_dialogue(
     """
     require_torch()
     from conceptor.paper.dialogue.study import Study
+    from conceptor.paper.dialogue.trials import TrialLog, ignore, run_trials
 
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if not len(chosen):
         raise InvalidInputError("no seeds were given; pass at least one")
     prepared = embed_corpus(vectors, corpus, methods, fitting, progress=progress)
     jobs = prepared.jobs(validate_methods(methods), chosen, validate_slots(slots))
-    trials = _run_jobs(corpus, jobs, options or TrackerOptions(), workers, watch, keep, log)
-    return Study.from_trials(name, corpus, trials, prepared.notes)
-
-
-def _run_jobs(
-    corpus: Corpus,
-    jobs: Sequence[Job],
-    options: TrackerOptions,
-    workers: int | None,
-    watch: Watch | None,
-    keep: Callable[[Job, TrackerWeights], None] | None,
-    log: Path | None,
-) -> list[Trial]:
-    """Return the trial of each job: from the log, or run now."""
-    from conceptor.paper.dialogue.trials import TrialLog, ignore, run_trials
-
+    options = options or TrackerOptions()
     kept = TrialLog(log, options) if log is not None else None
     done: dict[Job, Trial] = kept.finished(jobs) if kept else {}
     left = [job for job in jobs if job not in done]
@@ -178,7 +162,7 @@ def _run_jobs(
             kept.append(job, trial)
         if keep is not None:
             keep(job, weights)
-    return [done[job] for job in jobs]
+    return Study.from_trials(name, corpus, [done[job] for job in jobs], prepared.notes)
 
 
 def require_torch() -> None:

@@ -10,14 +10,13 @@ import numpy as np
 
 from conceptor.base.arrays import unit_rows
 from conceptor.base.errors import InvalidInputError
-from conceptor.paper.dialogue.woz import phrase
+from conceptor.paper.dialogue.woz import Corpus, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.paper.dialogue.woz import Corpus
     from conceptor.vectors.table import WordVectors
 
 

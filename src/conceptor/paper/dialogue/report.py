@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.base.numbers import format_signed
-from conceptor.evaluation.statistics import CONFIDENCE
 from conceptor.paper.dialogue.woz import SLOTS
 from conceptor.report.forms import Cell, Line, Table
-from conceptor.report.plots import axes_or_new, draw_panels, finish_axes
+from conceptor.report.plots import draw_panels, finish_axes
 from conceptor.report.result import Result
 
 if TYPE_CHECKING:
@@ -83,16 +82,6 @@ def _runs(study: Study) -> Table:
     return Table("Every run", [*study.goals, "epochs"], lines)
 
 
-def verdict(study: Study, method: str, goal: str) -> str:
-    """Return whether a method's difference from the first is more than noise: p, adjusted, < 5%."""
-    found, adjusted = study.difference(method, goal), study.adjusted()
-    if found is None:
-        return "not compared"
-    if adjusted[method, goal] >= 1 - CONFIDENCE:
-        return "within noise"
-    return "better" if found.interval.difference > 0 else "worse"
-
-
 def _interval(found: Interval | None) -> str:
     if found is None:
         return "—"
@@ -100,9 +89,8 @@ def _interval(found: Interval | None) -> str:
     return f"{format_signed(found.difference, 1)} ({low} … {high})"
 
 
-def plot_learning(study: Study, slot: str, ax: Axes | None = None) -> Axes:
+def plot_learning(study: Study, slot: str, ax: Axes) -> Axes:
     """Draw the held-out accuracy over epochs: the mean over seeds, and every run."""
-    ax = axes_or_new(ax)
     for number, (method, runs) in enumerate(study.runs.items()):
         curves = [[100 * epoch["accuracy"] for epoch in run.curves[slot]] for run in runs.values()]
         for curve in curves:

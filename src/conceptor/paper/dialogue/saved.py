@@ -1,8 +1,10 @@
-"""A belief tracker for several slots: run it on a turn, save it, load it."""
+"""A belief tracker for several slots: run it on a turn, talk to it, save it, load it."""
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,13 +19,14 @@ from conceptor.paper.dialogue.embedding import Embedding
 from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions, Update
 from conceptor.paper.dialogue.tracker import Tracker, predict
 from conceptor.paper.dialogue.training import Examples, WordTable
+from conceptor.paper.dialogue.woz import SLOTS, Turn, system_acts
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from conceptor.paper.dialogue.trials import TrackerWeights
-    from conceptor.paper.dialogue.woz import Turn
+
 
 _FORMAT = "conceptor.BeliefTracker/1"
 _UNITS = "units"
@@ -169,3 +172,58 @@ def _parts_of(folder: Path) -> Callable[[Path], bool] | None:
     if not (folder / _TENSORS).is_file():
         return None
     return lambda path: path.name in (_DESCRIPTION, _TENSORS)
+
+
+_END = "Ctrl-Z and Enter" if sys.platform == "win32" else "Ctrl-D"
+_HOW_TO = f"""Type what a user would say; the tracker's belief is shown after each line.
+  system: area             the system just asked for the area
+  system: food=thai        the system just asked whether the user wants thai food
+  new                      start a new dialogue
+End with {_END}."""
+
+
+def converse(tracker: BeliefTracker) -> None:
+    """Read turns from standard input and show the belief state after each."""
+    if sys.stdin.isatty():
+        print(_HOW_TO, file=sys.stderr)
+    goals: dict[str, str] = {}
+    acts: list[object] = []
+    for line in _lines():
+        if line == "new":
+            goals, acts = {}, []
+        elif line.startswith("system:"):
+            said = line.removeprefix("system:").split(",")
+            acts = [_act(act) for act in said if act.strip()]
+            if not any(system_acts(acts)):
+                slots = ", ".join(SLOTS)
+                print(f"conceptor: not a system act; name a slot: {slots}", file=sys.stderr)
+        else:
+            beliefs = tracker.listen(Turn(line, *system_acts(acts)), goals)
+            goals = {slot: b.value for slot, b in beliefs.items() if b.value is not None}
+            acts = []
+            for slot in SLOTS:
+                if slot in beliefs:
+                    shares = ", ".join(
+                        f"{value or 'not set'} {share:.0%}"
+                        for value, share in beliefs[slot].likeliest()
+                    )
+                    print(f"  {slot:<12} {goals.get(slot, '—'):<16} ({shares})", flush=True)
+
+
+def _act(act: str) -> object:
+    slot, equals, value = (part.strip() for part in act.partition("="))
+    return [slot, value] if equals else slot
+
+
+def _lines() -> Iterator[str]:
+    prompt = "> " if sys.stdin.isatty() else ""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # invalid bytes become an unknown word
+    while True:
+        if prompt:
+            print(prompt, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()

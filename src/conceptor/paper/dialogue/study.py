@@ -10,13 +10,13 @@ import numpy as np
 
 from conceptor.base.arrays import jsonable
 from conceptor.evaluation.statistics import CONFIDENCE, Interval, holm
-from conceptor.paper.dialogue.goals import (
+from conceptor.paper.dialogue.woz import (
     JOINT_WHEN_SET,
+    SLOTS,
     GoalAccuracy,
     goal_counts,
     string_match_accuracies,
 )
-from conceptor.paper.dialogue.woz import SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,17 +131,17 @@ class Study:
         found = self.percents(method, goal)
         return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
-    def difference(self, method: str, goal: str, against: str | None = None) -> Difference | None:
-        """Return the mean difference from another method over the seeds of both.
+    def difference(self, method: str, goal: str) -> Difference | None:
+        """Return the mean difference from the first method over the seeds of both.
 
-        `against` is the first method by default; None if fewer than two seeds are shared.
+        None if fewer than two seeds are shared.
 
         The variance of the mean has two parts: the variance over seeds, divided by their number
         (the randomness of training), and the variance over resampled test dialogues (bootstrap; the
         choice of dialogues). Both include the interaction of seeds and dialogues, so their sum is
         slightly too large. The interval is Student's with Satterthwaite's degrees of freedom.
         """
-        other = against or self.methods[0]
+        other = self.methods[0]
         mine, theirs = self.runs[method], self.runs[other]
         seeds = sorted(mine.keys() & theirs.keys())
         if method == other or len(seeds) < 2:
@@ -175,8 +175,8 @@ class Study:
         }
         return dict(zip(found, holm(list(found.values())), strict=True))
 
-    def to_dict(self, *, history: bool = True) -> dict[str, Any]:
-        """Return the JSON form, with or without times and curves."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
         methods = []
         for method, runs in self.runs.items():
             entry: dict[str, Any] = {
@@ -188,17 +188,18 @@ class Study:
                     for goal in self.goals
                     if (found := self.difference(method, goal)) is not None
                 },
-                "runs": [],
+                "runs": [
+                    {
+                        "seed": seed,
+                        "accuracies": _counts(run.accuracies),
+                        "by dialogue": {goal: _digits(c[0]) for goal, c in run.counts.items()},
+                        "kept": run.kept,
+                        "seconds": round(run.seconds, 1),
+                        "curves": run.curves,
+                    }
+                    for seed, run in runs.items()
+                ],
             }
-            for seed, run in runs.items():
-                counts = {
-                    "seed": seed,
-                    "accuracies": _counts(run.accuracies),
-                    "by dialogue": {goal: _digits(c[0]) for goal, c in run.counts.items()},
-                    "kept": run.kept,
-                }
-                times = {"seconds": round(run.seconds, 1), "curves": run.curves}
-                entry["runs"].append(counts | (times if history else {}))
             methods.append(entry)
         study: dict[str, Any] = {
             "vectors": self.vectors,
@@ -211,27 +212,6 @@ class Study:
             "methods": methods,
         }
         return dict(jsonable(study))
-
-    @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Study:
-        """Return the study from its JSON form."""
-        turns = {goal: _numbers(digits) for goal, digits in found["turns by dialogue"].items()}
-        runs = {
-            method["name"]: {
-                run["seed"]: Run(
-                    {
-                        goal: np.stack([_numbers(digits), turns[goal]])
-                        for goal, digits in run["by dialogue"].items()
-                    },
-                    run["kept"],
-                    run.get("seconds", math.nan),
-                    run.get("curves", {}),
-                )
-                for run in method["runs"]
-            }
-            for method in found["methods"]
-        }
-        return cls(found["vectors"], _accuracies(found["string match"]), runs, found["notes"])
 
 
 def _student(middle: float, variance: float, freedom: float) -> tuple[Interval, float]:
@@ -253,13 +233,5 @@ def _digits(counts: NDArray[np.int64]) -> str | list[int]:
     return "".join(_DIGITS[n] for n in counts) if few else counts.tolist()
 
 
-def _numbers(digits: str | Sequence[int]) -> NDArray[np.int64]:
-    return np.array([int(d, 36) if isinstance(d, str) else d for d in digits], dtype=np.int64)
-
-
 def _counts(found: Mapping[str, GoalAccuracy]) -> dict[str, dict[str, float]]:
     return {goal: asdict(each) | {"percent": each.percent} for goal, each in found.items()}
-
-
-def _accuracies(found: Mapping[str, Mapping[str, int]]) -> dict[str, GoalAccuracy]:
-    return {goal: GoalAccuracy(counts["right"], counts["total"]) for goal, counts in found.items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from conceptor.paper.dialogue.fused import decode, draw_half, max_convolution
 from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOptions, Update
@@ -17,7 +17,6 @@ from conceptor.paper.dialogue.options import Confirm, Initialization, TrackerOpt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch import Tensor
 
 HIDDEN = 100
 WIDTHS = (1, 2, 3)

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.paper.dialogue.tracker import Tracker, Utterances, score_turns, track
-from conceptor.paper.dialogue.woz import LONGEST
+from conceptor.paper.dialogue.woz import LONGEST, Corpus, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch import Tensor
-
     from conceptor.paper.dialogue.embedding import Embedding
     from conceptor.paper.dialogue.options import TrackerOptions
-    from conceptor.paper.dialogue.woz import Corpus, Turn
 
 # Share of the validation turns used for training; the rest select the best epoch.
 SHARE = 0.75

@@ -65,10 +65,6 @@ class Trial:
     kept: int
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Trial:
         """Return the trial from its JSON form."""
@@ -118,7 +114,7 @@ class TrialLog:
     def append(self, job: Job, trial: Trial) -> None:
         """Add a trial in one write, after removing an unfinished line of a killed process."""
         entry = {"options": asdict(self.options), "signature": job.embedding.signature()}
-        line = json.dumps(trial.to_dict() | entry) + "\n"
+        line = json.dumps(asdict(trial) | entry) + "\n"
         written = self.path.read_bytes() if self.path.exists() else b""
         if cut := len(written) - (written.rfind(b"\n") + 1):
             os.truncate(self.path, len(written) - cut)

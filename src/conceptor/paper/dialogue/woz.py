@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conceptor.base.errors import InvalidInputError
+import numpy as np
+
 from conceptor.data import registry as datasets
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
 
 SLOTS = ("food", "price range", "area")
 DONTCARE = "dontcare"
@@ -109,46 +113,29 @@ def load_corpus(
 
 def read_ontology(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """Return the values of each slot, `dontcare` last."""
-    content = _json(path)
-    informable = content.get("informable") if isinstance(content, dict) else None
-    if not isinstance(informable, dict):
-        raise InvalidInputError(f"{path}: not an ontology, no 'informable' slots")
-    values: dict[str, tuple[str, ...]] = {}
-    for slot in SLOTS:
-        named = informable.get(slot)
-        if not named or not isinstance(named, list) or not all(isinstance(v, str) for v in named):
-            raise InvalidInputError(f"{path}: the slot {slot!r} has no list of values")
-        values[slot] = (*dict.fromkeys(v for v in named if v != DONTCARE), DONTCARE)
-    return values
+    named = json.loads(Path(path).read_text(encoding="utf-8"))["informable"]
+    return {
+        slot: (*dict.fromkeys(v for v in named[slot] if v != DONTCARE), DONTCARE) for slot in SLOTS
+    }
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
-    """Read the dialogues of a file in the format of WOZ 2.0.
+    """Read the dialogues of a file of WOZ 2.0, whose bytes the registry has verified.
 
     Each turn's `transcript`, `system_acts` and `turn_label` are used; goals accumulate from the
     last (`belief_state` disagrees with it on a few turns).
     """
-    content = _json(path)
-    if not isinstance(content, list) or not content:
-        raise InvalidInputError(f"{path}: not a list of dialogues")
-    dialogues = []
-    for number, entry in enumerate(content):
-        turns = entry.get("dialogue") if isinstance(entry, dict) else None
-        if not isinstance(turns, list) or not turns:
-            raise InvalidInputError(f"{path}: entry {number} has no turns under 'dialogue'")
-        dialogues.append(_dialogue(turns, f"{path}: dialogue {number}"))
-    return dialogues
+    content = json.loads(Path(path).read_text(encoding="utf-8"))
+    return [_dialogue(entry["dialogue"]) for entry in content]
 
 
-def _dialogue(entries: Sequence[object], where: str) -> Dialogue:
+def _dialogue(entries: Sequence[Mapping[str, Any]]) -> Dialogue:
     turns = []
     goals: Mapping[str, str] = {}
-    for number, entry in enumerate(entries):
-        place = f"{where}, turn {number}"
-        acts = system_acts(_field(entry, "system_acts", list, place))
-        before = goals
-        goals = {**before, **dict(_read_labels(_field(entry, "turn_label", list, place), place))}
-        turns.append(Turn(_field(entry, "transcript", str, place), *acts, before, goals))
+    for entry in entries:
+        informed = {slot: value for slot, value in entry["turn_label"] if slot in SLOTS}
+        before, goals = goals, {**goals, **informed}
+        turns.append(Turn(entry["transcript"], *system_acts(entry["system_acts"]), before, goals))
     return tuple(turns)
 
 
@@ -170,27 +157,92 @@ def system_acts(acts: Sequence[object]) -> tuple[tuple[str, ...], tuple[tuple[st
     return tuple(requested), tuple(confirmed)
 
 
-def _read_labels(labels: Sequence[object], place: str) -> list[tuple[str, str]]:
-    informed = []
-    for label in labels:
-        match label:
-            case [str() as slot, str() as value]:
-                informed += [(slot, value)] if slot in SLOTS else []
-            case _:
-                raise InvalidInputError(f"{place}: turn_label {label} is not a pair of strings")
-    return informed
+JOINT = "joint"
+# The joint goal over the turns with a goal, as in the public code.
+JOINT_WHEN_SET = "joint, goal set"
 
 
-def _field(entry: object, name: str, kind: type, place: str) -> Any:  # noqa: ANN401
-    value = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(value, kind):
-        what = "text" if kind is str else "list"
-        raise InvalidInputError(f"{place}: no {what} {name!r}")
-    return value
+@dataclass(frozen=True, slots=True)
+class GoalAccuracy:
+    """The number of correct turns, and of all turns that count."""
+
+    right: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        """100 × right / total."""
+        return 100 * self.right / self.total if self.total else float("nan")
 
 
-def _json(path: str | os.PathLike[str]) -> object:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InvalidInputError(f"{path}: not JSON ({error})") from error
+def goal_counts(
+    dialogues: Sequence[Dialogue], states: Mapping[str, Sequence[str | None]]
+) -> dict[str, NDArray[np.int64]]:
+    """Return the correct turns and the turns that count in each dialogue, by slot and jointly.
+
+    Parameters
+    ----------
+    dialogues : sequence of dialogues
+    states : mapping of slot to values
+        The values after every turn, in order; None for not set.
+
+    Returns
+    -------
+    dict of str to array of shape (2, dialogues)
+        A slot counts on turns where its true value is set; the joint goal, if all three slots are
+        given, counts on all turns, and under `JOINT_WHEN_SET` on those where any is set. A true
+        value outside the ontology counts as set, and no tracker can get it right.
+    """
+    turns = [turn for dialogue in dialogues for turn in dialogue]
+    first = np.cumsum([0, *(len(dialogue) for dialogue in dialogues)])[:-1]
+    right, is_set = {}, {}
+    for slot, values in states.items():
+        goals = [(turn.after or {}).get(slot) for turn in turns]
+        right[slot] = np.array([goal == value for goal, value in zip(goals, values, strict=True)])
+        is_set[slot] = np.array([bool(goal) for goal in goals])
+    counted = {slot: (right[slot], is_set[slot]) for slot in states}
+    if set(states) == set(SLOTS):
+        together = np.all(list(right.values()), axis=0)
+        counted[JOINT] = (together, np.ones_like(together))
+        counted[JOINT_WHEN_SET] = (together, np.any(list(is_set.values()), axis=0))
+    return {
+        goal: np.add.reduceat(np.array([hits & counts, counts], dtype=np.int64), first, axis=1)
+        for goal, (hits, counts) in counted.items()
+    }
+
+
+def goal_accuracies(
+    dialogues: Sequence[Dialogue], states: Mapping[str, Sequence[str | None]]
+) -> dict[str, GoalAccuracy]:
+    """Return the goal accuracy of each slot, and the joint accuracy if all three are given."""
+    return {
+        goal: GoalAccuracy(int(right.sum()), int(total.sum()))
+        for goal, (right, total) in goal_counts(dialogues, states).items()
+    }
+
+
+def string_match(
+    dialogues: Sequence[Dialogue], slot: str, values: Sequence[str]
+) -> list[str | None]:
+    """Track without learning: after each turn, the longest value named in it, else unchanged."""
+    names = {value: phrase(value) for value in values if value != DONTCARE}
+    states: list[str | None] = []
+    for dialogue in dialogues:
+        state = None
+        for turn in dialogue:
+            said = turn.tokens
+            named = [
+                (len(" ".join(name)), position, value)
+                for value, name in names.items()
+                for position in range(len(said) - len(name) + 1)
+                if said[position : position + len(name)] == name
+            ]
+            state = max(named)[2] if named else state
+            states.append(state)
+    return states
+
+
+def string_match_accuracies(corpus: Corpus, slots: Sequence[str]) -> dict[str, GoalAccuracy]:
+    """Return the baseline's goal accuracies on the test dialogues."""
+    states = {slot: string_match(corpus.test, slot, corpus.values[slot]) for slot in slots}
+    return goal_accuracies(corpus.test, states)

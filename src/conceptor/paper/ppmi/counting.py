@@ -10,24 +10,21 @@ from __future__ import annotations
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import processors
-from conceptor.paper.ppmi.numbering import UNITS, number_corpus
+from conceptor.paper.ppmi.text import UNITS, number_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import IO
 
     from numpy.typing import NDArray
 
-    from conceptor.base.progress import Progress
-    from conceptor.paper.ppmi.numbering import Tokens, Unit
-    from conceptor.paper.ppmi.text import Corpus
+    from conceptor.paper.ppmi.text import Corpus, Tokens, Unit
 
 _IN_MEMORY = 64 << 20
 _TOKENS_AT_ONCE = 1 << 22

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from conceptor.algebra.gates import power as gated_power
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
-from conceptor.paper.ppmi.counting import cooccurrence
+from conceptor.paper.ppmi.counting import Cooccurrence, cooccurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conceptor.base.arrays import Float64
-    from conceptor.base.progress import Progress
-    from conceptor.paper.ppmi.counting import Cooccurrence
-    from conceptor.paper.ppmi.numbering import Tokens, Unit
-    from conceptor.paper.ppmi.text import Corpus
+    from conceptor.paper.ppmi.text import Corpus, Tokens, Unit
 
 _ENTRIES_AT_ONCE = 1 << 20
 

@@ -1,17 +1,28 @@
-"""Read plain text in blocks that end between words, with a NUL at the end of each document."""
+"""Read plain text in blocks that end between words, and number its words.
+
+A NUL follows each document.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from unicodedata import category
+
+import numpy as np
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.threads import prefetch
+from conceptor.vectors.numbering import WordNumbers
 from conceptor.vectors.streams import ByteReader, check_readable_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from numpy.typing import NDArray
+
+    from conceptor.base.progress import Progress
 
     Corpus = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -121,3 +132,48 @@ def _decode(data: bytes, path: Path, offset: int) -> str:
             "(UTF-16 can be converted with iconv -f utf-16 -t utf-8)"
         )
     return text.removeprefix("\ufeff") if offset == 0 else text
+
+
+Tokens = Literal["words", "spaces"]
+Unit = Literal["line", "paragraph", "document"]
+
+UNITS = ("line", "paragraph", "document")  # in the order of the kernels' constants
+# Unicode assigns nothing between the ideographs of plane 3 and the specials of plane 14.
+_LETTERS_END = 0x33480
+_ALL_CHARACTERS = 0x110000
+
+
+@cache
+def _in_token(tokens: Tokens) -> NDArray[np.bool_]:
+    """Return for each character whether it belongs to a token."""
+    assigned = [chr(c) for c in range(_LETTERS_END)]
+    table = np.full(_ALL_CHARACTERS, tokens == "spaces")
+    if tokens == "spaces":
+        table[:_LETTERS_END] = [c != DOCUMENT_END and not c.isspace() for c in assigned]
+    else:
+        table[:_LETTERS_END] = [c.isalnum() or category(c)[0] == "M" for c in assigned]
+    return table
+
+
+def number_corpus(
+    corpus: Corpus, file: IO[bytes], tokens: Tokens, lowercase: bool, unit: Unit, progress: Progress
+) -> WordNumbers:
+    """Write the numbers of a corpus's tokens and boundaries to a file."""
+    from conceptor.kernels import find_tokens
+
+    in_token = _in_token(tokens)
+    numbers = WordNumbers()
+    state = np.array([True, False])
+    seen = 0
+    for block in prefetch(read_blocks(corpus)):
+        text = block.text.lower() if lowercase else block.text
+        if tokens == "words":
+            text = text.replace("’", "'")
+        encoded = np.frombuffer(text.encode(errors="replace"), dtype=np.uint8)
+        starts = np.empty(len(encoded) + 1, dtype=np.int32)
+        ends = np.empty_like(starts)
+        found = find_tokens(encoded, in_token, UNITS.index(unit), state, starts, ends)
+        file.write(numbers.number(encoded, starts[:found], ends[:found]).tobytes())
+        seen += found
+        progress("reading", block.fraction, seen)
+    return numbers

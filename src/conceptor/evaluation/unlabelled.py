@@ -1,4 +1,4 @@
-"""Separation of related and unrelated rows, where the texts themselves show which is which.
+"""Measures that need no labels: neighbours kept, hubness, and the separation of related rows.
 
 Two texts that share several rare words are about the same thing more often than two random ones.
 That is a weak sign and favours wording over meaning, but it needs no labels. If such pairs are no
@@ -8,13 +8,14 @@ closer than random ones, the embedding has lost something.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from conceptor.base.tokens import tokenize
 from conceptor.evaluation.statistics import weighted_ranks
+from conceptor.evaluation.texts import Texts
+from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,47 @@ if TYPE_CHECKING:
 
     from conceptor.evaluation.statistics import ItemWeights, Vector
 
-__all__ = ["RelatedPairs", "Separation", "find_related"]
+
+def without_own(near: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Remove each query row from its own nearest rows, so that one fewer is left.
+
+    If it is not among them, as with many equal rows, the last is dropped instead.
+    """
+    others = near != own[:, np.newaxis]
+    others[others.all(axis=1), -1] = False
+    found: NDArray[np.int64] = near[others].reshape(len(near), near.shape[1] - 1)
+    return found
+
+
+def share_kept(now: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return for each row the share of its nearest rows before that are still nearest now."""
+    pairs = zip(now.tolist(), before.tolist(), strict=True)
+    both = [({*a} - {-1}, {*b} - {-1}) for a, b in pairs]
+    return np.array([len(a & b) / len(b) if b else 1.0 for a, b in both])
+
+
+def hubness(rows: NDArray[Any], k: int = 10) -> float:
+    """Return the skewness of k-occurrences: how often each row is among the k nearest of others.
+
+    It is near 0 if all rows are neighbours about equally often, and large if a few hubs are
+    neighbours of everything; Radovanović, Nanopoulos & Ivanović (2010), JMLR 11. It is NaN if all
+    rows are neighbours exactly equally often.
+
+    For a large file, use a random sample and search the neighbours of all its rows: a few rows
+    searched among all would hit most rows never and some once, which does not show hubs.
+    """
+    count = len(rows)
+    if count < 2:
+        return float("nan")
+    search = Nearest(rows, min(k, count - 1) + 1)
+    search.take(search.look(rows, 0))
+    near = without_own(search.rows, np.arange(count))
+    times = np.bincount(near[near >= 0], minlength=count).astype(np.float64)
+    spread = times.std()
+    if not spread > 1e-9:
+        return float("nan")
+    return float(np.mean(((times - times.mean()) / spread) ** 3))
+
 
 # A rare word is in at most this share of the texts.
 _MOST_COMMON = 0.01
@@ -98,16 +139,10 @@ def find_related(texts: Sequence[str], seed: int = 0) -> RelatedPairs | None:
 
 def _rare_words(texts: Sequence[str]) -> sparse.csr_array | None:
     """Return the rare words of each text, weighted by how rare they are."""
-    column: dict[str, int] = {}
-    rows, columns = [], []
-    for row, text in enumerate(texts):
-        for token in set(tokenize(text)):
-            rows.append(row)
-            columns.append(column.setdefault(token, len(column)))
-    if not column:
+    words, counts = Texts(texts).counts
+    if not words:
         return None
-    shape = (len(texts), len(column))
-    found = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    found = sparse.csr_array(counts > 0).astype(np.float64)
     times = np.asarray(found.sum(axis=0)).ravel()
     rare = np.flatnonzero(times <= max(2, _MOST_COMMON * len(texts)))
     if not len(rare):

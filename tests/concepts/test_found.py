@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.concepts.neighbours import most_similar
-from conceptor.concepts.spelling import (
+from conceptor.concepts.found import (
     Unknown,
     UnknownWordsError,
     spellings,
     split_known,
     suggest,
 )
+from conceptor.concepts.neighbours import most_similar
 from conceptor.vectors.files import write_vectors
 from tests.processes import call
 

@@ -1,0 +1,119 @@
+"""Lists of words: counts, vocabularies and function words, from files and packages."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.files import read_lines
+from conceptor.data.registry import data_file, find, find_locally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+Directory = str | os.PathLike[str] | None
+_Content = TypeVar("_Content")
+
+WORDFREQ = "wordfreq:"
+# The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
+PAPER_VOCABULARY = "vocabulary/enwiki_vocab_min200.txt"
+# NLTK's 179 English stop words, which the authors of half-sibling regression use.
+_STOP_WORDS = """
+a about above after again against ain all am an and any are aren aren't as at be because been
+before being below between both but by can couldn couldn't d did didn didn't do does doesn doesn't
+doing don don't down during each few for from further had hadn hadn't has hasn hasn't have haven
+haven't having he her here hers herself him himself his how i if in into is isn isn't it it's its
+itself just ll m ma me mightn mightn't more most mustn mustn't my myself needn needn't no nor not
+now o of off on once only or other our ours ourselves out over own re s same shan shan't she she's
+should should've shouldn shouldn't so some such t than that that'll the their theirs them
+themselves then there these they this those through to too under until up ve very was wasn wasn't
+we were weren weren't what when where which while who whom why will with won won't wouldn wouldn't
+y you you'd you'll you're you've your yours yourself yourselves
+"""
+FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def find_paper_vocabulary(data: Directory) -> Path | None:
+    """Return the paper's vocabulary, if it is on this machine."""
+    found = find(data_file(PAPER_VOCABULARY), data)
+    return None if found is None else found[0]
+
+
+def find_data_file(name: str, data: Directory) -> str:
+    """Return the path of the data file of this name, unless the name means something else."""
+    if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
+        return name
+    return find_locally(name, data)
+
+
+def read_wordfreq(language: str) -> Mapping[str, float]:
+    """Return the wordfreq package's word frequencies for a language."""
+    try:
+        import wordfreq
+    except ImportError:
+        raise MissingExtraError(f"weights {WORDFREQ}{language}", "wordfreq") from None
+    try:
+        frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
+    except (LookupError, ValueError):
+        known = ", ".join(sorted(wordfreq.available_languages()))
+        raise InvalidInputError(f"wordfreq has no language {language!r}; it has {known}") from None
+    return frequencies
+
+
+def read_counts(path: str | Path) -> dict[str, float]:
+    """Read `word count` lines; the first count of a repeated word is kept."""
+    counts: dict[str, float] = {}
+    for number, line in read_lines(path, "words", "(and not uniform, zipf or wordfreq:LANG)"):
+        word, count = _split_count(line)
+        if not word or count is None or not 0 <= count < float("inf"):
+            raise InvalidInputError(
+                f"{path}, line {number}: expected a word and a count, found {line[:60]!r}"
+            )
+        counts.setdefault(word, count)
+    if not any(counts.values()):
+        raise InvalidInputError(f"{path}: no word has a positive count")
+    return counts
+
+
+def read_words(path: str | Path) -> list[str]:
+    """Read a vocabulary: one word per line, or `word count` if every line ends in a number."""
+    lines = [line for _, line in read_lines(path, "words", "(and not top:N)")]
+    if not lines:
+        raise InvalidInputError(f"{path}: contains no words")
+    parts = [_split_count(line) for line in lines]
+    counted = all(word and count is not None for word, count in parts)
+    return [word for word, _ in parts] if counted else lines
+
+
+def word_set(path: Path) -> frozenset[str]:
+    """Read a vocabulary as a set."""
+    return frozenset(read_words(path))
+
+
+def read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
+    """Read a file, or return the cached result while the file is unchanged.
+
+    The paper's vocabulary has 188,000 lines, and every fit of every method needs it.
+    """
+    if not path.is_file():
+        return read(path)  # which raises the right error, or reads a pipe
+    now = path.stat()
+    return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
+
+
+@lru_cache(maxsize=3)
+def _kept(read: Callable[[Path], object], path: Path, state: tuple[int, ...]) -> object:
+    return read(path)
+
+
+def _split_count(line: str) -> tuple[str, float | None]:
+    """Split a `word count` line; None for a count that is not a number."""
+    word, _, count = line.rpartition("\t" if "\t" in line else " ")
+    try:
+        number = float(count) if count.isascii() and "_" not in count else None
+    except ValueError:
+        number = None
+    return word.strip(" \t"), number
