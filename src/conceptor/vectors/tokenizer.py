@@ -159,8 +159,7 @@ class TokenReader:
         """Return the tokens of one short text; a dictionary is faster here than the memory."""
         found: list[int] = []
         if self._memory is None:
-            found = self._read([text]).rows.tolist()
-            return found
+            return list(self._read([text]).rows.tolist())
         known, runs = self._runs, text.split(" ")
         new = [run for run in runs if run not in known]
         if new:
