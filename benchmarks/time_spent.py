@@ -1,17 +1,16 @@
-"""Where the processor time of `postprocess` goes, and a picture of it before and after a change.
+"""Where the processor time of `postprocess` goes.
 
-    python benchmarks/time_spent.py FILE now.json                 # measure this tree
-    PYTHONPATH=OLD/src python benchmarks/time_spent.py FILE old.json   # and another one
-    python benchmarks/time_spent.py --draw speed.svg before=old.json after=now.json
+    python benchmarks/time_spent.py FILE                      # measure this tree
+    PYTHONPATH=OLD/src python benchmarks/time_spent.py FILE   # and another one
+    python benchmarks/time_spent.py FILE --trees OLD NEW      # whole processes, in turn
 
-Seconds of all threads together, the least of three rounds. Each stage is run by itself; writing is
-what is left of the whole.
+Seconds of all threads together, the least of five rounds. Each stage is run by itself; writing is
+what is left of the whole. `docs/charts.py` draws the figures in docs/data/speed.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -25,8 +24,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS = 3
-COLOURS = ("#4c78a8", "#72b7b2", "#f2a33a", "#54a24b", "#b279a2")
+ROUNDS = 5
+# Rounds of whole processes.
+COMPARED = 9
 
 
 def least(work: Callable[[], object]) -> float:
@@ -60,7 +60,6 @@ def measure(source: str) -> dict[str, float]:
     from conceptor.postprocessing import postprocess
     from conceptor.vectors import open_vectors
 
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     opened = open_vectors(source)
 
     def read() -> None:
@@ -96,56 +95,42 @@ def measure(source: str) -> dict[str, float]:
     }
 
 
-def draw(found: dict[str, dict[str, float]]) -> str:
-    """Draw one bar for each measurement, as SVG."""
-    longest = max(sum(stages.values()) for stages in found.values())
-    width, left, height = 720, 90, 46
-    scale = (width - left - 70) / longest
-    parts, y = [], 34
-    for name, stages in found.items():
-        x = float(left)
-        parts.append(f'<text x="{left - 8}" y="{y + 21}" text-anchor="end">{name}</text>')
-        for colour, (stage, seconds) in zip(COLOURS, stages.items(), strict=True):
-            size = seconds * scale
-            parts.append(
-                f'<rect x="{x:.1f}" y="{y}" width="{size:.1f}" height="32" fill="{colour}">'
-                f"<title>{stage}: {seconds:.2f} s</title></rect>"
-            )
-            if size > 30:
-                parts.append(
-                    f'<text x="{x + size / 2:.1f}" y="{y + 21}" text-anchor="middle" '
-                    f'fill="white">{seconds:.2f}</text>'
+def compare_trees(source: str, trees: list[str]) -> None:
+    """Print the medians and the least of whole processes of several trees, which take turns."""
+    found: dict[str, list[tuple[float, float]]] = {tree: [] for tree in trees}
+    with tempfile.TemporaryDirectory(dir=Path(source).parent) as name:
+        target = Path(name, "out" + Path(source).suffix)
+        for number in range(COMPARED + 1):
+            for tree, times in found.items():
+                target.unlink(missing_ok=True)
+                started = time.perf_counter()
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "conceptor", "postprocess", source, str(target)],
+                    env=os.environ | {"PYTHONPATH": str(Path(tree, "src"))},
+                    stdout=subprocess.DEVNULL,
                 )
-            x += size
-        parts.append(f'<text x="{x + 6:.1f}" y="{y + 21}">{sum(stages.values()):.2f} s</text>')
-        y += height
-    x = float(left)
-    for colour, stage in zip(COLOURS, next(iter(found.values())), strict=True):
-        parts.append(f'<rect x="{x}" y="8" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 16}" y="18">{stage}</text>')
-        x += 34 + 7 * len(stage)
-    style = "text{font:12px sans-serif;fill:#555}text[fill]{fill:white}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y}" role="img">'
-        f"<title>Processor seconds of postprocess by stage</title><style>{style}</style>"
-        f"{''.join(parts)}</svg>\n"
-    )
+                _, status, used = os.wait4(process.pid, 0)
+                if status:
+                    raise SystemExit(f"failed: {tree}")
+                if number:  # the first round compiles, and warms the page cache
+                    wall = time.perf_counter() - started
+                    times.append((used.ru_utime + used.ru_stime, wall))
+    for tree, times in found.items():
+        middle, least_of = np.median(times, axis=0), np.min(times, axis=0)
+        print(f"{tree}: medians {middle[0]:.2f} processor s, {middle[1]:.2f} s; ", end="")
+        print(f"least {least_of[0]:.2f} processor s, {least_of[1]:.2f} s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draw", metavar="SVG")
-    parser.add_argument("arguments", nargs="+")
+    parser.add_argument("source", help="a file of vectors")
+    parser.add_argument("--trees", nargs="+", help="checkouts to compare")
     options = parser.parse_args()
-    if options.draw:
-        named = (each.partition("=") for each in options.arguments)
-        found = {name: json.loads(Path(file).read_text()) for name, _, file in named}
-        Path(options.draw).write_text(draw(found), encoding="utf-8")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation includes its bytecode
+    if options.trees:
+        compare_trees(options.source, options.trees)
         return
-    source, target = options.arguments
-    stages = measure(source)
-    Path(target).write_text(json.dumps(stages, indent=1))
-    for name, seconds in stages.items():
+    for name, seconds in measure(options.source).items():
         print(f"{name}: {seconds:.2f}")
 
 

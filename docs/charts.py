@@ -454,6 +454,14 @@ def attach() -> str:
     return drawing.dots(panels, "Queries without the model", axis, columns=2, width=840)
 
 
+def speed() -> str:
+    rows = {
+        name: {stage: float(cell) for stage, cell in cells.items()}
+        for name, cells in Data("speed").cells("stages").items()
+    }
+    return drawing.bars(rows, "Processor seconds of postprocess by stage", "processor seconds")
+
+
 CHARTS = {
     "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
     "apertures": apertures, "encoders": encoders, "paper": paper, "datasets": datasets,
@@ -461,7 +469,7 @@ CHARTS = {
     "debiasing": debiasing, "classifier": classifier, "languages": languages,
     "entailment": entailment, "senses": senses, "dialogue": dialogue, "lexicon": lexicon,
     "ppmi": ppmi, "smaller": smaller, "thresholds": thresholds, "prior": prior,
-    "spectrum": spectrum, "lengths": lengths, "attach": attach,
+    "spectrum": spectrum, "lengths": lengths, "attach": attach, "speed": speed,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from conceptor.evaluation import Battery
 from conceptor.evaluation.neighbours import SynonymRecall
 from conceptor.vectors import chunks
 from conceptor.vectors.source import VectorSource
+from conceptor.vectors.table import WordVectors
 from tests.test_doors import zipf_words
 
 METHODS = ["original", "cn-paper", "abtt", "cn"]
@@ -30,13 +32,13 @@ def file(tmp_path):
 def decodes(monkeypatch):
     """Passes over the file that were begun."""
     begun = []
-    decode = VectorSource._clean_chunks
+    decode = VectorSource.chunks
 
     def counted(self):
         begun.append(self.path)
         return decode(self)
 
-    monkeypatch.setattr(VectorSource, "_clean_chunks", counted)
+    monkeypatch.setattr(VectorSource, "chunks", counted)
     return begun
 
 
@@ -69,3 +71,36 @@ def test_postprocess(file, decodes, tmp_path, budget, most):
     conceptor.postprocess(file[1], tmp_path / "out.bin", memory=budget)
     assert len(decodes) == most
     assert len(open_vectors(tmp_path / "out.bin").words) == 2400
+
+
+class Parts(chunks.WrappedVectors):
+    """Rows in ten chunks of which only weak references remain here."""
+
+    worth_keeping = True
+
+    def __init__(self, table):
+        super().__init__(table)
+        self.given = []
+
+    def chunks(self):
+        for self.done in range(1, 11):
+            rows = np.ones((100, 6), dtype=np.float32)
+            self.given.append(weakref.ref(rows))
+            yield [f"{self.done}-{i}" for i in range(100)], rows
+
+    def fraction_read(self):
+        return self.done / 10
+
+
+@pytest.mark.parametrize(("chunks_that_fit", "held"), [(4, 0), (8, 7), (10, 9)])
+def test_chunks_are_kept_only_if_all_may_fit(chunks_that_fit, held):
+    """Otherwise half of them would be held, and then dropped because the others do not fit."""
+    parts = Parts(WordVectors(["a"], np.ones((1, 6), dtype=np.float32)))
+    kept = chunks.KeptVectors(parts, chunks_that_fit * 100 * 6 * 4)
+    most = 0
+    for _, rows in kept.chunks():
+        del rows
+        most = max(most, sum(each() is not None for each in parts.given[:-1]))
+    assert most == held
+    assert len(list(kept.chunks())) == 10
+    assert len(parts.given) == (10 if chunks_that_fit == 10 else 20)

@@ -17,6 +17,8 @@ def main() -> None:
     try:
         if interrupts:
             signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+        # Idle threads of BLAS wait by spinning for 2²⁰ cycles, not for 2²⁶.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
         from conceptor.cli import main as run
 
         if interrupts:

@@ -32,6 +32,7 @@ from conceptor.data.word_lists import (
     word_set,
 )
 from conceptor.vectors.vectors import SAMPLE, RowKind
+from conceptor.vectors.words import take_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -166,7 +167,7 @@ class FrequentWords:
     """
 
     total: float = 0.0
-    weights: dict[str, float] = field(default_factory=dict)
+    parts: list[tuple[Sequence[str], NDArray[np.float64]]] = field(default_factory=list)
     least: float = 0.0
 
     @classmethod
@@ -182,31 +183,34 @@ class FrequentWords:
         taken, weights = usage.shares(words, before, given)
         if weights is None:
             return None
-        total = float(weights.sum())
-        some = np.flatnonzero(weights > least * total)
-        rows = some if taken is None else taken[some]
-        # Packed words are decoded all together, or only those that count.
-        many = list(words) if 2 * len(rows) > len(words) else words
-        found: dict[str, float] = {}
-        for row, weight in zip(rows.tolist(), weights[some].tolist(), strict=True):
-            found.setdefault(many[row], weight)
-        return cls(total, found, least)
+        some = words if taken is None else take_words(words, taken)
+        return cls(0.0, [], least).add(cls(float(weights.sum()), [(some, weights)], least))
 
-    def add(self, more: FrequentWords) -> FrequentWords:
+    def add(self, more: FrequentWords) -> Self:
         """Add the next words."""
         self.total += more.total
-        # A share can only fall as the total grows, so a rare word stays rare.
-        bar = self.least * self.total
-        for word, weight in more.weights.items():
-            if weight > bar:
-                self.weights.setdefault(word, weight)
+        self.parts += more._above(self.least * self.total)
         return self
+
+    def _above(self, bar: float) -> list[tuple[Sequence[str], NDArray[np.float64]]]:
+        """Return the words above a weight. As the total grows, a rare word stays rare."""
+        found = []
+        for words, weights in self.parts:
+            some = np.flatnonzero(weights > bar)
+            if len(some) == len(weights):
+                found.append((words, weights))
+            elif len(some):
+                found.append((take_words(words, some), weights[some]))
+        return found
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of running text of each word that is not rare."""
-        bar = self.least * self.total
-        return {word: each / self.total for word, each in self.weights.items() if each > bar}
+        found: dict[str, float] = {}
+        for words, weights in self._above(self.least * self.total):
+            for word, share in zip(words, (weights / self.total).tolist(), strict=True):
+                found.setdefault(word, share)
+        return found
 
     def lengths(self, usage: Weights) -> LengthTable | None:
         """Return SIF's weight of each of these words; None if there are none.

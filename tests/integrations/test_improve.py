@@ -306,7 +306,7 @@ def test_the_registry_is_open(words, X, written, monkeypatch) -> None:
 
     with pytest.raises(InvalidInputError, match="improve does not support Special"):
         improve(Special(words, X))
-    monkeypatch.setattr("conceptor.base.registry.entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     better = improve(Special(words, X))  # also for what inherits from it
     assert type(better) is Special
     assert np.array_equal(better.X, written())

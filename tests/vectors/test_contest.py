@@ -12,15 +12,15 @@ from conceptor.vectors.search import Contest
 
 
 def by_hand(table, questions, among) -> np.ndarray:
-    """Ask question by question, in float64."""
+    """Ask question by question, in float64; return how far ahead each answer is."""
     units = unit_rows(table)
-    won = []
+    ahead = []
     for a, b, c, d in questions:
         scores = units @ (units[b] - units[a] + units[c])
         bar = scores[d]
         scores[[a, b, c, d]] = -np.inf
-        won.append(scores[:among].max(initial=-np.inf) <= bar)
-    return np.array(won)
+        ahead.append(bar - scores[:among].max(initial=-np.inf))
+    return np.array(ahead)
 
 
 @settings(deadline=None, max_examples=40)
@@ -46,7 +46,10 @@ def test_the_winners_are_those_found_by_hand(seed, rows, dimension, count, cut, 
     contest = Contest(table[used], terms.reshape(-1, 4), questions, among=among)
     for start in range(0, rows, cut):
         contest.take(contest.look(table[start : start + cut], start))
-    assert (contest.won == by_hand(table, questions, among)).all()
+    ahead = by_hand(table, questions, among)
+    # The contest is in float32, which cannot tell answers that are nearer to each other.
+    clear = np.abs(ahead) > 1e-5
+    assert (contest.won[clear] == (ahead > 0)[clear]).all()
 
 
 @pytest.mark.parametrize("block", [1, 255, 256, 257, 2047, 2048, 2049])

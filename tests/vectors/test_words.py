@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conceptor.kernels import hash_words
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.words import PackedWords, SeenWords
+from conceptor.vectors.words import PackedWords, SeenWords, WordIndex
 
 
 @given(st.lists(st.text(max_size=6)), st.slices(8))
@@ -127,3 +127,25 @@ def siphash128(key: bytes, data: bytes) -> bytes:
     v[1] ^= 0xDD
     rounds(4)
     return b"".join(x.to_bytes(8, "little") for x in (first, v[0] ^ v[1] ^ v[2] ^ v[3]))
+
+
+@given(st.lists(st.text(min_size=0, max_size=3)), st.lists(st.text(max_size=3), unique=True))
+def test_an_index_finds_exactly_its_words(words, known):
+    rows, numbers = WordIndex(known).find(PackedWords.from_words(words))
+    expected = [(row, known.index(word)) for row, word in enumerate(words) if word in known]
+    assert list(zip(rows.tolist(), numbers.tolist(), strict=True)) == expected
+
+
+def test_an_index_of_many_words_finds_them_in_a_part():
+    words = [f"w{i}" for i in range(20_000)]
+    rows, numbers = WordIndex(words[::7]).find(PackedWords.from_words(words)[5_000:])
+    assert (rows + 5_000 == 7 * numbers).all()
+    assert len(rows) == sum(i % 7 == 0 for i in range(5_000, 20_000))
+
+
+@pytest.mark.parametrize("expected", [0, 3, 10_000, 1 << 60])
+def test_what_a_header_claims_does_not_change_which_words_are_new(expected):
+    seen = SeenWords(expected)
+    words = [f"w{i % 7_000}" for i in range(10_000)]
+    assert seen.add(PackedWords.from_words(words)).tolist() == [i < 7_000 for i in range(10_000)]
+    assert not seen.add(PackedWords.from_words(words[:10])).any()

@@ -7,8 +7,9 @@ sets directions. One table then serves both single words and averages of words.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,7 +48,6 @@ class LengthTable:
 
     words: Sequence[str]
     factors: Float64
-    _by_word: Mapping[str, float] = field(init=False)
 
     def __post_init__(self) -> None:
         factors = np.asarray(self.factors, dtype=np.float64)
@@ -58,7 +58,10 @@ class LengthTable:
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise InvalidInputError("the lengths of words must be positive and finite")
         object.__setattr__(self, "factors", factors)
-        object.__setattr__(self, "_by_word", dict(zip(self.words, factors.tolist(), strict=True)))
+
+    @cached_property
+    def _by_word(self) -> Mapping[str, float]:
+        return dict(zip(self.words, self.factors.tolist(), strict=True))
 
     def __len__(self) -> int:
         return len(self.words)

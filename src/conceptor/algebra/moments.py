@@ -149,7 +149,8 @@ class Moments:
         """Return the moments that follow from sums about a shift."""
         sums, weight = found.sums, found.weight
         root = sums / np.sqrt(weight) if weight else sums  # zero, or NaN where there is one
-        scatter = found.product - np.outer(root, root)
+        scatter = found.product  # nobody else needs it
+        scatter -= np.outer(root, root)
         mean = found.shift + sums / (weight or 1.0)
         counts = found.number, found.squared_weight
         return cls(weight, mean, scatter, *counts, unit, found.squared_rounding)
@@ -261,8 +262,12 @@ class _Sums:
 
     def __iadd__(self, other: _Sums) -> Self:
         """Add other sums about the same shift."""
-        for name in ("product", "sums", "weight", "number", "squared_weight", "squared_rounding"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.product += other.product
+        self.sums += other.sums
+        self.weight += other.weight
+        self.number += other.number
+        self.squared_weight += other.squared_weight
+        self.squared_rounding += other.squared_rounding
         return self
 
     def count(self, rows: int, weights: Float64 | None) -> None:
@@ -277,19 +282,20 @@ def _all_sums(matrix: Array, weights: Float64 | None, unit: bool, exact: int) ->
 
     Rows for which float32 is not safe are multiplied in float64.
     """
-    rows, columns = matrix.shape
-    starts = range(exact, rows, _SINGLE_BLOCK)
+    starts = range(exact, len(matrix), _SINGLE_BLOCK)
     if exact or not starts:
         yield from _sums(matrix[:exact], None if weights is None else weights[:exact], unit)
-    total = _Sums.about(np.zeros(columns))
+    total: _Sums | None = None
     for start in starts:
         part = slice(start, start + _SINGLE_BLOCK)
         block, each = matrix[part], None if weights is None else weights[part]
         if (found := _single_sums(block, each, unit)) is None:
             yield from _sums(block, each, unit)
+        elif total is None:
+            total = found
         else:
             total += found
-    if total.number:
+    if total is not None:
         yield total
 
 

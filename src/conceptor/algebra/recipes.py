@@ -295,7 +295,7 @@ class Solution:
         total = float(np.trace(about))
         if not total > 0 or (self.gate > 1).any():
             return None
-        return float(1 - np.einsum("ij,ik,kj->", self.map.matrix, about, self.map.matrix) / total)
+        return float(1 - np.vdot(self.map.matrix, about @ self.map.matrix) / total)
 
     @property
     def is_settled(self) -> bool:

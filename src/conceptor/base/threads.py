@@ -79,18 +79,18 @@ def release_blas() -> None:
 
 
 def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int, ahead: int = 1
 ) -> Generator[Result, Any, None]:
     """Yield `function(item)` in order, computed by `threads` threads that work a little ahead.
 
-    At most `threads + 1` items are in flight. The first exception stops everything.
+    At most `threads + ahead` items are in flight. The first exception stops everything.
     """
     with ThreadPoolExecutor(max_workers=threads) as pool:
         waiting: deque[Future[Result]] = deque()
         try:
             for item in items:
                 waiting.append(pool.submit(function, item))
-                if len(waiting) > threads:
+                if len(waiting) >= threads + ahead:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

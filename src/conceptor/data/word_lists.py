@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import read_lines
-from conceptor.data.registry import data_file, find, find_locally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +37,8 @@ FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 
 def find_paper_vocabulary(data: Directory) -> Path | None:
     """Return the paper's vocabulary, if it is on this machine."""
+    from conceptor.data.registry import data_file, find
+
     found = find(data_file(PAPER_VOCABULARY), data)
     return None if found is None else found[0]
 
@@ -46,6 +47,8 @@ def find_data_file(name: str, data: Directory) -> str:
     """Return the path of the data file of this name, unless the name means something else."""
     if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
         return name
+    from conceptor.data.registry import find_locally
+
     return find_locally(name, data)
 
 

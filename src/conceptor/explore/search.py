@@ -155,7 +155,9 @@ class _Pass:
 
     def _score(self, part: slice) -> NDArray[np.float32]:
         """Return the scores of a block of rows, by search, before a criterion's penalty."""
-        scores: NDArray[np.float32] = self._columns @ self._table.rows[part].T
+        # With few searches, BLAS is almost twice as fast in this order as in the other.
+        products = self._table.rows[part] @ self._columns.T
+        scores: NDArray[np.float32] = np.ascontiguousarray(products.T)
         for view, its, shifts in self._views:
             if (measure := view.measure) is not None:
                 measure(part)

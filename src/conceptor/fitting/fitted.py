@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import matmul
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 from conceptor.algebra.recipes import Solution
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors.chunks import through
+from conceptor.vectors.words import PackedWords, WordIndex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -51,12 +52,27 @@ class Fitted:
             _mapping(step.map) if isinstance(step, Solution) else step.transform
             for step in self.steps
         ]
-        lengths = self.lengths
-        if lengths is None:
+        if self._scaling is None:
             return tuple(steps)
-        if steps:  # each step returns a new array
-            return (*steps, lengths.scale)
-        return (lambda words, rows: lengths.scale(words, np.array(rows)),)
+        # Each step returns a new array, and scaling changes its rows.
+        return (*(steps or [lambda _, rows: np.array(rows)]), self._scaling)
+
+    @cached_property
+    def _scaling(self) -> Transform | None:
+        """The step that sets the lengths of rows, in place; packed words stay packed."""
+        if (lengths := self.lengths) is None:
+            return None
+        index = WordIndex(lengths.words)
+
+        def scale(words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+            if not isinstance(words, PackedWords):
+                return lengths.scale(words, rows)
+            some, numbers = index.find(words)
+            if len(some):
+                rows[some] *= lengths.factors[numbers].astype(rows.dtype)[:, np.newaxis]
+            return rows
+
+        return scale
 
     def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
         """Apply all steps to rows."""

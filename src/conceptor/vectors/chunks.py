@@ -40,6 +40,8 @@ __all__ = [
 # The approximate number of values in a chunk, and the bounds on its rows.
 _CHUNK_NUMBERS = 5 << 18
 _FEW, _MANY = 1 << 10, 1 << 16
+# Chunks are not kept if the first ones suggest that all take this many times the limit.
+_CLEARLY = 1.5
 Transform = Callable[[Sequence[str], Any], Any]
 
 
@@ -198,16 +200,22 @@ class KeptVectors(WrappedVectors):
                 yield chunk
             return
         kept: list[Any] = []
-        size = 0
+        size, keeps = 0, self._limit > 0
         for chunk in self._one_pass():
             size += chunk[1].nbytes + _words_bytes(chunk[0])
-            if size <= self._limit:
+            keeps = keeps and size <= self._limit and not self._exceeds_limit(size)
+            if keeps:
                 kept.append(chunk)
             elif kept:
                 kept = []
             yield chunk
-        if 0 < size <= self._limit:
+        if keeps and size:
             self._kept, self._complete = kept, True
+
+    def _exceeds_limit(self, size: int) -> bool:
+        """Return whether all chunks will clearly not fit, given the size of those so far."""
+        done = self.fraction_read()
+        return done is not None and size > _CLEARLY * self._limit * done > 0
 
     def _one_pass(self) -> Iterator[Any]:
         """Continue the pass that `first_words` began, or start another."""

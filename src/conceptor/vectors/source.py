@@ -73,6 +73,8 @@ class VectorSource(LabelledVectors):
         The file, the name of its format, the length of a vector, and how numbers are stored.
     count
         How many vectors it yields; None until a pass is complete.
+    header_count
+        How many rows the file says it has, if it does.
     has_words
         Whether rows have labels, or only numbers.
     rows_are
@@ -85,6 +87,7 @@ class VectorSource(LabelledVectors):
     place = "row"
     dimension: int = 0
     count: int | None = None
+    header_count: int | None = None
     has_words: bool = True
 
     def __init__(self, path: Path, dimension: int, dtype: np.dtype[np.generic]) -> None:
@@ -149,7 +152,7 @@ class VectorSource(LabelledVectors):
         """
         self.findings = Findings()
         self.gone.clear()
-        seen = SeenWords()
+        seen = SeenWords(min(self.header_count or 0, self.size // (2 * self.dimension)))
         settings = self.on_error, self.replace_spaces, self.kind
         is_clean = settings == self._clean_under  # the file has not changed, so this still holds
         count = 0

@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import stat
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
@@ -18,6 +18,7 @@ from conceptor.base.folders import find_old
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import FileIO
     from pathlib import Path
 
 SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
@@ -29,6 +30,7 @@ MAGIC = {
     b"PK\x03\x04": "zip",
 }
 _READ_AT_ONCE = 1 << 20
+_STORED_AT_ONCE = 1 << 20
 
 
 def split_compression(path: Path) -> tuple[Path, str | None]:
@@ -300,9 +302,13 @@ class _Compressed:
 
 
 class _FullWrites:
-    """A raw file whose `write` returns only when everything is written."""
+    """A raw file whose `write` returns only when everything is written.
 
-    def __init__(self, raw: object) -> None:
+    The system starts to store large parts on disk at once, while the next rows are computed, so
+    that the final sync has little left to wait for.
+    """
+
+    def __init__(self, raw: FileIO) -> None:
         self._raw = raw
 
     def __getattr__(self, name: str) -> object:
@@ -312,5 +318,9 @@ class _FullWrites:
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest:
-            rest = rest[self._raw.write(rest) :]  # type: ignore[attr-defined]
+            rest = rest[self._raw.write(rest) :]
+        if size >= _STORED_AT_ONCE and hasattr(os, "posix_fadvise"):  # not on macOS and Windows
+            with suppress(OSError):  # it is only advice
+                place = self._raw.tell() - size
+                os.posix_fadvise(self._raw.fileno(), place, size, os.POSIX_FADV_DONTNEED)
         return size

@@ -223,7 +223,9 @@ def write_chunks(
                 rows = transform(words, rows)
             return len(words), writer.encode(Chunk(PackedWords.from_words(words), rows))
 
-        for rows, encoded in ordered_map(encode, chain([first], stream), threads or processors()):
+        # One more ahead than usual, because writing sometimes waits for the disk.
+        parts = ordered_map(encode, chain([first], stream), threads or processors(), ahead=2)
+        for rows, encoded in parts:
             with naming():
                 writer.write(encoded)
             written += rows

@@ -140,6 +140,52 @@ def is_utf8(word: bytes) -> bool:
     return True
 
 
+def _hash(
+    words: PackedWords, key: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    from conceptor.kernels import hash_words
+
+    hashes = np.empty(len(words), dtype=np.uint64)
+    more = np.empty(len(words), dtype=np.uint32)
+    hash_words(words.blob, words.offsets, key, hashes, more)
+    return hashes, more
+
+
+class WordIndex:
+    """Finds some words among packed ones by 96-bit hashes, without a string for each.
+
+    The leading bits of a hash lead to a mark. About one other word in sixteen has a mark too; the
+    rest of the hash tells it apart.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
+        hashes, more = _hash(PackedWords.from_words(words), self._key)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes, self._more = hashes[self._order], more[self._order]
+        bits = (16 * len(hashes)).bit_length()
+        self._shift = np.uint64(64 - bits)
+        self._marks = np.zeros(1 << bits, dtype=np.bool_)
+        self._marks[hashes >> self._shift] = True
+
+    def find(self, words: PackedWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows whose words are in the index, and their numbers there."""
+        hashes, more = _hash(words, self._key)
+        rows = np.flatnonzero(self._marks[hashes >> self._shift])
+        places = np.searchsorted(self._hashes, hashes[rows], side="right") - 1
+        same = (self._hashes[places] == hashes[rows]) & (self._more[places] == more[rows])
+        return rows[same], self._order[places[same]]
+
+
+def take_words(words: Sequence[str], rows: NDArray[np.int64]) -> Sequence[str]:
+    """Return the words of these rows; packed words stay packed."""
+    return words.take(rows) if isinstance(words, PackedWords) else [words[i] for i in rows.tolist()]
+
+
+# A file may claim to have any number of words; beyond this many, the table grows as they come.
+_MOST_EXPECTED = 1 << 22
+
+
 class SeenWords:
     """The words seen so far as a set of 96-bit hashes, 16 to 32 bytes per word.
 
@@ -147,9 +193,9 @@ class SeenWords:
     probability that any two of n words collide is n²/2⁹⁷: 6·10⁻¹⁷ for three million words.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
         self._key = np.frombuffer(os.urandom(16), dtype=np.uint64)
-        self._make_table(1 << 12)
+        self._make_table(1 << max(12, (4 * min(expected, _MOST_EXPECTED) // 3).bit_length()))
 
     def _make_table(self, size: int) -> None:
         self._table = np.zeros(size, dtype=np.uint64)
@@ -158,11 +204,7 @@ class SeenWords:
 
     def add(self, words: PackedWords) -> NDArray[np.bool_]:
         """Add words; return which of them are new."""
-        from conceptor.kernels import hash_words
-
-        hashes = np.empty(len(words), dtype=np.uint64)
-        more = np.empty(len(words), dtype=np.uint32)
-        hash_words(words.blob, words.offsets, self._key, hashes, more)
+        hashes, more = _hash(words, self._key)
         while 4 * (self._count + len(hashes)) > 3 * len(self._table):
             self._grow()
         return self._insert(hashes, more)
