@@ -31,10 +31,13 @@ def folder(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("attach")
     texts, vectors = make_store()
-    table = pa.table({"text": texts, "vector": list(vectors)})
+    names = [f"d{i}" for i in range(len(texts))]
+    table = pa.table({"doc_id": names, "text": texts, "vector": list(vectors)})
     pyarrow.parquet.write_table(table, folder / "store.parquet")
     (folder / "q.tsv").write_text("".join(f"{i}\t{texts[i].split('. ')[1]}\n" for i in range(30)))
     (folder / "r.tsv").write_text("".join(f"{i}\t{i + 1}\n" for i in range(30)))
+    (folder / "ids.tsv").write_text("".join(f"{i}\td{i}\n" for i in range(30)))
+    (folder / "wrong.tsv").write_text("0\td0\n1\td900\n")
     np.save(folder / "v.npy", vectors)
     (folder / "t.txt").write_text("\n".join(texts))
     return folder
@@ -50,6 +53,14 @@ def test_from_a_file_to_a_folder(folder):
     assert found["documents"] == 300
     assert found["verdict"]
     assert [row["name"] for row in found["judged"]] == ["attached", "BM25", "attached + BM25"]
+    assert found["documents_named_by"] == "rows"
+    by_id = run(
+        "store.parquet", "out", "--queries", "q.tsv", "--relevant", "ids.tsv", "--force", cwd=folder
+    )
+    assert by_id.returncode == 0, by_id.stderr
+    assert "judged documents: by the column doc_id" in by_id.stderr
+    best = max(found["judged"], key=lambda row: row["nDCG@10"])
+    assert f"{best['name']}: nDCG@10 {best['nDCG@10']:.1f}" in by_id.stderr  # the same documents
     assert StaticModel.load(folder / "out").dimension == 24
     assert "## Use" in (folder / "out" / "README.md").read_text()
     assert not list(folder.glob(".*attaching"))
@@ -73,6 +84,11 @@ def test_an_array_with_texts_and_lines_for_people(folder):
         (["nothing.parquet"], "no such file"),
         (["store.parquet", "--queries", "q.tsv"], "--queries and --relevant belong together"),
         (["store.parquet", "--text-column", "x"], "x is not a column of text"),
+        (["store.parquet", "--id-column", "doc_id"], "--id-column needs --relevant"),
+        (
+            ["store.parquet", "--queries", "q.tsv", "--relevant", "wrong.tsv"],
+            "wrong.tsv, line 2: there is no document 'd900'",
+        ),
         (["store.parquet", "--model", "m/", "--base", "b/"], "both --model and --base"),
         (["t.txt"], "t.txt"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ import pytest
 import conceptor
 from conceptor import InvalidInputError, StaticModel
 from conceptor.evaluation.attached import AttachWarning, attach
-from conceptor.evaluation.attached.judged import read_judgements
+from conceptor.evaluation.attached.judgements import read_judgements
 from conceptor.evaluation.attached.measuring import Loss, Questions, fuse, make_questions, search
 from conceptor.evaluation.attached.survey import survey
-from conceptor.integrations.stores import TextVectors
+from conceptor.integrations.stores import StoredVectors, TextVectors, open_store
 
 TOPICS = [
     [f"{topic}{ending}" for ending in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
@@ -132,7 +132,7 @@ def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
         (["a b", "c d"], np.zeros((2, 3)), "all vectors are 0"),
         ([], np.ones((0, 3)), "there are no texts"),
         ("a b", np.ones((1, 3)), "single string"),
-        (["☃ ☃", "☃"], np.eye(2), "vocabulary is empty|no text has a known token"),
+        (["☃ ☃", "☃"], np.eye(2), "the texts have no words; check the column of texts"),
     ],
 )
 def test_bad_input_is_named(texts, vectors, said):
@@ -168,8 +168,7 @@ def test_few_documents_are_attached_with_a_warning(store):
 def test_scripts_without_blanks_are_cut_too():
     texts = [f"日本語の文章{i}です。今日は雨{i % 7}が降る" for i in range(300)]
     vectors = np.random.default_rng(0).normal(size=(300, 8))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AttachWarning)
+    with pytest.warns(AttachWarning, match="the loss was not measured"):
         made = attach(texts, vectors)
     assert made.provenance["unknown_words"] < 0.05
     assert np.isfinite(made.encode(texts[:2])).all()
@@ -212,28 +211,88 @@ def test_fusion_by_reciprocal_ranks():
 
 
 def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
-    assert Loss("model", 500, 100, 99, 98, 100).verdict == "use it"
-    assert Loss("model", 199, 100, 99, 98, 100).verdict == "use it together with BM25"
-    assert Loss("model", 500, 100, 80, 60, 99).verdict == "use it together with BM25"
-    assert Loss("model", 500, 100, 80, 10, 90).verdict == "do not use it"
-    assert Loss("document", 500, 100, 70, 61, 80).verdict == "use it"
+    assert Loss("model", 900, 100, 99, 98, 100).verdict == "use it"
+    assert Loss("model", 599, 100, 99, 98, 100).verdict == "use it together with BM25"
+    assert Loss("model", 900, 100, 80, 60, 99).verdict == "use it together with BM25"
+    assert Loss("model", 900, 100, 80, 10, 90).verdict == "do not use it"
+    assert Loss("document", 900, 100, 70, 61, 80).verdict == "use it"
 
 
 def test_judgements_are_checked(tmp_path):
     queries, relevant = tmp_path / "q.tsv", tmp_path / "r.tsv"
     queries.write_text("1\tfirst\n2\tsecond\n")
     relevant.write_text("1\t3\n1\t4\t0\n2\t5\t1\n")
-    found = read_judgements(queries, relevant, 5)
+    store = TextVectors(list("abcde"), np.eye(5))
+    found = read_judgements(queries, relevant, store, 5)
+    assert found.named_by == "rows"
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
     for text, said in (
         ("3\t1\n", "has no query with the id"),
         ("1\t6\n", "rows 1 to 5"),
         ("1\n", "line 1"),
+        ("1\t\n", "line 1: expected"),
+        ("1\t2\tmuch\n", "line 1: expected"),
+        ("1\t0\n", "no document '0'; the store has rows 1 to 5$"),
+        ("1\td7\n", "no document 'd7'; the store has rows 1 to 5$"),
+        ("1\t2\t0\n", "no query has a relevant document"),
     ):
         relevant.write_text(text)
         with pytest.raises(InvalidInputError, match=said):
-            read_judgements(queries, relevant, 5)
+            read_judgements(queries, relevant, store, 5)
+    with pytest.raises(InvalidInputError, match=r"id is not a column of ids.*: none"):
+        read_judgements(queries, relevant, store, 5, "id")
+
+
+def judged_by(tmp_path, relevant, id_column=None, **columns):
+    """Return the rows of the only query, in a store of five documents with these columns."""
+    pa = pytest.importorskip("pyarrow")
+    texts = [f"document number {word}" for word in ("one", "two", "three", "four", "five")]
+    table = pa.table({"text": texts, "vector": list(np.eye(5, dtype=np.float32)), **columns})
+    (tmp_path / "q.tsv").write_text("1\ta query\n")
+    (tmp_path / "r.tsv").write_text("".join(f"1\t{name}\n" for name in relevant))
+    store = open_store(table)
+    found = read_judgements(tmp_path / "q.tsv", tmp_path / "r.tsv", store, 5, id_column)
+    return found.named_by, found.relevant[0].tolist()
+
+
+def test_judgements_name_documents_by_id(tmp_path):
+    names = ["d5", "d4", " d3", "d2", None]
+    assert judged_by(tmp_path, ["d2", "d3"], doc_id=names) == ("doc_id", [2, 3])
+    assert judged_by(tmp_path, ["1", "5"], doc_id=names) == ("rows", [0, 4])
+    # A column with another name is only used if it is named.
+    assert judged_by(tmp_path, ["d2"], "code", code=names) == ("code", [3])
+    with pytest.raises(
+        InvalidInputError, match="no document 'd2'; the store has rows 1 to 5; name"
+    ):
+        judged_by(tmp_path, ["d2"], code=names)
+    with pytest.raises(InvalidInputError, match=r"line 2: there is no document 'd9'; .*doc_id"):
+        judged_by(tmp_path, ["d2", "d9"], doc_id=names)
+    with pytest.raises(InvalidInputError, match=r"'d9'; it is not in the column doc_id$"):
+        judged_by(tmp_path, ["d9"], "doc_id", doc_id=names)
+    with pytest.raises(InvalidInputError, match=r"x is not a column of ids.*: doc_id"):
+        judged_by(tmp_path, ["d2"], "x", doc_id=names)
+
+
+def test_numbers_that_may_be_rows_or_ids_must_be_chosen(tmp_path):
+    """From 1 both mean the same; from 0 they do not, unless one of them cannot be meant."""
+    assert judged_by(tmp_path, ["2", "3"], id=[1, 2, 3, 4, 5]) == ("rows", [1, 2])
+    from_zero = [0, 1, 2, 3, 4]
+    assert judged_by(tmp_path, ["0", "2"], id=from_zero) == ("id", [0, 2])
+    assert judged_by(tmp_path, ["5"], id=from_zero) == ("rows", [4])
+    with pytest.raises(
+        InvalidInputError, match="may be rows of the store, or ids of its column id"
+    ):
+        judged_by(tmp_path, ["2", "3"], id=from_zero)
+    assert judged_by(tmp_path, ["2", "3"], "id", id=from_zero) == ("id", [2, 3])
+    assert judged_by(tmp_path, ["2", "3"], "rows", id=from_zero) == ("rows", [1, 2])
+
+
+def test_ids_that_name_two_documents_are_refused(tmp_path):
+    twice = ["a", "b", "a", "c", "c"]
+    with pytest.raises(InvalidInputError, match="has 'a' in rows 1 and 3; ids must be unique"):
+        judged_by(tmp_path, ["a"], "id", id=twice)
+    assert judged_by(tmp_path, ["b"], id=twice) == ("id", [1])
 
 
 def test_judged_beside_bm25(store, tmp_path):
@@ -247,3 +306,40 @@ def test_judged_beside_bm25(store, tmp_path):
     assert rows["BM25"]["recall@10"] > 90  # the queries are in the documents
     assert rows["attached"]["difference"] == 0
     assert json.loads(json.dumps(made.provenance)) == made.provenance
+
+
+class CountedStore(StoredVectors):
+    """Batches of 20 rows; counts how many were read, and how many are in memory at a time."""
+
+    def __init__(self, texts, vectors):
+        super().__init__("counted", vectors.shape[1])
+        self.texts, self.vectors = texts, vectors
+        self.read = self.alive = self.most = 0
+
+    def batches(self):
+        for start in range(0, len(self.texts), 20):
+            rows = self.vectors[start : start + 20].copy()
+            weakref.finalize(rows, self.forget)
+            self.read += 1
+            self.alive += 1
+            self.most = max(self.most, self.alive)
+            yield self.texts[start : start + 20], rows
+            del rows
+
+    def forget(self):
+        self.alive -= 1
+
+
+def test_memory_does_not_grow_with_the_store(monkeypatch):
+    """At most a few batches are held, and of the tokens a sample: the same for twice the store."""
+    monkeypatch.setattr("conceptor.evaluation.attached.survey._SAMPLE", 20)
+    monkeypatch.setattr("conceptor.evaluation.attached.attaching._TOKENS", 20_000)
+    found = []
+    for count in (1000, 2000):
+        store = CountedStore(*make_store(count, n=8))
+        made = attach(store)
+        assert store.read >= 3 * count // 20  # several passes over all of them
+        assert store.most <= 4
+        found.append(made.provenance["documents"])
+    # 24 tokens and three sizes of pieces: 277 documents fill the limit, by a hash give or take.
+    assert all(100 < documents < 500 for documents in found)

@@ -151,6 +151,15 @@ def test_postgres(address):
     finally:
         del store.__class__.batch_rows
     assert store.name == "PostgreSQL table My docs"
+    assert store.id_columns == ["id"]
+    assert list(store.ids("id")) == [str(i) for i in range(len(TEXTS))]
+    # Ids come in the order of the rows, also when an index has another order.
+    with psycopg.connect(address) as connection:
+        connection.execute('UPDATE "My docs" SET id = -id')
+        connection.execute('CREATE INDEX ON "My docs" (id)')
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute('VACUUM FULL ANALYZE "My docs"')
+    assert list(store.ids("id")) == [str(-i) for i in range(len(TEXTS))]
     with psycopg.connect(address) as connection:
         connection.execute("CREATE TABLE half (words text, h halfvec(6))")
         connection.execute("INSERT INTO half VALUES ('a text', '[1,2,3,4,5,6]')")

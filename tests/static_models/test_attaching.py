@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 
-from conceptor import InvalidInputError
+from conceptor import InvalidInputError, StaticModel
 from conceptor.static_models.attaching import Attachment, cut
 from conceptor.static_models.starting import start_from_static, start_from_zero
 from conceptor.static_models.words import word_model
@@ -166,3 +167,44 @@ def test_one_query_is_encoded_as_among_others():
     alone = np.concatenate([model.encode([text]) for text in texts])
     np.testing.assert_allclose(alone, model.encode(texts), atol=1e-7)
     assert not alone[-2:].any()
+
+
+@given(st.lists(st.text(alphabet="aB ßé☃\t\n日\u00a0.,'", max_size=12), min_size=2, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_tokens_of_a_query_are_those_of_a_text(texts):
+    """For a tokenizer that splits at blanks, and for one whose tokens may cross them."""
+    crossing = Tokenizer(models.BPE(vocab={"a": 0, " ": 1, "a ": 2}, merges=[("a", " ")]))
+    for tokenizer in (start_from_zero(["a", "ab", "ß", "日"]).tokenizer, crossing):
+        reader = TokenReader(tokenizer)
+        found = reader(texts)
+        for _ in range(2):  # the second time from memory
+            queries = [reader.of_query(text) for text in texts]
+            assert [len(each) for each in queries] == np.diff(found.ends).tolist()
+            assert list(chain.from_iterable(queries)) == found.rows.tolist()
+
+
+def test_queries_forget_when_they_have_seen_too_much(monkeypatch):
+    monkeypatch.setattr("conceptor.vectors.tokenizer._MOST_RUNS", 3)
+    reader = TokenReader(start_from_zero(["a", "b", "c"]).tokenizer)
+    first = reader.of_query("a b c ab bc")
+    reader.of_query("new")
+    assert len(reader._runs) == 1
+    assert reader.of_query("a b c ab bc") == first == reader(["a b c ab bc"]).rows.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 100.0])
+def test_a_query_has_the_same_vector_in_every_type(dtype, scale):
+    texts, _, truth = make_store(20)
+    table = (truth * scale * (30 if dtype == "int8" else 1)).astype(dtype)
+    model = word_model(WORDS, table, {})
+    model = StaticModel(model.vectors.astype(dtype), model.tokenizer)
+    alone = np.concatenate([model.encode([text]) for text in texts])
+    assert alone.dtype == np.float32
+    np.testing.assert_allclose(alone, model.encode(texts), atol=1e-6)
+
+
+def test_extreme_queries_have_length_1():
+    model = word_model(["tiny", "huge"], np.array([[1e-30, 0], [0, 1e30]]), {})
+    np.testing.assert_array_equal(model.encode(["tiny"]), [[1, 0]])
+    np.testing.assert_array_equal(model.encode(["huge tiny"]), [[0, 1]])

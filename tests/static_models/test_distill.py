@@ -9,7 +9,7 @@ import pytest
 
 from conceptor import InvalidInputError
 from conceptor.static_models import StaticModel, distill
-from conceptor.static_models.distilling import read_sentences
+from conceptor.static_models.sentences import read_sentences
 from conceptor.vectors.tokenizer import token_usage
 from tests.static_models.conftest import TEXTS, WORDS
 
@@ -179,3 +179,68 @@ def test_sentences_are_spread_over_the_file(tmp_path):
     assert numbers[-1] > 980
     with pytest.raises(InvalidInputError, match="no sentences"):
         read_sentences(["", "  "], 10)
+
+
+def test_stored_vectors_are_the_teacher_of_their_texts(transformer, counts, monkeypatch):
+    """The model's own vectors, stored, give the same table; then it reads no sentence itself."""
+    from conceptor.static_models.transformer import Transformer
+
+    options = {"vocabulary": WORDS, "weights": counts, "sentences": TEXTS}
+    stored = Transformer.load(transformer)(TEXTS)
+    expected = distill(transformer, **options).vectors
+    monkeypatch.setattr(Transformer, "__call__", lambda *_: pytest.fail("it read a sentence"))
+    made = distill(transformer, **options, sentence_vectors=stored)
+    np.testing.assert_allclose(made.vectors, expected, atol=1e-6)
+    assert made.provenance["sentences"] == len(TEXTS)
+    assert made.provenance["sentence_vectors"] == "stored"
+    # Vectors of another origin: other numbers, and another number of dimensions.
+    other = np.random.default_rng(0).normal(size=(len(TEXTS), 7))
+    made = distill(transformer, **options, sentence_vectors=other)
+    assert made.dimension == 7
+    some = distill(transformer, **options, sentence_vectors=other, most_sentences=100)
+    assert some.provenance["sentences"] == 100
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_a_table_of_texts_and_vectors_is_the_teacher(transformer, counts, tmp_path, kind):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    rows = np.random.default_rng(0).normal(size=(len(TEXTS), 7)).astype(np.float32)
+    table = pa.table({"id": range(len(TEXTS)), "text": TEXTS, "v": list(rows), "w": list(-rows)})
+    path = tmp_path / f"store.{kind}"
+    if kind == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        pyarrow.feather.write_feather(table, path)
+    options = {"vocabulary": WORDS, "weights": counts}
+    made = distill(transformer, **options, sentences=path, column="v")
+    expected = distill(transformer, **options, sentences=TEXTS, sentence_vectors=rows)
+    np.testing.assert_array_equal(made.vectors, expected.vectors)
+    with pytest.raises(InvalidInputError, match="several columns may hold the vectors: v, w"):
+        distill(transformer, **options, sentences=path)
+    with pytest.raises(InvalidInputError, match="are for sentences in a table"):
+        distill(transformer, **options, sentences=TEXTS, column="v")
+    some = distill(transformer, **options, sentences=path, column="v", most_sentences=100)
+    assert 50 <= some.provenance["sentences"] <= 100
+
+
+@pytest.mark.parametrize(
+    ("sentences", "vectors", "said"),
+    [
+        (TEXTS, np.ones((3, 5)), "300 sentences but 3 sentence_vectors"),
+        (TEXTS, np.full((300, 5), np.nan), "contain NaN"),
+        (None, np.ones((3, 5)), "as a list of texts"),
+        ("drawn:9", np.ones((9, 5)), "as a list of texts"),
+    ],
+)
+def test_stored_vectors_that_do_not_fit(transformer, counts, sentences, vectors, said):
+    with pytest.raises(InvalidInputError, match=said):
+        distill(
+            transformer,
+            vocabulary=WORDS,
+            weights=counts,
+            sentences=sentences,
+            sentence_vectors=vectors,
+        )

@@ -8,7 +8,7 @@ import pytest
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.progress import log_progress
-from conceptor.static_models.distilling import read_sentences
+from conceptor.static_models.sentences import read_sentences
 from conceptor.static_models.sources import model_name
 from tests import processes
 

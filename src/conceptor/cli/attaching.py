@@ -74,7 +74,15 @@ class StoreOptions:
         str | None,
         Option(
             metavar="FILE",
-            help="Their relevant documents: lines of query id, tab, row of the store (from 1).",
+            help="Their relevant documents: lines of query id, tab, document: its row in the store "
+            "(from 1), or its id.",
+        ),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        Option(
+            metavar="NAME|rows",
+            help="Column of a table with the ids in --relevant.  \\[default: the one that fits]",
         ),
     ] = None
 
@@ -146,6 +154,8 @@ def _lines(target: Path, found: dict[str, Any]) -> list[str]:
     ]
     if "verdict" in found:
         lines += [f"measured: {found['measured']}", f"verdict: {found['verdict']}"]
+    if found.get("documents_named_by", "rows") != "rows":
+        lines.append(f"judged documents: by the column {found['documents_named_by']}")
     for row in found.get("judged", ()):
         line = f"{row['name']}: nDCG@10 {row['nDCG@10']:.1f}, recall@10 {row['recall@10']:.1f}"
         if row is not found["judged"][0]:

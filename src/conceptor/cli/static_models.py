@@ -39,10 +39,17 @@ class DistillOptions:
     sentences: str | None = option(
         None,
         "Any text, one sentence or short paragraph per line; for a folder, all .txt "
-        "files. The table is fitted to the "
-        "model's vectors for these sentences; no labels are needed. If you have no text, "
+        "files. Best are the documents that you search. The table is fitted to the "
+        "model's vectors for these sentences; no labels are needed. A Parquet or Feather file "
+        "holds texts with stored vectors of any origin. If you have no text, "
         "drawn:8192 generates sentences of words sampled by frequency.",
         metavar="FILE|FOLDER|drawn:N",
+    )
+    text_column: str | None = option(
+        None, "If sentences are a table: its column of texts.", metavar="NAME"
+    )
+    column: str | None = option(
+        None, "If sentences are a table: its column of vectors.", metavar="NAME"
     )
     most_sentences: int = option(
         50_000, "Use at most this many sentences, spread over the file.", min=1

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.stores import StoredVectors, choose_columns
+from conceptor.integrations.stores import StoredVectors, choose_columns, find_ids
 from conceptor.vectors.formats.arrow import PARQUET_MAGIC, open_table
 from conceptor.vectors.formats.arrow_columns import (
     VECTOR,
@@ -45,6 +45,7 @@ class ArrowRows(StoredVectors):
 
         columns = describe_columns(schema)
         self._text, self._vectors = choose_columns(name, columns, sample, text, vector)
+        self._ids = find_ids(columns, self._text)
         refuse_encoding(name, find_encoding(schema) if self._vectors == [VECTOR] else None)
         found, _ = vector_shape(schema, self._vectors, lambda: first(1, self._vectors))
         if not found:
@@ -54,6 +55,17 @@ class ArrowRows(StoredVectors):
     @abstractmethod
     def _read(self, rows: int, names: list[str]) -> Iterator[Any]:
         """Yield batches of some columns."""
+
+    @property
+    def id_columns(self) -> list[str]:
+        """The columns of text or whole numbers, but not the texts."""
+        return self._ids
+
+    def ids(self, column: str) -> Iterator[str]:
+        """Yield the values of a column as text."""
+        for batch in self._read(self.batch_rows, [column]):
+            for value in batch.column(column).to_pylist():
+                yield "" if value is None else str(value)
 
     def batches(self) -> Iterator[tuple[Sequence[str | None], Any]]:
         """Yield texts and vectors."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError, Setting
-from conceptor.integrations.stores import StoredVectors, choose_columns
+from conceptor.integrations.stores import StoredVectors, choose_columns, find_ids
 from conceptor.vectors.columns import Column, ColumnKind
 from conceptor.vectors.rows import LABELS
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _VECTORS = ("vector", "halfvec")
 _TEXTS = ("text", "varchar", "bpchar")
+_NUMBERS = ("int2", "int4", "int8")
+_KINDS = (
+    dict.fromkeys(_VECTORS, ColumnKind.LISTS)
+    | dict.fromkeys(_TEXTS, ColumnKind.TEXT)
+    | dict.fromkeys(_NUMBERS, ColumnKind.INTEGERS)
+)
 _LOOK = """
 SELECT n.nspname, c.relname, a.attname, t.typname
 FROM pg_attribute a
@@ -38,12 +44,10 @@ def open_postgres(
     with _connect(address) as connection:
         found: dict[str, list[Column]] = {}
         places: dict[str, tuple[str, str]] = {}
-        for schema, relation, column, kind in connection.execute(_LOOK, [[*_VECTORS, *_TEXTS]]):
+        for schema, relation, column, kind in connection.execute(_LOOK, [list(_KINDS)]):
             name = relation if schema == "public" else f"{schema}.{relation}"
             places[name] = schema, relation
-            is_vector = kind in _VECTORS
-            held = Column(column, ColumnKind.LISTS if is_vector else ColumnKind.TEXT)
-            found.setdefault(name, []).append(held)
+            found.setdefault(name, []).append(Column(column, _KINDS[kind]))
         chosen = _choose_table(found, table)
 
         def sample(names: list[Any]) -> dict[Any, Sequence[str]]:
@@ -57,7 +61,10 @@ def open_postgres(
         label, vectors = choose_columns(
             f"PostgreSQL table {chosen}", found[chosen], sample, text, vector
         )
-        return PostgresVectors(address, chosen, places[chosen], (label, vectors[0]), connection)
+        ids = find_ids(found[chosen], label)
+        return PostgresVectors(
+            address, chosen, places[chosen], (label, vectors[0]), ids, connection
+        )
 
 
 def _choose_table(found: dict[str, list[Column]], table: str | None) -> str:
@@ -96,8 +103,10 @@ def _connect(address: str) -> Iterator[Any]:
     try:
         with psycopg.connect(address) as connection:
             connection.read_only = True
-            # Each pass must see the rows in the same order.
+            # Each pass must see the rows in the same order: that of the table, not of an index.
             connection.execute("SET synchronize_seqscans = off")
+            connection.execute("SET enable_indexonlyscan = off")
+            connection.execute("SET enable_indexscan = off")
             if connection.execute("SELECT 1 WHERE to_regtype('vector') IS NULL").fetchone():
                 raise InvalidInputError("this PostgreSQL database does not have pgvector")
             register_vector(connection)
@@ -116,15 +125,14 @@ class PostgresVectors(StoredVectors):
         name: str,
         table: tuple[str, str],
         columns: tuple[str, str],
+        ids: list[str],
         connection: Any,  # noqa: ANN401
     ) -> None:
         from psycopg import sql
 
-        self._address = address
+        self._address, self._table, self._ids = address, sql.Identifier(*table), ids
         text, vector = map(sql.Identifier, columns)
-        self._select = sql.SQL("SELECT {}, {}::vector FROM {}").format(
-            text, vector, sql.Identifier(*table)
-        )
+        self._select = sql.SQL("SELECT {}, {}::vector FROM {}").format(text, vector, self._table)
         first = connection.execute(self._select + sql.SQL(" LIMIT 1")).fetchone()
         if first is None or first[1] is None:
             raise InvalidInputError(
@@ -132,16 +140,33 @@ class PostgresVectors(StoredVectors):
             )
         super().__init__(f"PostgreSQL table {name}", len(_numbers(first[1])))
 
+    @property
+    def id_columns(self) -> list[str]:
+        """The columns of text or whole numbers, but not the texts."""
+        return self._ids
+
+    def ids(self, column: str) -> Iterator[str]:
+        """Yield the values of a column as text."""
+        from psycopg import sql
+
+        select = sql.SQL("SELECT {} FROM {}").format(sql.Identifier(column), self._table)
+        for rows in self._fetch(select):
+            for (value,) in rows:
+                yield "" if value is None else str(value)
+
     def batches(self) -> Iterator[tuple[Sequence[str | None], Any]]:
         """Yield batches of one snapshot of the table."""
+        for rows in self._fetch(self._select):
+            yield (
+                [row[0] for row in rows],
+                [None if row[1] is None else _numbers(row[1]) for row in rows],
+            )
+
+    def _fetch(self, select: Any) -> Iterator[list[Any]]:  # noqa: ANN401
         with _connect(self._address) as connection, connection.cursor("conceptor") as cursor:
-            cursor.itersize = self.batch_rows
-            cursor.execute(self._select)
+            cursor.execute(select)
             while rows := cursor.fetchmany(self.batch_rows):
-                yield (
-                    [row[0] for row in rows],
-                    [None if row[1] is None else _numbers(row[1]) for row in rows],
-                )
+                yield rows
 
 
 def _numbers(vector: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401

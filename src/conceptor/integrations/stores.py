@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.columns import Column
 
-__all__ = ["StoredVectors", "TextVectors", "choose_columns", "open_store"]
+__all__ = ["StoredVectors", "TextVectors", "choose_columns", "find_ids", "open_store"]
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -54,6 +54,15 @@ class StoredVectors(Vectors):
     @abstractmethod
     def batches(self) -> Iterator[tuple[Sequence[str | None], Any]]:
         """Yield texts and unchecked rows of the store."""
+
+    @property
+    def id_columns(self) -> list[str]:
+        """The columns that may hold ids: text or whole numbers, but not the texts."""
+        return []
+
+    def ids(self, column: str) -> Iterator[str]:
+        """Yield the values of one of `id_columns` as text, in the order of the rows."""
+        raise KeyError(column)
 
     def chunks(self) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         """Yield texts and float32 rows in order; raise for invalid rows."""
@@ -231,6 +240,12 @@ def open_frame(frame: Any, text: str | None = None, vector: str | None = None) -
     if made is None:
         made = arrow.Table.from_pandas(frame, preserve_index=False)
     return ArrowTable(made, text, vector)
+
+
+def find_ids(columns: Sequence[Column], text: str) -> list[str]:
+    """Return the columns that may hold ids."""
+    kinds = (ColumnKind.TEXT, ColumnKind.INTEGERS)
+    return [str(each.name) for each in columns if each.kind in kinds and each.name != text]
 
 
 def choose_columns(

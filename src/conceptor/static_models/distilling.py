@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from conceptor import __version__
-from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
 from conceptor.data.word_lists import WORDFREQ, read_wordfreq, read_words
 from conceptor.static_models.model import StaticModel
-from conceptor.static_models.sources import model_name, read_lines
+from conceptor.static_models.sentences import open_sentences
+from conceptor.static_models.sources import model_name
 from conceptor.static_models.table import (
     RIDGE,
     fit_sentences,
@@ -45,12 +44,9 @@ DEFAULT_VOCABULARY = "wordfreq:en:60000"
 # The constant of the weights without text; with text it is the constant for sentences of words.
 # Both were measured (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
-# If there are more sentences, an even sample is used: more gain little on the benchmarks.
+# If there are more sentences, an even sample is used: more gain little (same study).
 MOST_SENTENCES = 50_000
 _BATCH = 1024
-# Synthetic text: the number of sampled sentences, and of words in each.
-DRAWN = "drawn:"
-_DRAWN_LENGTHS = (6, 14)
 
 
 def distill(
@@ -61,6 +57,8 @@ def distill(
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
     sentence_vectors: ArrayLike | None = None,
+    text_column: str | None = None,
+    column: str | None = None,
     dimensions: int | None = None,
     sif: float | None = None,
     ridge: float = RIDGE,
@@ -87,10 +85,12 @@ def distill(
     sentences : path or iterable of str, or "drawn:N", optional
         Any text, one sentence or short paragraph per line; best are the documents that will be
         searched. The table is fitted to the model's vectors of them; without sentences this step
-        is left out. If you have no text, `drawn:N` generates N sentences of words sampled by
-        frequency.
+        is left out. A Parquet or Feather file holds texts with stored vectors. If you have no
+        text, `drawn:N` generates N sentences of words sampled by frequency.
     sentence_vectors : array of shape (sentences, m), optional
         Stored vectors of `sentences`, of any origin; then the model encodes only its words.
+    text_column, column : str, optional
+        The columns of texts and of vectors, if `sentences` is a table with several candidates.
     dimensions : int, optional
         Keep this many leading directions; by default all.
     sif : float, optional
@@ -117,18 +117,12 @@ def distill(
     folder = None if keep is None else Path(keep)
     encoder = open_encoder(model, tokenizer)
     counted, of_usage = _word_counts(weights, vocabulary)
-    drawn = isinstance(sentences, str) and sentences.startswith(DRAWN)
-    texts: list[str] | None
-    stored: NDArray[Any] | None = None
-    if sentence_vectors is not None:
-        texts, stored = _stored_sentences(sentences, sentence_vectors, most_sentences)
-    elif drawn:
-        texts = _draw_sentences(str(sentences), counted, most_sentences)
-    else:
-        texts = None if sentences is None else read_sentences(sentences, most_sentences)
+    given = open_sentences(
+        sentences, sentence_vectors, counted, most_sentences, (text_column, column)
+    )
     words, of_words = read_vocabulary(vocabulary)
     made = make_vocabulary(encoder.tokenizer, words)
-    counts = None if texts is None else made.count(texts)
+    counts = None if given is None else made.count(given.texts)
     if counted is not None:
         usage = made.usage(counted)
     elif counts is not None:
@@ -144,15 +138,19 @@ def distill(
     factors[:2] = 0.0
     table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
     fitted: dict[str, Any] = {"sentences": 0}
-    if texts is not None and counts is not None:
-        target = encoder(texts, progress, folder) if stored is None else stored
+    if given is not None and counts is not None:
+        target = given.vectors
+        if target is None:
+            target = encoder(given.texts, progress, folder)
         counts = counts[:, order]
         table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
         table[:2] = 0.0
         shared = negate_sentences(table, counts)
         table = shared(table)
-        fitted = {"sentences": len(texts), "sentence_negation": _describe_negation(shared)}
-        if drawn:
+        fitted = {"sentences": len(given.texts), "sentence_negation": _describe_negation(shared)}
+        if given.vectors is not None:
+            fitted["sentence_vectors"] = "stored"
+        if given.drawn:
             fitted["text"] = "words drawn by frequency"
     if dimensions is not None:
         table = leading_directions(table, shares, dimensions)(table)
@@ -229,51 +227,6 @@ class _Function:
         return out
 
 
-def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) -> list[str]:
-    """Return at most `most` sentences, spread evenly over a file, a folder or an iterable."""
-    if most < 1:
-        raise InvalidInputError(f"most_sentences must be at least 1, not {most}")
-    if isinstance(source, str | os.PathLike):
-        return _spread(read_lines(source), most, str(source))
-    return _spread(source, most, "sentences")
-
-
-def _spread(lines: Iterable[str], most: int, where: str) -> list[str]:
-    """Keep every line, then every second, every fourth, ..., so that at most `most` remain."""
-    kept: list[str] = []
-    stride, number = 1, 0
-    for line in lines:
-        text = line.strip()
-        if not text:
-            continue
-        if number % stride == 0:
-            kept.append(text)
-            if len(kept) > most:
-                kept, stride = kept[::2], 2 * stride
-        number += 1
-    if not kept:
-        raise InvalidInputError(f"{where}: contains no sentences")
-    return kept
-
-
-def _stored_sentences(
-    sentences: object, vectors: ArrayLike, most: int
-) -> tuple[list[str], NDArray[Any]]:
-    """Return sentences with their stored vectors, spread evenly over all."""
-    if sentences is None or isinstance(sentences, str | os.PathLike):
-        raise InvalidInputError(
-            Setting("sentence_vectors"), " needs ", Setting("sentences"), " as a list of texts"
-        )
-    texts = list(cast("Iterable[str]", sentences))
-    matrix = as_matrix(vectors, "sentence_vectors")
-    if len(texts) != len(matrix):
-        raise InvalidInputError(f"{len(texts)} sentences but {len(matrix)} sentence_vectors")
-    if not np.isfinite(matrix).all():
-        raise InvalidInputError("sentence_vectors contain NaN or infinity; embed these texts again")
-    step = -(-len(texts) // most)
-    return texts[::step], matrix[::step]
-
-
 def read_vocabulary(
     vocabulary: str | os.PathLike[str] | Iterable[str] | None,
 ) -> tuple[list[str], str]:
@@ -313,22 +266,6 @@ def _word_counts(
     if isinstance(weights, str) and weights.startswith(WORDFREQ):
         counted = _without_numbers(counted)
     return counted, str(source)
-
-
-def _draw_sentences(asked: str, counts: Mapping[str, float] | None, most: int) -> list[str]:
-    """Return sentences of unrelated words; the same for every call."""
-    number = asked.removeprefix(DRAWN)
-    if not (number.isascii() and number.isdigit() and int(number)):
-        raise InvalidInputError(f"expected sentences drawn:N, not {asked}")
-    if counts is None:
-        raise InvalidInputError(f'{asked} draws words by frequency; weights cannot be "sentences"')
-    generator = np.random.default_rng(0)
-    shortest, longest = _DRAWN_LENGTHS
-    lengths = generator.integers(shortest, longest + 1, size=min(int(number), most))
-    shares = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-    places = generator.choice(len(counts), size=int(lengths.sum()), p=shares / shares.sum())
-    words = iter(np.array(list(counts), dtype=object)[places].tolist())
-    return [" ".join(islice(words, length)) for length in lengths.tolist()]
 
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 _BATCH = 10_000
+# A single text of fewer characters is encoded as a query.
+_SHORT = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,16 +72,14 @@ class StaticModel:
         """Return one vector of length 1 per text; 0 for a text without a known token."""
         if isinstance(texts, str):
             raise InvalidInputError("got a single string; put it into a list of texts")
+        texts = list(texts)
+        if len(texts) == 1 and len(texts[0]) < _SHORT:
+            return self._encode_query(texts[0])[np.newaxis]
         from scipy import sparse
 
-        texts = list(texts)
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
             found = self._read(texts[start : start + _BATCH])
-            if len(texts) == 1:  # a query: a sparse product costs more than the sum
-                total = self.vectors[found.rows].astype(np.float32, copy=False).sum(axis=0)
-                out[0] = total / row_lengths(total[np.newaxis])
-                break
             distinct, columns = found.distinct()
             counts = sparse.csr_array(
                 (np.ones(len(columns), dtype=np.float32), columns, found.ends),
@@ -87,6 +88,14 @@ class StaticModel:
             sums = counts @ self.vectors[distinct].astype(np.float32, copy=False)
             out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
         return out
+
+    def _encode_query(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of one short text, with as few calls as possible."""
+        rows = self.vectors.take(self._read.of_query(text), axis=0)
+        # In double precision, squares of single-precision numbers neither overflow nor vanish.
+        total = np.add.reduce(rows, axis=0, dtype=np.float32).astype(np.float64)
+        length = math.sqrt(total.dot(total)) or 1.0
+        return np.asarray(total / length, dtype=np.float32)
 
     def save(
         self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False

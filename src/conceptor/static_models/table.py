@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 RIDGE = 1.0
 # Steps of the conjugate gradient: more steps do not change the scores.
 _STEPS = 12
-# Steps when starting from a table fitted to nine tenths of the same texts.
-_STEPS_NEAR = 5
 # Columns to solve at a time, so that the data of a step stays in the cache.
 _COLUMNS = 16
 # A share of the mean eigenvalue: regularises the map from averages to sentences.
@@ -116,6 +114,7 @@ def solve_ridge(
     ridge: float,
     progress: Progress = silent,
     near: Table | None = None,
+    steps: int = _STEPS,
 ) -> Table:
     """Return X with ``(BᵀB + ridge) X = right``, by conjugate gradients from zero or from `near`.
 
@@ -141,7 +140,7 @@ def solve_ridge(
         direction = scaled.copy()
         strength = np.einsum("ij,ij->j", rest, scaled)
         progress("fitting", first / right.shape[1], 0)
-        for _ in range(_STEPS if near is None else _STEPS_NEAR):
+        for _ in range(steps):
             product = transposed @ (B @ direction) + np.float32(ridge) * direction
             size = strength / np.maximum(np.einsum("ij,ij->j", direction, product), tiny)
             change += size * direction

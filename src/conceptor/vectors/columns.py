@@ -17,7 +17,7 @@ from conceptor.vectors.rows import is_word
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["Asked", "Column", "ColumnKind", "choose_label", "choose_vectors"]
+__all__ = ["Asked", "Column", "ColumnKind", "choose_label", "choose_vectors", "names_ids"]
 
 # The user's choice: a name, patterns separated by commas, or several names.
 Asked: TypeAlias = "str | Sequence[Hashable] | None"
@@ -190,17 +190,18 @@ def choose_label(
     for usual in (*_WORD_NAMES, *_TEXT_NAMES):
         if usual in by_name:
             return by_name[usual]
-    free = [
-        name
-        for name in text
-        if str(name) not in _INDEX_NAMES and not _ID_NAME.search(str(name).lower())
-    ]
+    free = [name for name in text if str(name) not in _INDEX_NAMES and not names_ids(name)]
     index = [by_name[usual] for usual in _INDEX_NAMES if usual in by_name][:1]
     values = sample([*free, *index]) if free or index else {}
     plausible = [name for name in free if _may_label(values[name])]
     if index and (not plausible or _may_label(values[index[0]])):
         return index[0]
     return plausible[0] if len(plausible) == 1 else None
+
+
+def names_ids(name: Hashable) -> bool:
+    """Return whether a column's name says that it holds ids or paths."""
+    return _ID_NAME.search(str(name).lower()) is not None
 
 
 def _may_label(values: Sequence[str]) -> bool:

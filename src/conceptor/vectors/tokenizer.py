@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ _AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
 _MOST_GROWTH = 1000
 # Fewer texts than this are not worth a thread.
 _FEW = 256
+# Runs between blanks that are remembered from queries.
+_MOST_RUNS = 1 << 17
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
@@ -143,6 +145,7 @@ class TokenReader:
         self._unknown = tokenizer.token_to_id(said["model"].get("unk_token") or "")
         self._model = tokenizer.model if passes_letters(said) else None
         self._memory = Memory(self._read, split_at(" ")) if splits_at_blanks(said) else None
+        self._runs: dict[str, list[int]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle only the arguments, without the remembered runs."""
@@ -151,6 +154,27 @@ class TokenReader:
     def __call__(self, texts: list[str]) -> RowLists:
         """Return the tokens of each text."""
         return self._read(texts) if self._memory is None else self._memory.of_texts(texts)
+
+    def of_query(self, text: str) -> list[int]:
+        """Return the tokens of one short text; a dictionary is faster here than the memory."""
+        found: list[int] = []
+        if self._memory is None:
+            return list(self._read([text]).rows.tolist())
+        known, runs = self._runs, text.split(" ")
+        new = [run for run in runs if run not in known]
+        if new:
+            if len(known) > _MOST_RUNS:
+                self._runs = known = {}  # other threads may still use the old one
+                new = runs
+            read = self._read(new)
+            rows = read.rows.tolist()
+            known.update(
+                (run, rows[a:b])
+                for run, (a, b) in zip(new, pairwise(read.ends.tolist()), strict=True)
+            )
+        for run in runs:
+            found += known[run]
+        return found
 
     def _read(self, texts: list[str]) -> RowLists:
         found = self.split(texts)
@@ -179,6 +203,8 @@ class TokenReader:
             found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
             return [each.ids for each in found]
 
+        if len(texts) <= _FEW:
+            return encode(texts)
         # In our own threads: the tokenizer's may be switched off, as model2vec does.
         step = max(_FEW, -(-len(texts) // processors()))
         parts = (texts[start : start + step] for start in range(0, len(texts), step))

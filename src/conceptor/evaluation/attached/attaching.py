@@ -12,7 +12,8 @@ import numpy as np
 from conceptor import __version__
 from conceptor.base.errors import InvalidInputError, Setting
 from conceptor.base.progress import silent
-from conceptor.evaluation.attached.judged import judge, read_judgements
+from conceptor.evaluation.attached.judged import judge
+from conceptor.evaluation.attached.judgements import read_judgements
 from conceptor.evaluation.attached.measuring import Questions, measure
 from conceptor.evaluation.attached.survey import Survey, held, is_taken, read_texts, survey
 from conceptor.integrations.stores import open_store
@@ -66,6 +67,7 @@ def attach(
     text_column: str | None = None,
     column: str | None = None,
     text_file: str | os.PathLike[str] | None = None,
+    id_column: str | None = None,
     ridge: float = RIDGE,
     keep: str | os.PathLike[str] | None = None,
     progress: Progress = silent,
@@ -91,9 +93,12 @@ def attach(
     sentences, vocabulary
         As for `distill`, for the table that the fit starts from.
     queries, relevant : path, optional
-        Files with one query (`id<TAB>text`), and one relevant document (`id<TAB>row`), per line.
+        Files with one query (`id<TAB>text`), and one relevant document (`id<TAB>document`), per
+        line. A document is its row in the store, from 1, or its id.
     table, text_column, column, text_file
         Where texts and vectors (`column`) are, if it is ambiguous; `text_file` is for `.npy`.
+    id_column : str, optional
+        The column whose ids `relevant` names, or "rows"; by default the one that fits.
     ridge : float
         Strength of the regularisation of rows.
     keep : path, optional
@@ -111,7 +116,7 @@ def attach(
     >>> encoder = attach(texts, vectors, model="all-MiniLM-L6-v2/")  # doctest: +SKIP
     >>> index.search(encoder.encode(["a question"]), 10)  # doctest: +SKIP
     """
-    _check_settings(model, base, queries, relevant, ridge)
+    _check_settings(model, base, queries, relevant, id_column, ridge)
     store = open_store(
         texts,
         vectors,
@@ -123,12 +128,14 @@ def attach(
     found = survey(store, progress)
     judgements = None
     if queries is not None and relevant is not None:
-        judgements = read_judgements(queries, relevant, found.rows)
+        judgements = read_judgements(queries, relevant, store, found.rows, id_column)
     encoder = None if model is None else open_encoder(model, tokenizer)
     remarks = found.warnings()
     if encoder is not None:
         remarks += _check_model(store, encoder)
     words = [word for word, _ in found.words.most_common()]
+    if not words and model is None and base is None:
+        raise InvalidInputError(f"{store.name}: the texts have no words; check the column of texts")
     folder = None if keep is None else Path(keep)
     if encoder is not None:
         start = start_from_model(
@@ -147,6 +154,7 @@ def attach(
     if judgements is not None:
         judged = judge(store, judgements, made.encode, encoder)
         made.provenance["judged"] = judged.rows()
+        made.provenance["documents_named_by"] = judgements.named_by
     return made
 
 
@@ -155,7 +163,12 @@ class AttachWarning(UserWarning):
 
 
 def _check_settings(
-    model: object, base: object, queries: object, relevant: object, ridge: float
+    model: object,
+    base: object,
+    queries: object,
+    relevant: object,
+    id_column: object,
+    ridge: float,
 ) -> None:
     if model is not None and base is not None:
         raise InvalidInputError(
@@ -165,6 +178,8 @@ def _check_settings(
         raise InvalidInputError(
             Setting("queries"), " and ", Setting("relevant"), " belong together; give both"
         )
+    if id_column is not None and relevant is None:
+        raise InvalidInputError(Setting("id_column"), " needs ", Setting("relevant"))
     if not 0 < ridge < np.inf:
         raise InvalidInputError(f"ridge is {ridge}; it must be positive and finite")
 
@@ -200,10 +215,14 @@ def _fit(
         trial = StaticModel(first, start.tokenizer)
         loss = measure(store, questions, trial.encode, encoder, one.documents)
         provenance |= {"measured": loss.sentence(), "verdict": loss.verdict, "loss": asdict(loss)}
+    remarks = []
+    if "verdict" not in provenance:
+        remarks.append(
+            "the loss was not measured: no held-out document has a sentence of five words or more"
+        )
     whole = one + other
     del one, other
     offset = whole.mean.astype(np.float32)
-    remarks = []
     if unknown > _UNKNOWN:
         remarks.append(
             f"{unknown:.0%} of the words are unknown to the tokenizer; start from a model of their "

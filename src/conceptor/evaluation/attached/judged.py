@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.base.errors import InvalidInputError, MissingExtraError
+from conceptor.base.errors import MissingExtraError
 from conceptor.evaluation.attached.measuring import fuse, search
 from conceptor.evaluation.retrieval import DEPTH, ndcg
 from conceptor.evaluation.statistics import Mean, paired_differences, value
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from conceptor.evaluation.attached.judgements import Judgements
     from conceptor.evaluation.attached.measuring import Encode
     from conceptor.evaluation.statistics import Interval
     from conceptor.vectors.vectors import Vectors
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
 MODEL, ATTACHED, BM25, BOTH = "model", "attached", "BM25", "attached + BM25"
 # The number of ranks used in a fusion.
 _RANKS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Judgements:
-    """Queries, and the rows of the documents that are relevant to each."""
-
-    queries: list[str]
-    relevant: list[NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,56 +57,6 @@ class Judged:
         """Return the gain in nDCG@10 of one search method over another, with its interval."""
         parts = paired_differences({"nDCG": self.ndcg[over]}, [{"nDCG": self.ndcg[name]}])
         return parts["nDCG"].interval(0)
-
-
-def read_judgements(
-    queries: str | os.PathLike[str], relevant: str | os.PathLike[str], documents: int
-) -> Judgements:
-    """Read `id<TAB>query` lines, and `id<TAB>document[<TAB>grade]` lines.
-
-    A document is its row in the store, from 1. A grade of 0 or below means not relevant. Queries
-    without a relevant document are left out.
-    """
-    asked: dict[str, str] = {}
-    for number, line in _lines(queries):
-        name, tab, text = line.partition("\t")
-        if not tab or not text.strip():
-            raise InvalidInputError(f"{queries}, line {number}: expected an id, a tab and a query")
-        asked[name.strip()] = text.strip()
-    found: dict[str, set[int]] = {name: set() for name in asked}
-    for number, line in _lines(relevant):
-        fields = line.split("\t")
-        name, *rest = (field.strip() for field in fields)
-        try:
-            row, grade = int(rest[0]), float(rest[1]) if len(rest) > 1 else 1.0
-        except (IndexError, ValueError):
-            raise InvalidInputError(
-                f"{relevant}, line {number}: expected a query's id, a tab and a document's row"
-            ) from None
-        if name not in found:
-            raise InvalidInputError(
-                f"{relevant}, line {number}: {queries} has no query with the id {name!r}"
-            )
-        if not 1 <= row <= documents:
-            raise InvalidInputError(
-                f"{relevant}, line {number}: there is no document {row}; the store has rows 1 to "
-                f"{documents}"
-            )
-        if grade > 0:
-            found[name].add(row - 1)
-    judged = [name for name in asked if found[name]]
-    if not judged:
-        raise InvalidInputError(f"{relevant}: no query has a relevant document")
-    rows = [np.array(sorted(found[name]), dtype=np.int64) for name in judged]
-    return Judgements([asked[name] for name in judged], rows)
-
-
-def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
-    file = Path(path)
-    if not file.is_file():
-        raise InvalidInputError(f"{path}: no such file")
-    text = file.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
-    return [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
 
 
 def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None) -> Judged:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.evaluation.attached.survey import FEW, mark
+from conceptor.evaluation.attached.survey import mark
 from conceptor.evaluation.statistics import Interval, Mean, paired_differences
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _SHORTEST, _LONGEST = 5, 30
 # collections and checked on a third (docs/studies/attach.md).
 USE, WITH_BM25, DO_NOT = "use it", "use it together with BM25", "do not use it"
 _LINES = {"model": (75.0, 50.0), "document": (60.0, 45.0)}
+# After a fit to fewer documents, the verdict is never the best one: on the same two collections,
+# even samples of 300 kept 90 to 94% of the model's nDCG@10, and of 600 on average 95%.
+_ENOUGH = 600
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,11 @@ class Loss:
     def verdict(self) -> str:
         """A recommendation.
 
-        After a fit to few documents it is never the best one: the questions are like the model's
-        texts in general, and do not show the gaps.
+        After a fit to few documents it is never the best one: the questions then do not show what
+        is missing, as the start already answers them.
         """
         best, good = _LINES[self.against]
-        if self.low >= best and self.documents >= FEW:
+        if self.low >= best and self.documents >= _ENOUGH:
             return USE
         return WITH_BM25 if self.low >= good else DO_NOT
 
