@@ -303,8 +303,8 @@ def test_predictions_follow_from_two_traits(rng):
 
 
 def test_far_from_all_measured_vectors_nothing_is_predicted(rng):
-    found = inspect(named(rng.standard_normal((40_000, 40))))
-    assert found.before.participation > 0.8
+    found = inspect(named(rng.standard_normal((5000, 40))))
+    assert found.before.participation > 0.7
     assert not any(each.sign for each in found.predictions.values())
     assert "do not show whether this helps; measure it with compare" in found.advice
 

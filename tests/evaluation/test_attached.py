@@ -14,7 +14,7 @@ from conceptor.evaluation.attached import AttachWarning, attach
 from conceptor.evaluation.attached.judgements import read_judgements
 from conceptor.evaluation.attached.measuring import Loss, Questions, fuse, make_questions, search
 from conceptor.evaluation.attached.survey import survey
-from conceptor.integrations.stores import StoredVectors, TextVectors, open_store
+from conceptor.integrations.stores import StoredTexts, StoredVectors, open_store
 
 TOPICS = [
     [f"{topic}{ending}" for ending in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
@@ -144,7 +144,7 @@ def test_stores_that_need_a_warning(store):
     texts, vectors = store
 
     def said(texts, vectors):
-        return " ".join(survey(TextVectors(texts, vectors)).warnings())
+        return " ".join(survey(StoredTexts(texts, vectors)).warnings())
 
     assert said(texts, vectors) == ""  # the negative control
     assert "only 100 documents" in said(texts[:100], vectors[:100])
@@ -178,7 +178,7 @@ def test_searching_in_chunks_is_searching_at_once():
     generator = np.random.default_rng(0)
     rows = generator.integers(-3, 4, size=(500, 4)).astype(np.float32)  # many ties
     queries = generator.integers(-3, 4, size=(7, 4)).astype(np.float32)
-    store = TextVectors(["x y"] * 500, rows)
+    store = StoredTexts(["x y"] * 500, rows)
     type(store).batch_rows = property(lambda self: 33)
     try:
         found = search(store, queries)
@@ -222,7 +222,7 @@ def test_judgements_are_checked(tmp_path):
     queries, relevant = tmp_path / "q.tsv", tmp_path / "r.tsv"
     queries.write_text("1\tfirst\n2\tsecond\n")
     relevant.write_text("1\t3\n1\t4\t0\n2\t5\t1\n")
-    store = TextVectors(list("abcde"), np.eye(5))
+    store = StoredTexts(list("abcde"), np.eye(5))
     found = read_judgements(queries, relevant, store, 5)
     assert found.named_by == "rows"
     assert found.queries == ["first", "second"]

@@ -48,7 +48,7 @@ def test_a_trait_that_separates_is_found_and_one_that_does_not_leads_to_no_answe
 def test_nothing_is_said_outside_of_what_was_measured() -> None:
     rule = fit_rule(traits([0.1, 0.2, 0.7, 0.8]), [-1, -1, 1, 1])
     asked = (0.07, 0.09, 0.15, 0.24, 0.4, 0.6, 0.75, 0.99, 1.01)
-    assert [rule(each) for each in traits(list(asked))] == [0, -1, -1, -1, 0, 1, 1, 1, 0]
+    assert [rule(each) for each in traits(list(asked))] == [0, 0, -1, -1, 0, 1, 1, 0, 0]
     # Nor where another trait is beyond all sets.
     assert rule(traits([0.75])[0] | {TRAITS[0]: 2.0}) == 0
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conceptor.vectors.columns import Column
 
-__all__ = ["StoredVectors", "TextVectors", "choose_columns", "find_ids", "open_store"]
+__all__ = ["StoredTexts", "StoredVectors", "choose_columns", "find_ids", "open_store"]
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -99,7 +99,7 @@ def check_rows(
     return ["" if text is None else str(text) for text in texts], matrix
 
 
-class TextVectors(StoredVectors):
+class StoredTexts(StoredVectors):
     """Texts and vectors in memory."""
 
     def __init__(self, texts: Iterable[Any], vectors: Any, name: str = "texts") -> None:  # noqa: ANN401
@@ -159,7 +159,7 @@ def open_store(
     """
     columns = text_column, column
     if vectors is not None:
-        return TextVectors(source, vectors)
+        return StoredTexts(source, vectors)
     if isinstance(source, Vectors):
         return source
     if isinstance(source, str) and source.startswith(POSTGRES):
@@ -225,7 +225,7 @@ def _open_array(path: Path, texts: str | os.PathLike[str] | None) -> Vectors:
             f"{texts}: {len(lines):,} lines, but {path} has {len(rows):,} vectors; each text is "
             "one line"
         )
-    return TextVectors(lines, rows, path.name)
+    return StoredTexts(lines, rows, path.name)
 
 
 def open_frame(frame: Any, text: str | None = None, vector: str | None = None) -> Vectors:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 A gain is predicted if every trait of the vectors lies within the range of sets that gained, or up
 to a quarter beyond it, and the same is not true for sets that lost. A loss is predicted in the
-opposite case. Otherwise there is no prediction. It takes two sets to predict a sign; a single set
+opposite case. Otherwise there is no prediction, nor is there one beyond all sets. It takes two sets to predict a sign; a single set
 only prevents the prediction of the other sign. Only decided changes count: their interval is on
 one side of zero. The sets and their measurements are in record.json, which
 benchmarks/inspect_record.py writes. A fixed procedure derives the rules from it, so leaving out a
@@ -120,11 +120,16 @@ def fit_rule(traits: Sequence[Mapping[str, float]], verdicts: Sequence[int]) -> 
     for sign in (1, -1):
         agreeing = [each for each, found in zip(traits, verdicts, strict=True) if found == sign]
         if agreeing:
-            values = {trait: [each[trait] for each in agreeing] for trait in TRAITS}
             (ranges if len(agreeing) >= _FEWEST else lone)[sign] = {
-                trait: (min(some) / _BEYOND, max(some) * _BEYOND) for trait, some in values.items()
+                trait: _range([each[trait] for each in agreeing], [each[trait] for each in traits])
+                for trait in TRAITS
             }
     return Rule(ranges, lone)
+
+
+def _range(agreeing: Sequence[float], every: Sequence[float]) -> tuple[float, float]:
+    """Return the range of some values and a quarter beyond it, but not beyond all values."""
+    return max(min(agreeing) / _BEYOND, min(every)), min(max(agreeing) * _BEYOND, max(every))
 
 
 def track_record(sets: Sequence[Mapping[str, Any]], method: str, family: str) -> list[int]:

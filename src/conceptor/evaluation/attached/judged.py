@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.attached.judgements import Judgements
+    from conceptor.evaluation.attached.judgements import JudgedQueries
     from conceptor.evaluation.attached.measuring import Encode
     from conceptor.evaluation.statistics import Interval
     from conceptor.vectors.vectors import Vectors
@@ -59,7 +59,9 @@ class Judged:
         return parts["nDCG"].interval(0)
 
 
-def judge(store: Vectors, judgements: Judgements, encode: Encode, model: Encode | None) -> Judged:
+def judge(
+    store: Vectors, judgements: JudgedQueries, encode: Encode, model: Encode | None
+) -> Judged:
     """Run and score all available search methods; the model comes first if there is one."""
     asked: dict[str, NDArray[Any]] = {}
     if model is not None:
@@ -78,7 +80,7 @@ def fuse_all(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int
     return np.array([(fuse(pair, DEPTH) + [-1] * DEPTH)[:DEPTH] for pair in pairs])
 
 
-def search_words(texts: list[str], judgements: Judgements) -> NDArray[np.int64]:
+def search_words(texts: list[str], judgements: JudgedQueries) -> NDArray[np.int64]:
     """Return the rows that BM25 ranks first for each query; -1 where it finds no more."""
     try:
         import bm25s

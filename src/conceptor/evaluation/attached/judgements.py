@@ -25,7 +25,7 @@ ROWS = "rows"
 
 
 @dataclass(frozen=True, eq=False)
-class Judgements:
+class JudgedQueries:
     """Queries, and the rows of the documents that are relevant to each.
 
     `named_by` is the column of the store whose ids name the documents, or "rows".
@@ -49,7 +49,7 @@ def read_judgements(
     store: Vectors,
     rows: int,
     id_column: str | None = None,
-) -> Judgements:
+) -> JudgedQueries:
     """Read `id<TAB>query` lines, and `id<TAB>document[<TAB>grade]` lines.
 
     A document is its row in the store, from 1, or its id in a column of the store. A grade of 0 or
@@ -76,7 +76,7 @@ def read_judgements(
     if not kept:
         raise InvalidInputError(f"{relevant}: no query has a relevant document")
     listed = [np.array(sorted(found[name]), dtype=np.int64) for name in kept]
-    return Judgements([asked[name] for name in kept], listed, named_by)
+    return JudgedQueries([asked[name] for name in kept], listed, named_by)
 
 
 def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
