@@ -29,7 +29,7 @@ from static_models import packaged_model, read_tasks, sample
 
 from conceptor import StaticModel, attach, distill
 from conceptor.evaluation.attached.judged import fuse_all, score, search_words
-from conceptor.evaluation.attached.judgements import Judgements
+from conceptor.evaluation.attached.judgements import JudgedQueries
 from conceptor.evaluation.attached.measuring import Questions, measure
 from conceptor.evaluation.attached.survey import held
 from conceptor.evaluation.statistics import Differences, paired_differences, value
@@ -146,7 +146,7 @@ def rankings(
     """Yield the top documents of each way to search."""
     texts, asked = list(collection.documents), list(collection.queries)
     yield TRANSFORMER, best(queries, documents)
-    words = search_words(texts, Judgements(asked, list(collection.relevant)))
+    words = search_words(texts, JudgedQueries(asked, list(collection.relevant)))
     yield BM25, words
     bases = {
         "words and general text": base(options, "general"),
