@@ -4,9 +4,9 @@ A gain is predicted if every trait of the vectors lies within the range of sets 
 to a quarter beyond it, and the same is not true for sets that lost. A loss is predicted in the
 opposite case. Otherwise there is no prediction, nor is there one beyond all sets. It takes two sets
 to predict a sign; a single set only prevents the prediction of the other sign. Only decided changes
-count: their interval is on one side of zero. The sets and their measurements are in record.json, which
-benchmarks/inspect_record.py writes. A fixed procedure derives the rules from it, so leaving out a
-set and predicting it is a fair test.
+count: their interval is on one side of zero. The sets and their measurements are in record.json,
+which benchmarks/inspect_record.py writes. A fixed procedure derives the rules from it, so leaving
+out a set and predicting it is a fair test.
 """
 
 from __future__ import annotations
