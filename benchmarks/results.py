@@ -9,7 +9,7 @@ google-news-26k, google-news-13k (all methods). With PARTs, only their sections 
 
 Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
 vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far, and
-remarks those in docs/data/claims-length-1.json.
+remarks those in docs/data/claims.json.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from conceptor.paper.tables import Reproduction
 
 DOCS = Path(__file__).parents[1] / "docs"
-CLAIMS = DOCS / "data" / "claims-length-1.json"  # which has fastText
+CLAIMS = DOCS / "data" / "claims.json"
 FIGURE = DOCS / "pictures" / "figure1.svg"
 
 NOTE = f"""Written by `python benchmarks/results.py docs/data/results.json`, in parts that can be
@@ -145,7 +145,7 @@ def dialogues() -> str:
 
 
 def remarks() -> str:
-    """Compare the figures of docs/data/claims-length-1.json with the paper's two remarks."""
+    """Compare the figures of docs/data/claims.json with the paper's two remarks."""
     claims = data_files.read(CLAIMS)
     classes = {row[0]: row[1:] for row in claims["text-classification"].rows}
     gains = [classes[m][2:] for m in ("abtt", "cn-paper")]
