@@ -416,22 +416,16 @@ def test_a_method_from_outside_is_found_everywhere(tmp_path):
     assert "a toy from outside" in done.stdout
 
 
-def test_a_broken_plugin_is_named():
+def test_a_broken_plugin_is_named(monkeypatch):
     class Entry:
         name, value = "broken", "nowhere:X"
 
         def load(self):
             raise ImportError("no module named nowhere")
 
-    registry = Registry("conceptor.methods", ())
-    import conceptor.base.registry as module
-
-    before, module.entry_points = module.entry_points, lambda group: [Entry()]
-    try:
-        with pytest.raises(conceptor.ConceptorError, match="broken of nowhere:X could not be"):
-            list(registry)
-    finally:
-        module.entry_points = before
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
+    with pytest.raises(conceptor.ConceptorError, match="broken of nowhere:X could not be"):
+        list(Registry("conceptor.methods", ()))
 
 
 @pytest.mark.parametrize(

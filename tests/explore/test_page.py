@@ -86,7 +86,10 @@ def names(page, kind: str = "span") -> dict[str, dict[str, float]]:
 def test_a_word_is_typed_completed_and_looked_up(page, session):
     """What is typed takes the place of what was there."""
     page.type("#like", "riv")
-    page.wait_for_selector("#like-list li")
+    # Not the list of what was typed before the last letter.
+    page.wait_for_function(
+        "() => document.querySelector('#like-list li span')?.textContent === 'river'"
+    )
     page.press("#like", "ArrowDown")
     page.press("#like", "Enter")
     expected = session.neighbours(session.default, ["river"], [], 15)
