@@ -266,6 +266,8 @@ def test_judgements_name_documents_by_id(tmp_path):
         InvalidInputError, match="no document 'd2'; the store has rows 1 to 5; name"
     ):
         judged_by(tmp_path, ["d2"], code=names)
+    with pytest.raises(InvalidInputError, match="there is no document '999"):
+        judged_by(tmp_path, ["9" * 5000], doc_id=names)
     with pytest.raises(InvalidInputError, match=r"line 2: there is no document 'd9'; .*doc_id"):
         judged_by(tmp_path, ["d2", "d9"], doc_id=names)
     with pytest.raises(InvalidInputError, match=r"'d9'; it is not in the column doc_id$"):

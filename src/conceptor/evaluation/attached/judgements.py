@@ -158,7 +158,8 @@ def _describe(tried: list[str], rows: int) -> list[str]:
 
 def _as_rows(names: Iterable[str], rows: int) -> dict[str, int]:
     """Return the rows of names that are row numbers."""
-    numbers = {name: int(name) for name in names if name.isascii() and name.isdigit()}
+    short = (name for name in names if len(name) < 16)  # Python refuses thousands of digits
+    numbers = {name: int(name) for name in short if name.isascii() and name.isdigit()}
     return {name: number - 1 for name, number in numbers.items() if 1 <= number <= rows}
 
 
