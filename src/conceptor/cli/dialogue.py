@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class TrackerTraining:
     """How trackers are built and trained."""
 
     epochs: int = option(30, "Maximum number of epochs, of 64 batches each.", min=1)
@@ -120,7 +120,7 @@ def dialogue(
     vectors: opt.Vectors = None,
     *,
     run: RunOptions,
-    training: TrainingOptions,
+    training: TrackerTraining,
     where: DataOptions,
     show: ShowOptions,
 ) -> None:
