@@ -11,6 +11,7 @@ import typer
 from typer import Argument, Option
 
 from conceptor.base.errors import printable
+from conceptor.base.numbers import format_signed
 from conceptor.cli import options as opt
 from conceptor.cli.app import command
 from conceptor.cli.output import print_warnings, write_json
@@ -159,9 +160,7 @@ def _lines(target: Path, found: dict[str, Any]) -> list[str]:
     for row in found.get("judged", ()):
         line = f"{row['name']}: nDCG@10 {row['nDCG@10']:.1f}, recall@10 {row['recall@10']:.1f}"
         if row is not found["judged"][0]:
-            line += (
-                f" ({row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}] over "
-                f"{found['judged'][0]['name']})"
-            )
+            gain, low, high = (format_signed(row[k], 1) for k in ("difference", "low", "high"))
+            line += f" ({gain} [{low}, {high}] over {found['judged'][0]['name']})"
         lines.append(line)
     return lines

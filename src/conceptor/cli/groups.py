@@ -235,9 +235,11 @@ class RowOptions:
             return self.open(path, wordless=wordless), str(path)
         from conceptor.data.registry import demo_vectors
         from conceptor.vectors import WordVectors
+        from conceptor.vectors.demo import DemoSource
 
         try:
-            return WordVectors(*demo_vectors()), _DEMO  # indexed once, for all passes
+            # Indexed once, for all passes; messages name them as the user did.
+            return WordVectors(*demo_vectors(), origin=DemoSource()), _DEMO
         except MissingExtraError:
             unnamed = "no vectors file was named, and the default, " if path is None else ""
             raise MissingExtraError(f"{unnamed}{_DEMO},", "demo") from None
