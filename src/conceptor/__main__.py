@@ -10,7 +10,14 @@ import threading
 
 def main() -> None:
     """Import and run the command line; Ctrl-C ends it quietly."""
-    _open_closed_streams()
+    # Reopen closed streams so that use raises. Otherwise the next opened files would get their
+    # numbers, and messages would go into those files.
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_WRONLY)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
     # An exception during an import may surface anywhere; there is nothing to clean up yet.
     here = threading.current_thread() is threading.main_thread()
     interrupts = here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -26,22 +33,6 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _open_closed_streams() -> None:
-    """Reopen closed standard streams so that using them raises.
-
-    Otherwise the next opened files would get their numbers, and messages would go into those
-    files. Messages to a closed standard error are lost.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            mode = os.O_RDONLY if name == "stdout" else os.O_WRONLY
-            opened = os.open(os.devnull, mode)
-            if opened != number:
-                os.dup2(opened, number)
-            direction = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(number, direction, closefd=False))  # noqa: SIM115
 
 
 if __name__ == "__main__":

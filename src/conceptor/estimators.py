@@ -1,13 +1,14 @@
-"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.algebra.recipes`.
+"""The post-processors as scikit-learn transformers: thin wrappers of `conceptor.methods`.
 
-``fit`` reads the vectors once, for their moments; the recipe of the method does the rest.
+``fit`` reads the vectors once, for their moments; the method does the rest.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -16,26 +17,18 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.conceptors import Conceptor
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.recipes import Recipe, spectral_recipe
-from conceptor.base.arrays import as_matrix
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.arrays import Array, Float64, as_matrix
 from conceptor.base.errors import InvalidInputError
-from conceptor.fitting import solve
-from conceptor.methods import Method
+from conceptor.methods import METHODS, Lengths, Method, Solution
 from conceptor.weights import rank_weights
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.conceptors import Conceptor
-    from conceptor.algebra.recipes import Solution
-    from conceptor.algebra.spectrum import Spectrum
-    from conceptor.base.arrays import Array, Float64
 
 
 class SpectralPostprocessor(TransformerMixin, BaseEstimator):
-    """The base of all post-processors: ``y = U diag(g(λ)) Uᵀ (x − m)``.
+    """Any method as a transformer: ``y = U diag(g(λ)) Uᵀ (x − m)``; the base of the others.
 
     float32 and float64 vectors keep their type; float16 is processed and returned as float32,
     integers as float64. Moments, eigenpairs and maps are always float64. Neither `fit` nor
@@ -45,6 +38,12 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     as from `postprocess`, which also shortens frequent words. To get the same rows, multiply the
     rows of frequent words by ``a / (a + p)``, with a = 0.001 and p the word's share of text.
 
+    Parameters
+    ----------
+    method : str, default="cn-paper"
+        A name with its parameters, such as `pvn` or `ppa:n_directions=2:n_components=100`. Fit
+        `hsr` on the rows of function words, then transform all rows.
+
     Attributes
     ----------
     moments_ : Moments
@@ -52,27 +51,24 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     once_ : Moments
         The same vectors, each counting once; only if `n_components` needs it.
     solution_, spectrum_, gate_, map_ : Solution, Spectrum, ndarray, AffineMap
-        The solution of the recipe, its eigenpairs, how much of each direction is kept, the map.
+        The solution of the method, its eigenpairs, how much of each direction is kept, the map.
     n_features_in_ : int
         Dimension of the vectors, n.
     """
 
-    _method: ClassVar[str]
     moments_: Moments
 
-    @property
-    def recipe(self) -> Recipe:
-        """The method with this estimator's parameters; raises for invalid parameters."""
-        recipe = spectral_recipe(self._method)
-        # Rows have no words here, so lengths are 1 or as they were.
-        names = ("unit", *recipe.parameters)
-        mine = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return recipe.with_parameters(**mine)
+    def __init__(self, method: str = "cn-paper") -> None:
+        self.method = method
+
+    def _read_method(self) -> Method:
+        """Return the method with this estimator's parameters; raise for invalid parameters."""
+        return Method.parse(self.method)
 
     def fit(
         self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn the map from the rows of `X`, and discard anything learnt before.
+        """Learn the map from the rows of `X`, and discard anything learned before.
 
         Parameters
         ----------
@@ -82,8 +78,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (k,), optional
             How much each vector counts: an integer weight means that many copies of the row.
         """
-        for learnt in ("moments_", "once_"):
-            self.__dict__.pop(learnt, None)
+        for learned in ("moments_", "once_"):
+            self.__dict__.pop(learned, None)
         self.partial_fit(X, y, sample_weight)
         _ = self.solution_  # parameters are read now; later changes take effect at the next fit
         return self
@@ -96,28 +92,27 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         Only moments are updated here; the eigendecomposition waits until it is needed, so a
         stream of many small chunks costs no more than one large `fit`.
         """
-        _ = self.recipe  # bad parameters raise before any work
+        method = self._read_method()  # bad parameters raise before any work
         if hasattr(X, "index_to_key"):
             as_matrix(X)  # raises a clearer error for gensim's KeyedVectors than scikit-learn does
         # Moments check for NaN in the same pass; scikit-learn would read X once more.
         matrix = validate_data(
             self, X, reset=not hasattr(self, "moments_"), ensure_all_finite=False
         )
-        recipe = self.recipe
-        more = Moments.from_vectors(matrix, sample_weight, unit=recipe.unit)
+        more = Moments.from_vectors(matrix, sample_weight, unit=method.unit)
         self.__dict__.pop("_solution", None)
         before = getattr(self, "moments_", None)
-        if hasattr(self, "once_") or (recipe.once is not None and sample_weight is not None):
+        if hasattr(self, "once_") or (method.once is not None and sample_weight is not None):
             each = more
             if sample_weight is not None:
-                each = Moments.from_vectors(matrix, np.asarray(sample_weight) > 0, unit=recipe.unit)
+                each = Moments.from_vectors(matrix, np.asarray(sample_weight) > 0, unit=method.unit)
             once = getattr(self, "once_", before)
             self.once_ = each if once is None else once + each
         self.moments_ = more if before is None else before + more
         return self
 
     def fit_moments(self, moments: Moments, once: Moments | None = None) -> Self:
-        """Learn the map from moments computed elsewhere, and discard anything learnt before.
+        """Learn the map from moments computed elsewhere, and discard anything learned before.
 
         `once` is the moments of the same vectors, each counting once. `ConceptorNegation` uses them
         to find the leading directions; by default it uses `moments`.
@@ -127,15 +122,15 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
         self.__dict__.pop("once_", None)
         if once is not None:
             self.once_ = once
-        self._solution = solve(self.recipe, moments, once)
+        self._solution = self._read_method().solve(moments, once)
         return self
 
     @property
     def solution_(self) -> Solution:
-        """The solution of the recipe for the moments."""
+        """The solution of the method for the moments."""
         check_is_fitted(self, "moments_")
         if "_solution" not in self.__dict__:
-            self._solution = solve(self.recipe, self.moments_, getattr(self, "once_", None))
+            self._solution = self._read_method().solve(self.moments_, getattr(self, "once_", None))
         return self._solution
 
     @property
@@ -170,8 +165,8 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
         """Return the names of the input's features, or new names if `n_components` is set."""
         check_is_fitted(self)
-        same = getattr(self, "n_components", None) is None and self.map_.n_in == self.map_.n_out
-        mixin = OneToOneFeatureMixin if same else ClassNamePrefixFeaturesOutMixin
+        is_reduced = "n_components" in self.map_.provenance["parameters"]
+        mixin = ClassNamePrefixFeaturesOutMixin if is_reduced else OneToOneFeatureMixin
         return cast("Array", mixin.get_feature_names_out(self, input_features))
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's tags carry no types
@@ -183,11 +178,11 @@ class SpectralPostprocessor(TransformerMixin, BaseEstimator):
 class ConceptorNegation(SpectralPostprocessor):
     """Conceptor Negation: turn down the directions that vectors share (Liu, Ungar & Sedoc 2019).
 
-    The defaults are the recipe of `cn`; the same weights give the same map. Rows have no words
+    The defaults are those of `cn`; the same weights give the same map. Rows have no words
     here: pass their usage as `sample_weight`, or set ``weights="zipf"`` if they are sorted by
     frequency. `conceptor.estimator("cn-paper")` is configured as in the paper.
 
-    ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentred second
+    ``y = (I − C)^power x`` with the conceptor ``C = R (R + α⁻² I)⁻¹`` of the uncentered second
     moment ``R = Σ p x xᵀ``; the gate is ``(α⁻² / (λ + α⁻²))^power``.
 
     Parameters
@@ -234,8 +229,6 @@ class ConceptorNegation(SpectralPostprocessor):
            [ 0.3, -0.5]])
     """
 
-    _method = "cn"
-
     def __init__(
         self,
         aperture: float | Literal["auto"] = "auto",
@@ -250,15 +243,20 @@ class ConceptorNegation(SpectralPostprocessor):
         self.weights = weights
         self.n_components = n_components
 
-    @property
-    def recipe(self) -> Recipe:
-        """The method with this estimator's parameters; raises for invalid parameters."""
+    def _read_method(self) -> Method:
         if not isinstance(self.weights, str) or self.weights not in ("uniform", "zipf"):
             raise InvalidInputError(
                 'weights must be "uniform" or "zipf" (give counts as sample_weight); it is '
                 f"{self.weights!r:.60}"
             )
-        return super().recipe
+        if not isinstance(self.unit, bool | np.bool_):
+            raise InvalidInputError(f"unit must be True or False; it is {self.unit!r}")
+        return METHODS["cn"].with_parameters(
+            aperture=self.aperture,
+            power=self.power,
+            lengths=Lengths.UNIT if self.unit else Lengths.KEPT,
+            n_components=self.n_components,
+        )
 
     @property
     def aperture_(self) -> float:
@@ -277,7 +275,7 @@ class ConceptorNegation(SpectralPostprocessor):
 
         With `weights="zipf"`, ranks continue from chunk to chunk.
         """
-        _ = self.recipe
+        _ = self._read_method()
         if self.weights == "zipf":
             if sample_weight is not None:
                 raise InvalidInputError('weights="zipf" excludes sample_weight; use one of them')
@@ -286,37 +284,7 @@ class ConceptorNegation(SpectralPostprocessor):
         return super().partial_fit(X, y, sample_weight)
 
 
-class HalfSiblingRegression(SpectralPostprocessor):
-    """The map that `hsr` applies to all words except function words (Yang & Chen 2020).
-
-    ``y = (I − S Sᵀ (S Sᵀ + ρ I)⁻¹) x`` with the vectors of k function words as the columns of S:
-    the conceptor negation whose R is the mean over the function words and ``α = √(k / ρ)``.
-    Fit on the rows of function words only, then transform all other rows. Rows have no words here,
-    so only `postprocess` has the second map of `hsr`, for the function words themselves.
-
-    Parameters
-    ----------
-    ridge : float, default=50.0
-        ρ > 0; a larger value removes less.
-
-    References
-    ----------
-    Yang & Chen (2020), Causally Denoise Word Embeddings Using Half-Sibling Regression, AAAI.
-    """
-
-    _method = "hsr"
-
-    def __init__(self, ridge: float = 50.0) -> None:
-        self.ridge = ridge
-
-
-class _LeadingDirections(SpectralPostprocessor):
-    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
-        self.n_directions = n_directions
-        self.n_components = n_components
-
-
-class AllButTheTop(_LeadingDirections):
+class AllButTheTop(SpectralPostprocessor):
     """All-But-The-Top: drop the mean and the leading directions (Mu & Viswanath 2018).
 
     The gate on the covariance is 0 for the first d directions and 1 for the rest.
@@ -327,8 +295,7 @@ class AllButTheTop(_LeadingDirections):
         d, how many directions to drop. By default the authors' rule of thumb: one for every
         hundred dimensions, and at least two, the number that they drop from GloVe.
     n_components : int, optional
-        Dimension of the result: keep this many leading directions after the gate, as coordinates.
-        By default the vectors keep their dimension. With `n_directions=0` this is PCA.
+        As for `ConceptorNegation`. With `n_directions=0` this is PCA.
 
     References
     ----------
@@ -336,105 +303,14 @@ class AllButTheTop(_LeadingDirections):
     Representations, ICLR.
     """
 
-    _method = "abtt"
-
-
-class PrincipalVarianceNormalization(_LeadingDirections):
-    """PVN: level the leading directions instead of dropping them (Wang et al. 2019).
-
-    The gate on the covariance is ``λ_{d+1} / λ_i`` for the first d directions and 1 for the rest.
-
-    Parameters
-    ----------
-    n_directions : int, optional
-        d, how many directions to level; by default eleven, as in the authors' script.
-    n_components : int, optional
-        Dimension of the result: keep this many leading directions after the gate, as coordinates.
-        By default the vectors keep their dimension.
-
-    References
-    ----------
-    Wang, Chen, Wang & Kuo (2019), Post-Processing of Word Representations via Variance
-    Normalization and Dynamic Embedding, ICME.
-    """
-
-    _method = "pvn"
-
-
-class EigenvalueWeighting(SpectralPostprocessor):
-    """Eigenvalue weighting of the vectors of a truncated SVD (Caron 2001; Levy et al. 2015).
-
-    On ``E = Θ D`` the gate ``λ^((p−1)/2)`` on the eigenvalues of ``EᵀE`` gives ``Θ D^p``, up to
-    the rotation that E itself came in: p = 1 leaves E unchanged, p = 0 gives orthonormal columns.
-
-    Parameters
-    ----------
-    power : float, default=0.5
-        p, the weighting exponent; 0, 0.25 and 0.5 are the usual choices.
-    n_components : int, optional
-        Dimension of the result: keep this many leading directions after the gate, as coordinates.
-        By default the vectors keep their dimension.
-
-    Notes
-    -----
-    `sample_weight` counts rows, so EᵀE grows with the number of words, as in the formula.
-    Directions without any variance stay at zero, also for p < 1.
-
-    References
-    ----------
-    Caron (2001), Experiments with LSA scoring. Levy, Goldberg & Dagan (2015), Improving
-    Distributional Similarity with Lessons Learned from Word Embeddings, TACL.
-    """
-
-    _method = "ew"
-
-    def __init__(self, power: float = 0.5, n_components: int | None = None) -> None:
-        self.power = power
+    def __init__(self, n_directions: int | None = None, n_components: int | None = None) -> None:
+        self.n_directions = n_directions
         self.n_components = n_components
 
-
-class GentleNegation(SpectralPostprocessor):
-    """Turn down the directions that all rows share, for embeddings of whole texts.
-
-    The gate on the second moment is ``1 / (1 + α² λ)`` with the α that keeps the share `kept` of
-    the strongest direction; weaker directions keep more, and the weakest keep everything.
-
-    Parameters
-    ----------
-    kept : float, default=0.5
-        Between 0 and 1; a smaller value removes more. docs/studies/texts.md has figures.
-    n_components : int, optional
-        Keep only this many leading directions after the gate.
-    """
-
-    _method = "gentle"
-
-    def __init__(self, kept: float = 0.5, n_components: int | None = None) -> None:
-        self.kept = kept
-        self.n_components = n_components
-
-
-class Renormalization(SpectralPostprocessor):
-    """Remove the direction of the mean from vectors of length 1.
-
-    The gate on ``m mᵀ``, with m the mean of the vectors at length 1, is 0 for its one direction and
-    1 for all others. Cosines are the same as in the authors' version, which brings vectors back to
-    length 1.
-
-    Parameters
-    ----------
-    n_components : int, optional
-        Keep only this many leading directions after that.
-
-    References
-    ----------
-    Correcting Mean Bias in Text Embeddings: A Refined Renormalization (2025), by projection.
-    """
-
-    _method = "renormalization"
-
-    def __init__(self, n_components: int | None = None) -> None:
-        self.n_components = n_components
+    def _read_method(self) -> Method:
+        return METHODS["abtt"].with_parameters(
+            n_directions=self.n_directions, n_components=self.n_components
+        )
 
 
 class Whitening(SpectralPostprocessor):
@@ -446,41 +322,18 @@ class Whitening(SpectralPostprocessor):
     Parameters
     ----------
     n_components : int, optional
-        Dimension of the result: keep this many leading directions after the gate, as coordinates.
-        By default the vectors keep their dimension.
+        As for `ConceptorNegation`.
 
     References
     ----------
     Yokoi, Bao, Kurita & Shimodaira (2024), Zipfian Whitening, NeurIPS.
     """
 
-    _method = "whitening"
-
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-
-class PPA(_LeadingDirections):
-    """Half-size vectors: All-But-The-Top, then PCA, then All-But-The-Top (Raunak et al. 2019).
-
-    The steps share their eigenvectors, so one pass gives one map: drop the mean and the first d
-    directions, keep the next `n_components` as coordinates, and set d of those to zero.
-
-    Parameters
-    ----------
-    n_directions : int, optional
-        d, the number to drop before PCA and again after it. By default the authors' 7 for each
-        300 dimensions, and at least one.
-    n_components : int, optional
-        Dimension of the result; by default half of the input's.
-
-    References
-    ----------
-    Raunak, Gupta & Metze (2019), Effective Dimensionality Reduction for Word Embeddings,
-    RepL4NLP.
-    """
-
-    _method = "ppa"
+    def _read_method(self) -> Method:
+        return METHODS["whitening"].with_parameters(n_components=self.n_components)
 
 
 def estimator(method: str = "cn") -> SpectralPostprocessor:
@@ -489,24 +342,23 @@ def estimator(method: str = "cn") -> SpectralPostprocessor:
     Parameters
     ----------
     method : str
-        A single spectral method, such as `cn-paper` or `abtt:n_directions=3`. For `zipf-whitening`
+        A method, such as `cn-paper` or `abtt:n_directions=3`. For `zipf-whitening`
         you get `Whitening`; fit it with word frequencies as `sample_weight`.
 
     Examples
     --------
     >>> estimator("cn-paper")
     ConceptorNegation(aperture=2.0, power=1.0, unit=False)
+    >>> estimator("pvn")
+    SpectralPostprocessor(method='pvn')
     """
     chosen = Method.parse(method)
-    if chosen.recipe is None:
-        raise InvalidInputError(f"{method}: only a single spectral method has an estimator")
-    for kind in SpectralPostprocessor.__subclasses__() + _LeadingDirections.__subclasses__():
-        if "_method" in vars(kind):
-            usual = spectral_recipe(kind._method)
-            if (type(usual.gate), usual.moment) == (type(chosen.recipe.gate), chosen.recipe.moment):
-                names = kind._get_param_names()
-                known = chosen.recipe.parameters | {"unit": chosen.recipe.unit}
-                given = {name: known[name] for name in names if name in known}
-                made: SpectralPostprocessor = kind(**given)
-                return made
-    raise InvalidInputError(f"{method}: this method has no estimator; use postprocess or improve")
+    parameters = chosen.parameters
+    lengths = Lengths(parameters.pop("lengths"))
+    if chosen.name in ("cn", "cn-paper"):
+        return ConceptorNegation(unit=lengths is not Lengths.KEPT, **parameters)
+    if chosen.name == "abtt" and lengths is Lengths.KEPT:
+        return AllButTheTop(**parameters)
+    if chosen.name in ("whitening", "zipf-whitening") and lengths is Lengths.KEPT:
+        return Whitening(**parameters)
+    return SpectralPostprocessor(str(chosen))

@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.background import FEWEST_ROWS, Background, BackgroundWarning
-from conceptor.algebra.itq import ITQ, MOST_ROWS
-from conceptor.algebra.lengths import Lengths
-from conceptor.base.errors import InvalidInputError, Message
-from conceptor.base.progress import silent
-from conceptor.fitting import FitOptions, fit_methods
-from conceptor.methods import Method
-from conceptor.vectors.chunks import keep_vectors, number_chunks, read_chunks
-from conceptor.vectors.conversion import Written, sum_up
-from conceptor.vectors.files import open_vectors
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.target import check_new_file, plan_target, write_chunks
+from conceptor.algebra.itq import MOST_ROWS, fit_itq
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.notebook import html_table
+from conceptor.base.progress import Progress, silent
+from conceptor.fit import FitOptions, Fitted, fit_methods
+from conceptor.methods import Method, MethodLike, Words, as_method, default_method
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.target import check_new_file, plan_target, write
 from conceptor.vectors.texts import BACKGROUND_ROWS, read_some
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.vectors import RowKind, Vectors, keep
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator
+__all__ = ["Report", "convert", "fit", "postprocess"]
 
-    from conceptor.algebra.affine_map import AffineMap
-    from conceptor.algebra.recipes import Solution
-    from conceptor.base.progress import Progress
-    from conceptor.fitting import Fitted, FittedMethods
-    from conceptor.methods import MethodLike
-    from conceptor.vectors.chunks import KeptVectors, Transform
-    from conceptor.vectors.target import Target
-    from conceptor.vectors.vectors import Vectors
-
-    Source = VectorSource | str | os.PathLike[str]
-
-_BITS = "binary"
-_LEVELS = (
-    "flattens directions, and all bits count equally; gentle keeps more neighbours in bits "
-    "(docs/studies/smaller.md)"
-)
 # A smaller share of the variance is rounding.
 _NOTHING = 1e-12
 
 
 @dataclass
-class Report(Written):
-    """The vectors written, and the method fitted for them.
+class Report:
+    """The vectors that were written, and the method that was fitted for them.
 
     Attributes
     ----------
+    words, dimension
+        How many vectors were written (or read, if only a map was made), and their dimension.
+    seconds, megabytes_per_second
+        The time taken, and the input's megabytes on disk divided by it.
+    rows
+        What rows are: `words`, `tokens` or `texts`.
+    remarks
+        Problems of the input: duplicates, skipped rows, a wrong count in the header.
     estimated_on
         The number of vectors that the map was estimated on.
     variance_removed
@@ -67,9 +55,15 @@ class Report(Written):
     method, fitted_on
         The method's name, and the words and weights it was fitted on.
     lengths
-        How the lengths of rows were set: `kept`, `unit` or `usage` (`Lengths`).
+        How the lengths of rows were set: `kept`, `unit` or `usage`.
     """
 
+    words: int = 0
+    dimension: int = 0
+    seconds: float = 0.0
+    megabytes_per_second: float = 0.0
+    rows: str = "words"
+    remarks: list[str] = field(default_factory=list)
     estimated_on: int | None = None
     variance_removed: float | None = None
     quota: float | None = None
@@ -78,22 +72,12 @@ class Report(Written):
     fitted_on: str | None = None
     lengths: str | None = None
 
-    @classmethod
-    def of(
-        cls, written: Written, found: FittedMethods | None = None, name: str | None = None
-    ) -> Report:
-        """Return a report on written vectors, with the fitted method if there is one."""
-        report = cls(**vars(written), method=name)
-        if found is None or name is None:
-            return report
-        report.lengths = str(found.lengths[name])
-        if name in found.weights:
-            report.fitted_on = found.weights[name].description
-        solution = found.methods[name].solution
-        return report if solution is None else report.describe(solution)
-
-    def describe(self, solution: Solution) -> Report:
-        """Add the effect of a solved recipe on the vectors."""
+    def describe(self, fitted: Fitted) -> Report:
+        """Add a fitted method and its effect on the vectors."""
+        self.method, self.lengths = fitted.name, str(fitted.lengths_set)
+        if fitted.weights is None or fitted.solution is None:
+            return self
+        solution, self.fitted_on = fitted.solution, fitted.weights.description
         self.estimated_on, self.aperture = solution.moments.count, solution.aperture
         gate, values = solution.gate, solution.spectrum.values
         if not (gate**2 * values).sum() > _NOTHING * values.sum():
@@ -103,9 +87,16 @@ class Report(Written):
             self.quota = float((1 - gate).mean())
         return self
 
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        values = {name: value for name, value in asdict(self).items() if value not in (None, [])}
+        if self.remarks:
+            values["remarks"] = "; ".join(self.remarks)
+        return html_table("Report", values)
+
 
 def postprocess(
-    source: Source,
+    source: object,
     target: str | os.PathLike[str],
     method: MethodLike | None = None,
     options: FitOptions | None = None,
@@ -117,6 +108,7 @@ def postprocess(
     force: bool = False,
     progress: Progress = silent,
     caution: Callable[[str], object] | None = None,
+    **parameters: object,
 ) -> Report:
     """Fit a method to the vectors of a file and write all improved vectors to another file.
 
@@ -129,11 +121,9 @@ def postprocess(
         The file to write; its name sets the format; `-` for text on standard output. A static model
         is written as a folder of the same kind, unless the name has the extension of a format.
     method
-        A name (`cn`, `cn:n_components=128`), a chain (`cn+counterfit`), a recipe or a `Method`; by
-        default `Method.default_for` the vectors.
+        A name (`cn`, `cn:n_components=128`) or a `Method`; by default that of `default_method`.
     options : FitOptions, optional
-        Usage weights, the words to fit on, and the lexicon; the default depends on the method
-        (`conceptor.weights.choose_weights`).
+        Usage weights and the words to fit on; the default depends on the method.
     memory
         Keep decoded vectors between the passes if they fit in this many bytes, to save decoding
         them again; by default a quarter of the machine's memory.
@@ -142,193 +132,155 @@ def postprocess(
         mapped rows (`Background`).
     format, dtype, force
         As for `write_vectors`. For `binary`, rows of texts are rotated after the method so that
-        their signs lose least (`ITQ`); one more pass learns the rotation.
+        their signs lose least (`conceptor.algebra.itq`); one more pass learns the rotation.
     progress
         Called with the progress of the passes.
     caution
-        Called before anything is written if the evidence is against it; by default the caution
+        Called before anything is written if the method may not help; by default the caution
         becomes a remark of the report.
+    **parameters
+        Parameters of the method, such as `aperture=2`, as in its name (`cn:aperture=2`).
     """
     started = time.perf_counter()
-    opened = _open(source)
-    chosen = _choose_method(method, opened)
-    goal, kept = plan_passes(
-        opened, target, memory, save_map, format=format, dtype=dtype, force=force
+    opened = keep(as_vectors(source), memory)
+    chosen = choose_method(method, opened, options, **parameters)
+    goal = plan_target(
+        target,
+        opened,
+        dimension=chosen.output_dimension(opened.dimension),
+        format=format,
+        dtype=dtype,
+        force=force,
     )
-    if save_map is not None or goal.kind.rewrite:
-        why = "there is no map to save or to write into a model"
-        chosen.require_map(why, of_words=goal.kind.rewrite is None)
-    name = chosen.name
-    found = fit_methods(kept, [chosen], options, progress=progress)
-    fitted = found.methods[name]
-    doubts = describe_doubts(found, opened.name)
-    of_bits = goal.dtype == _BITS and opened.kind is RowKind.TEXTS and chosen.is_map
-    if of_bits and chosen.weighs_by_usage:
-        doubts.append(f"{opened.name}: {name} {_LEVELS}")
+    if save_map is not None:
+        check_new_file(save_map, opened.files, force=force)
+        if Path(save_map).resolve() in goal.files:
+            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
+    fits = fit_methods(opened, [chosen], options, progress=progress)
+    fitted = fits.methods[str(chosen)]
+    doubts = []
+    if fitted.doubt:
+        doubts = [f"{opened.name}: {fitted.name} {fitted.doubt}; measure it with compare"]
+    map_ = fitted.map
+    if dtype == "binary" and opened.kind is RowKind.TEXTS:
+        if chosen.words is Words.USAGE:
+            doubts.append(
+                f"{opened.name}: {fitted.name} flattens directions, and all bits count equally; "
+                "gentle keeps more neighbors in bits"
+            )
+        # The rotation whose signs lose least, if there are enough rows to learn it.
+        sample = read_some(opened, MOST_ROWS)
+        rows = map_(sample.vectors[sample.sample])
+        map_ = map_ @ fit_itq(rows) if len(rows) > map_.n_out else map_
     if caution is not None:
         for doubt in doubts:
             caution(doubt)
         doubts = []
-    transform: Transform = fitted
-    map_ = fitted.map if save_map is not None or goal.kind.rewrite or of_bits else None
-    if of_bits and map_ is not None:
-        map_ = rotate_for_bits(kept, map_)
-        transform = partial(_through_map, map_)
-    background, said = None, list[str]()
-    if save_map is not None and map_ is not None:
-        background, said = fit_background(kept, map_)
-    words = write_last(
-        kept,
-        goal,
-        transform,
-        map_,
-        save_map,
-        progress,
-        dimension=fitted.n_out,
-        background=background,
-    )
-    written = sum_up(opened, started, words, goal, fitted.n_out)
-    written.remarks += [f"{opened.name}: {each}" for each in said]
-    written.remarks += [*(Message(opened.name, ": ", each) for each in found.cautions), *doubts]
-    report = Report.of(written, found, name)
-    if goal.kind.rewrite and report.lengths == Lengths.USAGE:
-        report.lengths = str(Lengths.KEPT)  # its rows are parts of words, and are summed
+    background, warned = (None, []) if save_map is None else _fit_background(opened, map_)
+    count = write(opened, goal, map_, progress)
+    if save_map is not None:
+        map_.save(save_map, background=background)
+    report = sum_up(opened, started, count, map_.n_out, fitted)
+    if goal.format.name == "fasttext" and report.lengths == "usage":
+        report.lengths = "kept"  # its rows are parts of words, and are summed
+    report.remarks += [f"{opened.name}: {each}" for each in (*warned, *fits.cautions)] + doubts
     return report
 
 
-def rotate_for_bits(vectors: Vectors, map_: AffineMap) -> AffineMap:
-    """Return a map followed by the rotation whose signs lose least of the mapped rows.
+def choose_method(
+    method: MethodLike | None,
+    vectors: Vectors,
+    options: FitOptions | None = None,
+    **parameters: object,
+) -> Method:
+    """Return the method to fit, by default that for the kind of rows; raise if it does not apply.
 
-    One pass learns it from rows spread over the file; with too few rows, the map has no rotation.
+    `parameters` replace those of the method.
     """
-    step = -(-(vectors.count or 1) // MOST_ROWS)
-    taken: list[Any] = []
-    missing = MOST_ROWS
-    for before, _, rows in number_chunks(read_chunks(vectors)):
-        some = rows[-before % step :: step][:missing]
-        taken.append(map_(some))
-        missing -= len(some)
-        if not missing:
-            break
-    mapped = np.concatenate(taken)
-    return map_ @ ITQ.fit(mapped).map if len(mapped) > map_.n_out else map_
+    chosen = default_method(vectors) if method is None else as_method(method)
+    if options is not None and options.weights is not None and not chosen.weighs_by_usage:
+        raise InvalidInputError(
+            f"--weights does not apply to {chosen}, which counts each word once; leave it out, or "
+            "use cn or zipf-whitening"
+        )
+    chosen = chosen.with_parameters(**parameters)
+    if chosen.is_original:
+        raise InvalidInputError(f"{chosen} changes nothing; name a method")
+    chosen.check_rows(vectors)
+    return chosen
 
 
-def fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
-    """Return the scale of cosines of mapped rows, in one pass, and cautions about these rows.
+def sum_up(
+    vectors: Vectors, started: float, count: int, dimension: int, fitted: Fitted | None = None
+) -> Report:
+    """Return the report on a pass that began at `started`."""
+    seconds = time.perf_counter() - started
+    speed = vectors.size / 1e6 / seconds
+    remarks = vectors.findings.lines()
+    report = Report(count, dimension, seconds, speed, str(vectors.kind), remarks)
+    return report if fitted is None else report.describe(fitted)
+
+
+def _fit_background(vectors: Vectors, map_: AffineMap) -> tuple[Background | None, list[str]]:
+    """Return the scale of cosines of mapped rows, in one pass, and warnings about these rows.
 
     The scale is None for words, which do not need it, and for fewer than 100 rows.
     """
     if vectors.kind is not RowKind.TEXTS:
         return None, []
-    some = read_some(vectors, BACKGROUND_ROWS)
-    rows = map_(some.vectors[some.sample])
+    sample = read_some(vectors, BACKGROUND_ROWS)
+    rows = map_(sample.vectors[sample.sample])
     if np.count_nonzero(rows.any(axis=1)) < FEWEST_ROWS:
         return None, []
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", BackgroundWarning)
-        found = Background.fit(rows)
-    return found, [str(each.message) for each in raised]
-
-
-def _through_map(map_: AffineMap, _: object, rows: Any) -> Any:  # noqa: ANN401
-    return map_(rows)
-
-
-def describe_doubts(found: FittedMethods, where: str) -> list[str]:
-    """Describe the methods that should or may not help, and why."""
-    return [
-        f"{where}: {name} {reason}; measure it with compare"
-        for name, reason in found.doubts.items()
-    ]
+        background = Background.fit(rows)
+    return background, [str(each.message) for each in raised]
 
 
 def fit(
-    source: Source,
+    source: object,
+    target: str | os.PathLike[str],
     method: MethodLike | None = None,
     options: FitOptions | None = None,
     *,
+    force: bool = False,
     progress: Progress = silent,
-) -> tuple[Fitted, Report]:
-    """Fit a single spectral method to the vectors of a file, in one pass."""
+    **parameters: object,
+) -> Report:
+    """Fit a method to the vectors of a file, and save its map, as `save_map` of `postprocess`."""
     started = time.perf_counter()
-    opened = _open(source)
-    chosen = _choose_method(method, opened)
-    if chosen.recipe is None or not chosen.is_map:
-        raise InvalidInputError(f"{chosen}: a map needs a single spectral method")
-    found = fit_methods(opened, [chosen], options, whole=False, progress=progress)
-    fitted = found.methods[chosen.name]
-    written = sum_up(opened, started, opened.count or found.count)
-    written.remarks += [Message(opened.name, ": ", each) for each in found.cautions]
-    return fitted, Report.of(written, found, chosen.name)
+    opened = as_vectors(source)
+    chosen = choose_method(method, opened, options, **parameters)
+    check_new_file(target, opened.files, force=force)
+    fits = fit_methods(opened, [chosen], options, progress=progress)
+    fitted = fits.methods[str(chosen)]
+    background, warned = _fit_background(opened, fitted.map)
+    fitted.map.save(target, background=background)
+    report = sum_up(opened, started, fits.count, fitted.map.n_out, fitted)
+    report.remarks += [f"{opened.name}: {each}" for each in (*warned, *fits.cautions)]
+    return report
 
 
-def _open(source: Source) -> VectorSource:
-    return source if isinstance(source, VectorSource) else open_vectors(source, wordless=True)
-
-
-def _choose_method(method: MethodLike | None, source: VectorSource) -> Method:
-    chosen = Method.default_for(source) if method is None else Method.of(method)
-    chosen.check_changes()
-    chosen.check_words(source)
-    return chosen
-
-
-def plan_passes(
-    source: VectorSource,
+def convert(
+    source: object,
     target: str | os.PathLike[str],
-    memory: int | None,
-    save_map: str | os.PathLike[str] | None,
+    map_: AffineMap | None = None,
     *,
-    format: str | None,
-    dtype: str | None,
-    force: bool,
-) -> tuple[Target, KeptVectors]:
-    """Return the target of the vectors, and the source, wrapped for rereading.
-
-    Raise if the vectors cannot be written there, or the map cannot be saved beside them.
-    """
-    goal = plan_target(target, source=source, format=format, dtype=dtype, force=force)
-    if save_map is not None:
-        check_new_file(save_map, source.files(), force=force)
-        if Path(save_map).resolve() in goal.files:
-            raise InvalidInputError(f"{save_map}: cannot hold both the vectors and the map")
-    # A model is written from its encoded rows, so decoded rows are not kept.
-    return goal, keep_vectors(source, 0 if goal.kind.rewrite else memory)
-
-
-def write_last(
-    kept: KeptVectors,
-    goal: Target,
-    transform: Transform,
-    map_: AffineMap | None,
-    save_map: str | os.PathLike[str] | None,
-    progress: Progress,
-    *,
-    dimension: int | None = None,
-    background: Background | None = None,
-) -> int:
-    """Write the vectors, or a whole model, in the last pass; return their number.
-
-    `map_` is the map of `transform`; it is needed only to save it or to write it into a model.
-    `background` is saved with it.
-    """
-    source = kept.wrapped
-    if goal.kind.rewrite is not None and goal.path is not None:
-        words = goal.kind.rewrite(source, goal.path, map_, progress)
-    else:
-        words = write_chunks(
-            _last_pass(kept, progress), goal, source.count, transform, dimension=dimension
+    format: str | None = None,
+    dtype: str | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+) -> Report:
+    """Write a file's vectors to another, in another format, through a map, or both."""
+    started = time.perf_counter()
+    opened = as_vectors(source)
+    if map_ is not None and map_.n_in != opened.dimension:
+        raise InvalidInputError(
+            f"{opened.name}: its vectors have {opened.dimension} dimensions; "
+            f"the map is for {map_.n_in}-dimensional vectors"
         )
-    if save_map is not None and map_ is not None:
-        map_.save(save_map, background=background)
-    return words
-
-
-def _last_pass(kept: KeptVectors, progress: Progress) -> Iterator[Any]:
-    """Yield the chunks for the last time, as they are written."""
-    words = 0
-    for chunk in kept.last_chunks():
-        words += len(chunk.words)
-        progress("writing", kept.fraction_read(), words)
-        yield chunk
+    dimension = opened.dimension if map_ is None else map_.n_out
+    goal = plan_target(target, opened, dimension=dimension, format=format, dtype=dtype, force=force)
+    count = write(opened, goal, map_, progress)
+    return sum_up(opened, started, count, dimension)

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 
 import numpy as np
 import pytest
@@ -10,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from conceptor import AffineMap, ConceptorNegation, InvalidInputError
+from conceptor import AffineMap, ConceptorNegation
+from conceptor.base.errors import InvalidInputError
 from tests.strategies import dimensions, seeds
 
 
@@ -70,16 +69,12 @@ def test_a_map_may_bring_vectors_to_length_one_first(tmp_path, vectors, rng) -> 
             lost()
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e170, 1e300])
-def test_lengths_beyond_the_range_of_squares(scale) -> None:
-    found = AffineMap(np.eye(2), unit=True)(np.array([[3.0, 4.0], [0.0, 0.0]]) * scale)
-    assert np.allclose(found, [[0.6, 0.8], [0.0, 0.0]])
-
-
-def test_lengths_beyond_single_precision() -> None:
-    rows = np.array([[3e38, 3e38], [1e-45, 0.0], [3.0, 4.0]], dtype=np.float32)
-    found = AffineMap(np.eye(2), unit=True)(rows)
-    assert np.allclose(found, [[0.5**0.5, 0.5**0.5], [1.0, 0.0], [0.6, 0.8]])
+def test_lengths_beyond_the_range_of_squares() -> None:
+    unit = AffineMap(np.eye(2), unit=True)
+    for scale in (1e-300, 1e-170, 1e170, 1e300):
+        assert np.allclose(unit(np.array([[3.0, 4.0], [0.0, 0.0]]) * scale), [[0.6, 0.8], [0, 0]])
+    rows = np.array([[3e38, 3e38], [1e-45, 0.0]], dtype=np.float32)
+    assert np.allclose(unit(rows), [[0.5**0.5, 0.5**0.5], [1.0, 0.0]])
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,7 @@ def test_provenance_says_where_a_map_comes_from(tmp_path, vectors) -> None:
 
 def saved(tmp_path, **changes) -> str:
     parts = {"matrix": np.eye(3), "offset": np.zeros(3), "bias": np.zeros(3)}
-    metadata = {"format": "conceptor.LinearMap/1", "provenance": "{}"}
+    metadata = {"format": "conceptor.AffineMap/1", "provenance": "{}", "unit": "false"}
     for name, value in changes.items():
         target = metadata if name in metadata else parts
         if value is None:
@@ -186,6 +181,9 @@ def test_files_that_are_not_maps_are_refused(tmp_path, changes, message) -> None
     AffineMap.load(saved(tmp_path))  # the untouched one is fine
     with pytest.raises(InvalidInputError, match=message):
         AffineMap.load(saved(tmp_path, **changes))
+    for path, reason in ((tmp_path, "is a directory"), (tmp_path / "nowhere", "no such file")):
+        with pytest.raises(InvalidInputError, match=reason):
+            AffineMap.load(path)
 
 
 @given(data=st.data())
@@ -204,13 +202,6 @@ def test_any_cut_or_flipped_file_is_an_invalid_input(tmp_path_factory, data) -> 
         AffineMap.load(path)
 
 
-def test_directories_and_missing_files(tmp_path) -> None:
-    with pytest.raises(InvalidInputError, match="is a directory"):
-        AffineMap.load(tmp_path)
-    with pytest.raises(InvalidInputError, match="nowhere: no such file"):
-        AffineMap.load(tmp_path / "nowhere")
-
-
 def test_another_dimension_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="3-dimensional vectors; these have 4"):
         AffineMap(np.eye(3))(np.zeros((2, 4)))
@@ -218,42 +209,3 @@ def test_another_dimension_is_refused() -> None:
         AffineMap(np.eye(3)) @ AffineMap(np.eye(4))
     with pytest.raises(TypeError):
         AffineMap(np.eye(3)) @ np.eye(3)
-
-
-def test_a_failed_save_leaves_what_was_there(tmp_path) -> None:
-    path = tmp_path / "map"
-    AffineMap(np.eye(2)).save(path)
-    before = path.read_bytes()
-    with pytest.raises(TypeError):
-        AffineMap(np.eye(2), provenance={"not": object()}).save(path)
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == ["map"]
-
-
-@pytest.mark.parametrize("dtype", ["F8_E4M3", "F8_E5M2", "BF16", "F4"])
-def test_types_of_numbers_that_numpy_does_not_have(dtype, tmp_path):
-    size = {"BF16": 8, "F4": 2}.get(dtype, 4)
-    header = {"__metadata__": {"format": "conceptor.LinearMap/1", "provenance": "{}"}}
-    header["matrix"] = {"dtype": dtype, "shape": [2, 2], "data_offsets": [0, size]}
-    for name, at in (("offset", size), ("bias", size + 16)):
-        header[name] = {"dtype": "F64", "shape": [2], "data_offsets": [at, at + 16]}
-    raw = json.dumps(header).encode()
-    path = tmp_path / "map"
-    path.write_bytes(len(raw).to_bytes(8, "little") + raw + bytes(size + 32))
-    # With ml_dtypes, which ONNX imports, NumPy has bfloat16; it is refused by its name then.
-    with pytest.raises(InvalidInputError, match=r"is not a saved map|real numbers, not \w*float"):
-        AffineMap.load(path)
-
-
-def test_the_identity_returns_the_same_bits():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 7)).astype(np.float32)
-    X[0, :3] = -0.0, np.float32(1e-45), np.float32(3e38)
-    for matrix in (X, X.astype(np.float64)):
-        same = AffineMap(np.eye(7))(matrix)
-        assert same is not matrix
-        assert same.tobytes() == matrix.tobytes()
-        zero = ConceptorNegation(aperture=0.0).fit(X).map_
-        assert zero(matrix).tobytes() == matrix.tobytes()
-    assert AffineMap(np.eye(7), bias=np.ones(7))(X)[0, 0] == 1
-    assert AffineMap(np.eye(7)[:, :3])(X).shape == (50, 3)

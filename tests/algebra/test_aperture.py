@@ -5,9 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from conceptor import ConceptorNegation, InvalidInputError, Moments
+from conceptor import ConceptorNegation, Moments
 from conceptor.algebra.aperture import isotropy, leading_aperture, scale_free_aperture
 from conceptor.algebra.gates import negated_conceptor
+from conceptor.base.errors import InvalidInputError
 
 positive = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=12).map(np.array)
 scales = st.floats(1e-4, 1e4)

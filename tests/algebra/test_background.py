@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.background import Background, BackgroundWarning
+from conceptor.algebra.background import Background, BackgroundWarning, percent_below
 from conceptor.base.errors import InvalidInputError
 
 
@@ -42,6 +42,10 @@ def test_the_smallest_p_is_what_the_pairs_support() -> None:
     assert found.floor == 1 / 4001
     assert found.p(1.1) == pytest.approx(found.floor)
     assert found.p(-1.1) == 1
+    assert found.p(np.zeros((2, 3))).shape == (2, 3)
+    assert np.isnan(found.score(np.nan))
+    assert (percent_below(0.5), percent_below(0.001)) == ("50%", "99.9%")
+    assert repr(found) == "Background(4,000 pairs of 400 rows)"
     assert found.score([1.0, 1.0 + 1e-9]).max() <= -np.log10(found.floor) + 1e-12
     with pytest.raises(InvalidInputError, match="4,000 background pairs"):
         found.cosine(found.floor / 2)
@@ -70,23 +74,6 @@ def test_random_pairs_have_a_uniform_p() -> None:
         shares = [(found.p(unseen) <= p).mean() for p in (0.5, 0.1, 0.01)]
         np.testing.assert_allclose(shares, (0.5, 0.1, 0.01), rtol=0.25)
     assert all_cosines(broad(300, shift=2.0)).mean() > 0.6 > all_cosines(broad(300)).mean()
-
-
-def test_lengths_and_the_order_of_rows_do_not_matter_much_and_the_seed_does_decide() -> None:
-    rows = broad()
-    one = Background.fit(rows, pairs=5000)
-    longer = Background.fit(rows * np.linspace(0.1, 9, len(rows))[:, None], pairs=5000)
-    np.testing.assert_allclose(one.cosines, longer.cosines, atol=1e-12)
-    other = Background.fit(rows, pairs=5000, seed=1)
-    assert not np.array_equal(one.cosines, other.cosines)
-    assert abs(one.cosine(0.01) - other.cosine(0.01)) < 0.1
-
-
-def test_shapes_and_not_a_number() -> None:
-    found = Background.fit(broad())
-    assert found.p(np.zeros((2, 3))).shape == (2, 3)
-    assert np.ndim(found.p(0.3)) == 0
-    assert np.isnan(found.score(np.nan))
 
 
 def test_ties_are_counted_together() -> None:
@@ -118,15 +105,6 @@ def test_rows_of_another_kind_are_noticed() -> None:
     narrow = Background.fit(broad(shift=3.0))
     with pytest.warns(BackgroundWarning, match="rows are more alike"):
         assert narrow.check(broad(seed=2)) > 0.95
-
-
-def test_in_words() -> None:
-    found = Background.fit(broad(2001), pairs=10**6)
-    assert found.describe(float(found.cosine(0.5))) == "above 50% of random pairs"
-    assert found.describe(float(found.cosine(0.001))) == "above 99.9% of random pairs"
-    assert found.describe(1.0) == f"above all of {found.pairs:,} random pairs"
-    assert "p = 0.001" in found._repr_html_()
-    assert repr(found) == f"Background({found.pairs:,} pairs of 2,001 rows)"
 
 
 @pytest.mark.parametrize("with_map", [False, True])

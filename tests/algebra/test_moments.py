@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 
 import numpy as np
 import pytest
@@ -10,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from conceptor import InvalidInputError, Moments
+from conceptor import Moments
+from conceptor.base.errors import InvalidInputError
 from tests.strategies import seeds
 
 # Far enough to ruin E[xxᵀ] − mean meanᵀ in float64, near enough to keep the data's own digits.
@@ -74,14 +73,6 @@ def test_parts_add_up_to_the_whole_in_any_order(seed, cuts, centre, weighted, or
     assert relative(merged.second_moment, whole.second_moment) < 1e-10
 
 
-def test_adding_is_associative_and_commutative_over_many_parts(vectors) -> None:
-    parts = [Moments.from_vectors(chunk) for chunk in np.array_split(vectors, 16)]
-    left = functools.reduce(operator.add, parts)
-    while len(parts) > 1:  # a tree, as a cluster would do it
-        parts = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    assert relative(parts[0].scatter, left.scatter) < 1e-12
-
-
 def test_blocks_do_not_show_in_the_result(rng) -> None:
     X = rng.standard_normal((9000, 130), dtype=np.float32)  # several blocks, the last one short
     assert (
@@ -103,14 +94,6 @@ def test_an_integer_weight_is_that_many_copies(vectors, rng) -> None:
     assert weighted.weight == repeated.weight
 
 
-def test_only_ratios_of_weights_matter_for_the_averages(vectors, rng) -> None:
-    w = rng.random(len(vectors))
-    assert relative(
-        Moments.from_vectors(vectors, 1e6 * w).second_moment,
-        Moments.from_vectors(vectors, w).second_moment,
-    ) < (1e-12)
-
-
 def test_the_effective_count_is_kish_s(vectors, rng) -> None:
     w = rng.random(len(vectors))
     assert Moments.from_vectors(vectors, w).effective_count == pytest.approx(
@@ -121,12 +104,6 @@ def test_the_effective_count_is_kish_s(vectors, rng) -> None:
     )
     assert Moments.from_vectors(vectors).effective_count == 500
     assert Moments.from_vectors(vectors, np.zeros(500)).effective_count == 0
-
-
-def test_a_memory_map_is_read_like_an_array(tmp_path, vectors) -> None:
-    np.save(tmp_path / "x.npy", vectors)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert (Moments.from_vectors(mapped).scatter == Moments.from_vectors(vectors).scatter).all()
 
 
 def test_zero_rows_and_zero_weights_are_fine(vectors) -> None:
@@ -179,6 +156,7 @@ def test_any_finite_matrix_gives_a_positive_semidefinite_scatter(X) -> None:
         ([[1.0], [2.0]], [1.0, -1.0], "weight 1 is -1"),
         ([[1.0], [2.0]], [np.nan, 1.0], "weight 0 is nan"),
         ([[1.0], [2.0]], [1.0, np.inf], "weight 1 is inf"),
+        ([[1.0], [2.0]], [1.0, 1e300], r"only ratios matter\); weight 1 is 1e\+300"),
         ([[1.0], [2.0]], [1.0], "each of the 2 vectors"),
         ([[1.0], [2.0]], [[1.0], [1.0]], "each of the 2 vectors"),
     ],
@@ -186,13 +164,6 @@ def test_any_finite_matrix_gives_a_positive_semidefinite_scatter(X) -> None:
 def test_bad_input_is_refused_with_what_and_where(X, weights, message) -> None:
     with pytest.raises(InvalidInputError, match=message):
         Moments.from_vectors(X, weights)
-
-
-def test_a_bad_value_is_found_far_into_the_data(rng) -> None:
-    X = rng.standard_normal((30_000, 40), dtype=np.float32)
-    X[29_999, 3] = np.nan
-    with pytest.raises(InvalidInputError, match="row 29999, column 3 is nan"):
-        Moments.from_vectors(X)
 
 
 def test_dimensions_must_agree() -> None:
@@ -203,82 +174,7 @@ def test_dimensions_must_agree() -> None:
             Moments.from_vectors([[1.0]]) + other
 
 
-def embeddings(rng, rows: int) -> np.ndarray:
-    """Vectors with a decaying spectrum and a common direction, the first ones the longest."""
-    axes = np.linalg.qr(rng.standard_normal((60, 60)))[0] * np.geomspace(2, 0.1, 60)
-    made = rng.standard_normal((rows, 60)) @ axes + 0.2
-    return (made * np.linspace(1.5, 1, rows)[:, np.newaxis]).astype(np.float32)
-
-
-def negation(moments: Moments) -> np.ndarray:
-    values, vectors = np.linalg.eigh(moments.second_moment)
-    return (vectors / np.sqrt(1 + values / values.mean())) @ vectors.T
-
-
-@pytest.mark.parametrize("unit", [False, True])
-@pytest.mark.parametrize("by_rank", [False, True])
-def test_single_precision_moves_the_map_by_less_than_a_millionth(rng, unit, by_rank) -> None:
-    X = embeddings(rng, 60_000)
-    w = 1 / (np.arange(60_000) + 2.7) if by_rank else None
-    exact, coarse = (Moments.from_vectors(X, w, unit=unit, single=each) for each in (False, True))
-    assert exact.rounding == 0
-    moved = np.linalg.norm(coarse.second_moment - exact.second_moment, 2)
-    norm = np.linalg.norm(exact.second_moment, 2)
-    assert 1e-12 * norm < moved < coarse.rounding * norm < 2e-7 * norm
-    assert coarse.weight == pytest.approx(exact.weight, rel=1e-12)
-    assert coarse.count == exact.count
-    assert coarse.mean == pytest.approx(exact.mean, abs=1e-7 * np.linalg.norm(exact.mean))
-    assert np.linalg.norm(negation(coarse) - negation(exact), 2) < 1e-6
-
-
-def test_parts_of_a_stream_add_up_to_the_same_bits(rng) -> None:
-    X, w = embeddings(rng, 50_000), 1 / (np.arange(50_000) + 2.7)
-    size = 8192
-    starts = range(0, len(X), size)
-    parts = [
-        Moments.from_vectors(X[i : i + size], w[i : i + size], unit=True, single=True, before=i)
-        for i in starts
-    ]
-    assert [part.rounding > 0 for part in parts] == [i >= 1 << 15 for i in starts]
-    whole = Moments.from_vectors(X, w, unit=True, single=True)
-    assert relative(sum(parts).scatter, whole.scatter) < 1e-12
-    assert sum(parts).rounding == pytest.approx(whole.rounding)
-
-
-def unsafe_rows(rng) -> dict[str, tuple[np.ndarray, np.ndarray | None]]:
-    X = embeddings(rng, 40_000)
-    return {
-        "float64": (X.astype(np.float64), None),
-        "integers": ((10 * X).astype(np.int32), None),
-        "few hold most by weight": (X, np.where(np.arange(len(X)) % 1000, 1e-6, 1.0)),
-        "far from the origin": (X + np.float32(100), None),
-        "too large": (np.float32(1e25) * X, None),
-        "too small": (np.float32(1e-25) * X, None),
-        "weights too small": (X, np.full(len(X), 1e-90)),
-        "rounded in one direction": (np.float32(0.3) * np.sign(X), None),
-    }
-
-
-@pytest.mark.parametrize("case", list(unsafe_rows(np.random.default_rng(0))))
-def test_what_float32_cannot_hold_is_multiplied_in_float64(rng, case) -> None:
-    X, w = unsafe_rows(rng)[case]
-    exact, coarse = (Moments.from_vectors(X, w, single=each) for each in (False, True))
-    assert coarse.rounding == 0
-    assert relative(coarse.scatter, exact.scatter) < 1e-12
-
-
-def test_a_row_that_is_not_finite_is_named_in_single_precision_too(rng) -> None:
-    X = embeddings(rng, 40_000)
-    X[35_300, 2] = np.nan
-    with pytest.raises(InvalidInputError, match="row 35300, column 2 is nan"):
-        Moments.from_vectors(X, single=True)
-
-
-def test_repr_tells_the_size(vectors) -> None:
-    assert repr(Moments.from_vectors(vectors)) == "Moments(count=500, dimension=12, weight=500)"
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_equal_vectors_have_no_covariance(seed):
     rng = np.random.default_rng(seed)
     row = rng.standard_normal(8).astype(np.float32) * 10.0 ** rng.integers(-3, 4)
@@ -286,9 +182,3 @@ def test_equal_vectors_have_no_covariance(seed):
     assert not found.covariance.any()
     other = Moments.from_vectors(np.vstack([np.tile(row, (99, 1)), row * np.float32(1.0000002)]))
     assert other.covariance.any(), "the smallest difference that float32 tells is one"
-
-
-def test_weights_too_large_to_square():
-    with pytest.raises(InvalidInputError, match=r"weight 1 is 1e\+300.*divide all weights"):
-        Moments.from_vectors(np.eye(3), [1.0, 1e300, 1.0])
-    assert Moments.from_vectors(np.eye(3), [1e100] * 3).effective_count == pytest.approx(3)

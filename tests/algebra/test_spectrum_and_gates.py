@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor import InvalidInputError, Moments, Spectrum
+from conceptor import Moments
 from conceptor.algebra import gates
+from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.errors import InvalidInputError
 from tests.strategies import apertures, dimensions, second_moments, spectra
 
 any_moment = dimensions.flatmap(second_moments)
@@ -72,15 +74,16 @@ def test_the_gate_lies_between_0_and_1_and_suppresses_the_strong_more(values, ap
     assert (np.diff(gate) >= 0).all()
 
 
-def test_hard_and_levelling_gates() -> None:
+def test_hard_and_leveling_gates() -> None:
     values = np.array([8.0, 4.0, 2.0, 1.0])
+    level = gates.LevelLeading
     assert gates.drop_leading(values, 2).tolist() == [0, 0, 1, 1]
-    assert gates.level_leading(values, 2).tolist() == [0.25, 0.5, 1, 1]
-    assert gates.level_leading(np.zeros(3), 1).tolist() == [1, 1, 1]
-    assert gates.power(np.array([4.0, 0.0]), -0.5).tolist() == [0.5, 0]
-    for gate, most in ((gates.drop_leading, 4), (gates.level_leading, 3)):
-        gate(values, most)
+    assert level(2).coefficients(values, 4).tolist() == [0.25, 0.5, 1, 1]
+    assert level(1).coefficients(np.zeros(3), 3).tolist() == [1, 1, 1]
+    assert gates.Whiten().coefficients(np.array([4.0, 0.0]), 2).tolist() == [0.5, 0]
+    for gate, most in ((gates.DropLeading, 4), (level, 3)):
+        gate(most).coefficients(values, 4)
         with pytest.raises(InvalidInputError, match=f"between 0 and {most}"):
-            gate(values, most + 1)
-        with pytest.raises(InvalidInputError, match="between 0 and"):
-            gate(values, -1)
+            gate(most + 1).coefficients(values, 4)
+        with pytest.raises(InvalidInputError, match="an integer of at least 0"):
+            gate(-1)

@@ -6,46 +6,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from conceptor.algebra.lengths import LengthTable
-from conceptor.algebra.saved import load_tensors, save_tensors
-from conceptor.base.arrays import (
-    as_matrix,
-    block_slices,
-    is_one_vector,
-    result_dtype,
-    row_lengths,
-)
-from conceptor.base.errors import InvalidInputError, Setting
+from conceptor.algebra.background import Background
+from conceptor.algebra.saved import MAP_FORMAT, load_tensors, save_tensors
+from conceptor.base.arrays import Array, Float64, as_matrix, result_dtype, row_lengths
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
-from conceptor.base.notebook import html_table
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from conceptor.algebra.background import Background
-    from conceptor.base.arrays import Array, Float64
-
-# The name of this class when the format was created; files keep it. A map that brings vectors to
-# length 1 has a format of its own, so that older readers refuse the file.
-_FORMAT = "conceptor.LinearMap/1"
-_UNIT_FORMAT = "conceptor.AffineMap/2"
-# The same for a map with lengths of words, with and without bringing vectors to length 1.
-_LENGTHS_FORMAT = "conceptor.AffineMap/3"
-MAP_FORMATS = (_FORMAT, _UNIT_FORMAT, _LENGTHS_FORMAT)
 _JSON_FORMAT = "conceptor.AffineMap.json/1"
-# Rows shorter than this, or longer than its inverse, are divided by their length first.
-_SHORT = 1e-12
 # A block that stays in the cache from one step to the next, but is large enough for BLAS.
-_MAPPED_ROWS, _MAPPED_NUMBERS = 512, 1 << 17
+_BLOCK_ROWS, _BLOCK_NUMBERS = 512, 1 << 17
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -67,9 +44,10 @@ class AffineMap:
         Where the map comes from (method, parameters, count, ...); must survive JSON.
     unit : bool
         Bring vectors to length 1 first; a row of zeros stays.
-    lengths : LengthTable, optional
-        The factors for the rows of frequent words, applied last. Only `map_words` uses them;
-        calling the map gives directions only.
+    lengths : mapping of str to float, optional
+        Positive factors for the rows of frequent words, applied last; other rows stay. Only
+        `map_words` uses them: cosines ignore the length of a row, and averages do not. Calling the
+        map gives directions only.
     """
 
     matrix: Float64
@@ -77,7 +55,7 @@ class AffineMap:
     bias: Float64
     provenance: dict[str, Any]
     unit: bool
-    lengths: LengthTable | None
+    lengths: Mapping[str, float] | None
     # Make NumPy leave the operators to this class, not apply them to each element.
     __array_ufunc__: ClassVar[None] = None
 
@@ -89,7 +67,7 @@ class AffineMap:
         provenance: dict[str, Any] | None = None,
         *,
         unit: bool = False,
-        lengths: LengthTable | None = None,
+        lengths: Mapping[str, float] | None = None,
     ) -> None:
         A = as_matrix(matrix, "a map's matrix").astype(np.float64, copy=False)
         n_in, n_out = A.shape
@@ -106,18 +84,11 @@ class AffineMap:
         for name, part in parts.items():
             if not np.isfinite(part).all():
                 raise InvalidInputError(f"a map's {name} must not contain NaN or infinity")
-            object.__setattr__(self, name, part)
-        object.__setattr__(self, "provenance", dict(provenance or {}))
-        object.__setattr__(self, "unit", unit)
-        object.__setattr__(self, "lengths", lengths)
-
-    @property
-    def _shifts(self) -> bool:
-        return bool(self.offset.any() or self.bias.any())
-
-    @cached_property
-    def _is_identity(self) -> bool:
-        return not (self._shifts or self.unit) and np.array_equal(self.matrix, np.eye(self.n_in))
+        if lengths is not None and not all(0 < factor < np.inf for factor in lengths.values()):
+            raise InvalidInputError("the lengths of words must be positive and finite")
+        facts = {"provenance": dict(provenance or {}), "unit": unit, "lengths": lengths}
+        for name, value in (parts | facts).items():
+            object.__setattr__(self, name, value)
 
     @property
     def n_in(self) -> int:
@@ -142,9 +113,9 @@ class AffineMap:
         out : ndarray of shape (k, n_out), optional
             The array for the result; it may be `X` itself.
         """
-        if is_one_vector(X):
-            mapped = self(np.asarray(X)[np.newaxis], None if out is None else out[np.newaxis])
-            return mapped.reshape(-1)
+        if np.ndim(X) == 1:
+            row = None if out is None else out[np.newaxis]
+            return self(np.asarray(X)[np.newaxis], row).reshape(-1)
         vectors = as_matrix(X, empty=True)
         if vectors.shape[1] != self.n_in:
             raise InvalidInputError(
@@ -153,31 +124,20 @@ class AffineMap:
         dtype = result_dtype(vectors.dtype)
         if out is None:
             out = np.empty((len(vectors), self.n_out), dtype=dtype)
-        matrix = self.matrix.astype(dtype, copy=False)
-        offset, bias = self.offset.astype(dtype), self.bias.astype(dtype)
-        if not len(vectors):
-            return out
-        if self._is_identity:  # a product would turn -0 into 0
-            np.copyto(out, vectors)
-            return out
-        as_it_is = vectors.dtype == dtype and not np.may_share_memory(vectors, out)
-        if as_it_is and not (self.unit or offset.any() or bias.any()):
-            return np.matmul(vectors, matrix, out=out)
-        if as_it_is and not (offset.any() or bias.any()):
-            return self._map_units(vectors, matrix, out)
-        parts = list(block_slices(*vectors.shape))
-        scratch = np.empty((parts[0].stop, self.n_in), dtype=dtype)
-        for part in parts:
-            block = scratch[: part.stop - part.start]
+        matrix, offset, bias = (
+            part.astype(dtype, copy=False) for part in (self.matrix, self.offset, self.bias)
+        )
+        # Blocks are of equal size, because BLAS rounds differently in a small block at the end.
+        blocks = max(1, len(vectors) // max(_BLOCK_ROWS, _BLOCK_NUMBERS // self.n_in))
+        step = max(1, -(-len(vectors) // blocks))
+        for start in range(0, len(vectors), step):
+            part = slice(start, start + step)
+            rows = vectors[part].astype(dtype)  # a copy, because `out` may be `X`
             if self.unit:
-                lengths = row_lengths(vectors[part])
-                np.divide(vectors[part], lengths[:, np.newaxis], out=block, casting="same_kind")
-                block -= offset
-            else:
-                np.subtract(vectors[part], offset, out=block, casting="same_kind")
-            np.matmul(block, matrix, out=out[part])
-            if bias.any():
-                out[part] += bias
+                rows /= row_lengths(vectors[part])[:, np.newaxis]
+            rows -= offset
+            np.matmul(rows, matrix, out=out[part])
+            out[part] += bias
         return out
 
     def map_words(self, words: Sequence[str], X: npt.ArrayLike) -> Array:
@@ -186,29 +146,11 @@ class AffineMap:
         A word without a length, such as a new word, gets the same vector as from a call.
         """
         mapped = self(X)
-        return mapped if self.lengths is None else self.lengths.scale(words, mapped)
-
-    def with_lengths(self, lengths: LengthTable | None) -> Self:
-        """Return the map with different lengths of words."""
-        parts = self.matrix, self.offset, self.bias, self.provenance
-        return type(self)(*parts, unit=self.unit, lengths=lengths)
-
-    def _map_units(self, vectors: Array, matrix: Array, out: Array) -> Array:
-        """Map rows, then divide each result by the length of its row.
-
-        Products of ordinary rows cannot overflow; extreme rows are divided by their length first.
-        """
-        most = max(_MAPPED_ROWS, _MAPPED_NUMBERS // self.n_in)
-        # Of equal size, because BLAS rounds differently in a small block at the end.
-        step = -(-len(vectors) // max(1, len(vectors) // most))
-        for start in range(0, len(vectors), step):
-            part = slice(start, start + step)
-            rows, lengths = vectors[part], row_lengths(vectors[part])[:, np.newaxis]
-            if lengths.min() < _SHORT or lengths.max() > 1 / _SHORT:
-                rows, lengths = (rows / lengths).astype(out.dtype, copy=False), np.ones((1, 1))
-            np.matmul(rows, matrix, out=out[part])
-            out[part] *= (1 / lengths).astype(out.dtype, copy=False)
-        return out
+        if self.lengths is not None:
+            factors = np.array([self.lengths.get(word, 1.0) for word in words], dtype=mapped.dtype)
+            changed = np.flatnonzero(factors != 1.0)
+            mapped[changed] *= factors[changed, np.newaxis]
+        return mapped
 
     def __matmul__(self, after: AffineMap) -> Self:
         """Compose, first this map and then `after`: ``(f @ g)(X) == g(f(X))``.
@@ -226,7 +168,8 @@ class AffineMap:
                 "a map that brings vectors to length 1 cannot be the second part of one map; apply "
                 "or save the two maps separately"
             )
-        if self.lengths is not None and (after.lengths is not None or after._shifts):
+        shifts = after.offset.any() or after.bias.any()
+        if self.lengths is not None and (after.lengths is not None or shifts):
             raise InvalidInputError(
                 "a map with lengths of words can only be followed by a map without lengths, offset "
                 "or bias; apply or save the two maps separately"
@@ -279,12 +222,12 @@ class AffineMap:
             If the map has an offset or a bias, so that the direction would change.
         """
         if not self.unit:
-            return self if self.lengths is None else self.with_lengths(None)
-        if self._shifts:
+            return self if self.lengths is None else replace(self, lengths=None)
+        if self.offset.any() or self.bias.any():
+            method = self.provenance.get("method", "the map")
             raise InvalidInputError(
-                f"{self._method} brings vectors to length 1 and then shifts them, which does not "
-                "carry over to averages; use it with ",
-                Setting("unit", False),
+                f"{method} brings vectors to length 1 and then shifts them, which does not "
+                "carry over to averages; use it with lengths=kept"
             )
         return type(self)(self.matrix, provenance=self.provenance)
 
@@ -294,29 +237,36 @@ class AffineMap:
         All products stay the same if the map drops no direction and shifts nothing. Dropped
         directions no longer contribute.
         """
-        undone = np.linalg.pinv(self.matrix, rcond=1e-10)
-        return type(self)(undone.T, provenance={"method": "dual", "of": self.provenance})
+        inverse = np.linalg.pinv(self.matrix, rcond=1e-10)
+        return type(self)(inverse.T, provenance={"method": "dual", "of": self.provenance})
 
     def save(self, path: str | os.PathLike[str], *, background: Background | None = None) -> None:
-        """Write the map and its provenance as safetensors; the file appears whole or not at all.
+        """Write the map and its provenance as safetensors, atomically.
 
         A `background` of cosines between mapped rows goes into the same file; `Background.load`
         reads it from there.
         """
         metadata = {
-            "format": _UNIT_FORMAT if self.unit else _FORMAT,
+            "format": MAP_FORMAT,
             "provenance": json.dumps(self.provenance, sort_keys=True),
+            "unit": json.dumps(self.unit),
         }
+        extra = {} if background is None else background.tensors
+        save_tensors(path, self.tensors | extra, metadata)
+
+    @property
+    def tensors(self) -> dict[str, Array]:
+        """All numbers by name; the words of lengths are UTF-8 JSON."""
         parts: dict[str, Array] = {
             "matrix": self.matrix,
             "offset": self.offset,
             "bias": self.bias,
         }
         if self.lengths is not None:
-            metadata |= {"format": _LENGTHS_FORMAT, "unit": json.dumps(self.unit)}
-            parts |= self.lengths.tensors
-        beside = {} if background is None else background.tensors
-        save_tensors(path, parts | beside, metadata)
+            words = json.dumps(list(self.lengths)).encode()
+            parts["length_words"] = np.frombuffer(words, dtype=np.uint8)
+            parts["length_factors"] = np.array(list(self.lengths.values()), dtype=np.float64)
+        return parts
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -327,15 +277,20 @@ class AffineMap:
         InvalidInputError
             If the file is not such a map, or is truncated.
         """
-        return load_tensors(path, "map", MAP_FORMATS, cls._parse)
+        return load_tensors(path, "map", (MAP_FORMAT,), cls._parse)
 
     @classmethod
     def _parse(cls, parts: dict[str, Array], metadata: dict[str, str]) -> Self:
         provenance = dict(json.loads(metadata["provenance"]))
         matrix, offset, bias = (parts[name] for name in ("matrix", "offset", "bias"))
-        unit = metadata["format"] == _UNIT_FORMAT or json.loads(metadata.get("unit", "false"))
-        lengths = LengthTable.from_tensors(parts)
-        return cls(matrix, offset, bias, provenance, unit=bool(unit), lengths=lengths)
+        unit = bool(json.loads(metadata["unit"]))
+        lengths = None
+        if "length_words" in parts:
+            words = json.loads(parts["length_words"].astype(np.uint8).tobytes())
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise InvalidInputError("its lengths do not contain a list of words")
+            lengths = dict(zip(words, parts["length_factors"].tolist(), strict=True))
+        return cls(matrix, offset, bias, provenance, unit=unit, lengths=lengths)
 
     def as_linear(self) -> tuple[Float64, Float64]:
         """Return W and b of ``y = W x + b`` for column vectors, as in neural network layers.
@@ -350,32 +305,24 @@ class AffineMap:
         Keys are `unit`, `offset`, `matrix` (a list of rows), `bias` and `provenance`; numbers have
         nine digits, enough for float32. It holds directions only, without lengths of words.
         """
-        parts = {"offset": self.offset, "matrix": self.matrix, "bias": self.bias}
-        found = {"format": _JSON_FORMAT, "unit": self.unit, "provenance": self.provenance}
-        text = json.dumps(found | {name: _nine_digits(part) for name, part in parts.items()})
+
+        def nine_digits(numbers: Float64) -> list[float]:
+            return [float(f"{number:.9g}") for number in numbers]
+
+        content = {
+            "offset": nine_digits(self.offset),
+            "matrix": [nine_digits(row) for row in self.matrix],
+            "bias": nine_digits(self.bias),
+            "format": _JSON_FORMAT,
+            "unit": self.unit,
+            "provenance": self.provenance,
+        }
+        text = json.dumps(content)
         if path is not None:
             with replace_atomically(path) as beside:
                 beside.write_text(text, encoding="utf-8")
         return text
 
     def __repr__(self) -> str:
-        return f"AffineMap({self.n_in} -> {self.n_out}, method={self._method})"
-
-    def _repr_html_(self) -> str:
-        """Show shape and origin in a notebook."""
-        shape = {"dimensions": f"{self.n_in} → {self.n_out}", "method": self._method}
-        known = ("aperture", "count", "library")
-        return html_table(
-            "AffineMap", shape | {k: self.provenance[k] for k in known if k in self.provenance}
-        )
-
-    @property
-    def _method(self) -> str:
-        return str(self.provenance.get("method", "unknown"))
-
-
-def _nine_digits(numbers: Float64) -> Any:  # noqa: ANN401
-    """Return (nested) lists of numbers with nine significant digits."""
-    if numbers.ndim > 1:
-        return [_nine_digits(row) for row in numbers]
-    return [float(f"{number:.9g}") for number in numbers]
+        method = self.provenance.get("method", "unknown")
+        return f"AffineMap({self.n_in} -> {self.n_out}, method={method})"

@@ -6,14 +6,10 @@ Directions that no vector uses (λ = 0) have no influence.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from conceptor.base.arrays import Float64
 
 
 def isotropy(values: Float64) -> float:

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from conceptor.algebra.affine_map import MAP_FORMATS
-from conceptor.algebra.saved import load_tensors, save_tensors
-from conceptor.base.arrays import as_matrix, row_lengths
+from conceptor.algebra.saved import MAP_FORMAT, load_tensors, save_tensors
+from conceptor.base.arrays import Array, Float64, as_matrix, row_lengths
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.notebook import html_table
-
-if TYPE_CHECKING:
-    import os
-
-    import numpy.typing as npt
-
-    from conceptor.base.arrays import Array, Float64
 
 _FORMAT = "conceptor.Background/1"
 FEWEST_ROWS = 100
 _MOST_ROWS = 1 << 16
 _BLOCK = 128
-# Ranks of the kept cosines: the whole tail, then steps of this factor.
+# How many of the highest cosines are kept, and the factor from one rank to the next below them.
 _TAIL, _STEP = 1000, 1.01
-
-
 # The share of 1,000 rows with a near duplicate: at most 0.12 in broad sets of texts, at least 0.19
 # in repetitive ones, in seven embeddings (benchmarks/background.py).
-_DUPLICATE, _LOOKED_AT, MOST_DUPLICATES = 0.9, 1000, 0.15
+_DUPLICATE, _SAMPLE, _MOST_DUPLICATES = 0.9, 1000, 0.15
 _ENOUGH_DIMENSIONS = 16
 # A median p of random pairs between these is normal for a background that fits.
-TYPICAL = (0.05, 0.95)
+_TYPICAL = (0.05, 0.95)
 
 
 class BackgroundWarning(UserWarning):
@@ -114,18 +105,29 @@ class Background:
             If the rows are too similar.
         """
         unit = _shuffled_directions(as_matrix(rows), seed)
-        count = len(unit)
-        found = _random_pairs(unit, pairs)
-        alike = _duplicates(unit[:_LOOKED_AT])
+        cosines = np.sort(_random_pairs(unit, pairs).astype(np.float64))
+        # The share of rows that are nearly parallel to another row, about their mean.
+        sample = unit[:_SAMPLE] - unit[:_SAMPLE].mean(axis=0)
+        sample /= row_lengths(sample)[:, np.newaxis]
+        between = sample @ sample.T
+        np.fill_diagonal(between, -1.0)
+        duplicates = float((between.max(axis=1) >= _DUPLICATE).mean())
         # With few dimensions even random rows are close to each other.
-        if alike > MOST_DUPLICATES and unit.shape[1] >= _ENOUGH_DIMENSIONS:
+        if duplicates > _MOST_DUPLICATES and unit.shape[1] >= _ENOUGH_DIMENSIONS:
             warnings.warn(
-                f"{alike:.0%} of the background's rows nearly repeat another row, so related pairs "
-                "count as random ones; use broader rows",
+                f"{duplicates:.0%} of the background's rows nearly repeat another row, so related "
+                "pairs count as random ones; use broader rows",
                 BackgroundWarning,
                 stacklevel=2,
             )
-        return cls(*_summarise(np.sort(found.astype(np.float64))), len(found), count, alike)
+        # The ranks of the kept cosines: the whole tail, then ever larger steps.
+        count = len(cosines)
+        steps = max(0, int(np.log(count / _TAIL) / np.log(_STEP)) + 1)
+        ranks = {*range(1, min(_TAIL, count) + 1), count}
+        ranks |= {min(count, int(_TAIL * _STEP**k)) for k in range(steps)}
+        selected = np.unique(cosines[[count - rank for rank in ranks]])
+        counts = (count - np.searchsorted(cosines, selected)).astype(np.float64)
+        return cls(selected, counts, count, len(unit), duplicates)
 
     @property
     def floor(self) -> float:
@@ -141,9 +143,9 @@ class Background:
 
         It is at most ``-log10(floor)``; NaN stays NaN.
         """
-        asked = np.asarray(cosines, dtype=np.float64)
-        found = self._scores[np.searchsorted(self.cosines, asked)]
-        return np.where(np.isnan(asked), np.nan, found)
+        values = np.asarray(cosines, dtype=np.float64)
+        scores = self._scores[np.searchsorted(self.cosines, values)]
+        return np.where(np.isnan(values), np.nan, scores)
 
     def cosine(self, p: npt.ArrayLike) -> Float64:
         """Return the lowest cosine with at most this p, a threshold; raise at `floor` and below."""
@@ -171,10 +173,10 @@ class Background:
         BackgroundWarning
             Below 0.05 or above 0.95: the background is of another kind, or narrower.
         """
-        found = _random_pairs(_shuffled_directions(as_matrix(rows), seed), pairs)
-        median = float(np.median(self.p(found)))
-        if not TYPICAL[0] <= median <= TYPICAL[1]:
-            how = "less" if median < TYPICAL[0] else "more"
+        cosines = _random_pairs(_shuffled_directions(as_matrix(rows), seed), pairs)
+        median = float(np.median(self.p(cosines)))
+        if not _TYPICAL[0] <= median <= _TYPICAL[1]:
+            how = "less" if median < _TYPICAL[0] else "more"
             warnings.warn(
                 f"random pairs of these rows have a median p of {median:.2g}, not 0.5: the "
                 f"background's rows are {how} alike; use rows of the same kind and length",
@@ -182,12 +184,6 @@ class Background:
                 stacklevel=2,
             )
         return median
-
-    def describe(self, cosine: float) -> str:
-        """Return a cosine in words: `above 99.9% of random pairs`."""
-        if float(self.p(cosine)) <= self.floor:
-            return f"above all of {self.pairs:,} random pairs"
-        return f"above {percent_below(float(self.p(cosine)))} of random pairs"
 
     @property
     def tensors(self) -> dict[str, Array]:
@@ -197,7 +193,7 @@ class Background:
         return {f"background.{name}": part for name, part in parts.items()}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as safetensors; the file appears whole or not at all."""
+        """Write it as safetensors, atomically."""
         save_tensors(path, self.tensors, {"format": _FORMAT})
 
     @classmethod
@@ -209,7 +205,7 @@ class Background:
         InvalidInputError
             If the file has no background, or is truncated.
         """
-        return load_tensors(path, "background", (_FORMAT, *MAP_FORMATS), cls._parse)
+        return load_tensors(path, "background", (_FORMAT, MAP_FORMAT), cls._parse)
 
     @classmethod
     def _parse(cls, parts: dict[str, Array], _: dict[str, str]) -> Self:
@@ -225,12 +221,6 @@ class Background:
     def __repr__(self) -> str:
         return f"Background({self.pairs:,} pairs of {self.rows:,} rows)"
 
-    def _repr_html_(self) -> str:
-        """Show in a notebook which cosines are rare."""
-        found = {"pairs": self.pairs, "rows": self.rows}
-        levels = [10.0**-k for k in range(1, 9) if 10.0**-k >= 2 * self.floor]
-        return html_table("Background", found | {f"p = {p:g}": self.cosine(p) for p in levels})
-
 
 def percent_below(p: float) -> str:
     """Return the share of random pairs with a lower cosine, rounded down: `99.9%` for 0.001."""
@@ -239,10 +229,9 @@ def percent_below(p: float) -> str:
 
 
 def _shuffled_directions(rows: Array, seed: int) -> Array:
-    """Return rows at length 1 in random order, without rows of zeros."""
-    order = np.random.default_rng(seed).permutation(len(rows))[:_MOST_ROWS]
-    some = rows[order]
-    unit = some / row_lengths(some)[:, np.newaxis]
+    """Return unit rows in random order, without rows of zeros."""
+    sample = rows[np.random.default_rng(seed).permutation(len(rows))[:_MOST_ROWS]]
+    unit = sample / row_lengths(sample)[:, np.newaxis]
     if not np.isfinite(unit).all():
         raise InvalidInputError("the rows of a background must not contain NaN or infinity")
     return np.asarray(unit[unit.any(axis=1)])
@@ -260,31 +249,12 @@ def _random_pairs(unit: Array, pairs: int) -> Array:
         )
     following = max(1, min(-(-pairs // count), (count - 1) // 2))
     ring = np.concatenate([unit, unit[:following]])
-    found = np.empty((count, following), dtype=unit.dtype)
+    cosines = np.empty((count, following), dtype=unit.dtype)
     for start in range(0, count, _BLOCK):
         block = unit[start : start + _BLOCK]
         # From all products with the rows after the block, take the band within the distances.
         products = block @ ring[start + 1 : start + len(block) + following].T
         row, column = products.strides
         band = as_strided(products, (len(block), following), (row + column, column))
-        found[start : start + len(block)] = band
-    return found.ravel()
-
-
-def _duplicates(unit: Array) -> float:
-    """Return the share of rows that are nearly parallel to another row, about their mean."""
-    about_mean = unit - unit.mean(axis=0)
-    about_mean /= row_lengths(about_mean)[:, np.newaxis]
-    cosines = about_mean @ about_mean.T
-    np.fill_diagonal(cosines, -1.0)
-    return float((cosines.max(axis=1) >= _DUPLICATE).mean())
-
-
-def _summarise(found: Float64) -> tuple[Float64, Float64]:
-    """Return a selection of sorted numbers, and for each how many are at least as high."""
-    count = len(found)
-    steps = max(0, int(np.log(count / _TAIL) / np.log(_STEP)) + 1)
-    ranks = {*range(1, min(_TAIL, count) + 1), count}
-    ranks |= {min(count, int(_TAIL * _STEP**k)) for k in range(steps)}
-    cosines = np.unique(found[[count - rank for rank in ranks]])
-    return cosines, (count - np.searchsorted(found, cosines)).astype(np.float64)
+        cosines[start : start + len(block)] = band
+    return cosines.ravel()

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from conceptor.algebra.gates import conceptor_odds
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.spectrum import Spectrum, symmetric_matrix, symmetric_part
-from conceptor.base.arrays import as_matrix, block_slices
+from conceptor.algebra.spectrum import Spectrum, symmetric_part
+from conceptor.base.arrays import Float64, as_matrix, block_slices
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.notebook import html_table
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from conceptor.base.arrays import Float64
 
 # If both conceptors together keep less than this share of a direction, AND treats it as one that
 # neither keeps. It is the square of 1e-6, the angle to which single-precision data determine a
@@ -81,7 +76,7 @@ class Conceptor:
     def from_vectors(
         cls, X: npt.ArrayLike, aperture: float, *, weights: npt.ArrayLike | None = None
     ) -> Self:
-        """Return the conceptor of the rows of `X`, uncentred, optionally weighted."""
+        """Return the conceptor of the rows of `X`, uncentered, optionally weighted."""
         return cls.from_moments(Moments.from_vectors(X, weights), aperture)
 
     @classmethod
@@ -109,10 +104,10 @@ class Conceptor:
         a null space only approximately, and treating it as exact would cause far larger errors
         in AND and OR.
         """
-        given = as_matrix(matrix, "a conceptor")
-        if given.shape[0] != given.shape[1]:
-            raise InvalidInputError(f"a conceptor is a square matrix, not one of {given.shape}")
-        C = np.asarray(given, dtype=np.float64)
+        original = as_matrix(matrix, "a conceptor")
+        if original.shape[0] != original.shape[1]:
+            raise InvalidInputError(f"a conceptor is a square matrix, not one of {original.shape}")
+        C = np.asarray(original, dtype=np.float64)
         if not np.isfinite(C).all():
             raise InvalidInputError("a conceptor must not contain NaN or infinity")
         if np.abs(C - C.T).max() > 1e-5:
@@ -123,8 +118,8 @@ class Conceptor:
                 "a conceptor's eigenvalues must be between 0 and 1; this matrix has "
                 f"{values[0]:.6g} to {values[-1]:.6g}"
             )
-        if given.dtype.kind == "f" and given.dtype.itemsize < 8:
-            precision = float(np.finfo(given.dtype).eps)
+        if original.dtype.kind == "f" and original.dtype.itemsize < 8:
+            precision = float(np.finfo(original.dtype).eps)
             values = np.clip(values, precision, 1 - precision)
         odds = _odds(values, 1 - values)
         return cls(odds[::-1], vectors[:, ::-1])
@@ -154,7 +149,8 @@ class Conceptor:
     @property
     def matrix(self) -> Float64:
         """The n × n matrix C, symmetric to the last bit; computed at each call."""
-        return symmetric_matrix(self.vectors, self.singular_values)
+        values = self.singular_values
+        return Spectrum(values, self.vectors).matrix(values)
 
     @property
     def quota(self) -> float:
@@ -229,8 +225,8 @@ class Conceptor:
         # P lies between 0 and I/2, so I − P is never near singular, whatever C and B are.
         C, B = self.matrix, other.matrix
         total, basis = np.linalg.eigh(C + B)
-        kept = total > NULL_TOLERANCE * total[-1]
-        half = basis[:, kept] / np.sqrt(total[kept])
+        is_used = total > NULL_TOLERANCE * total[-1]
+        half = basis[:, is_used] / np.sqrt(total[is_used])
         p, vectors = np.linalg.eigh(symmetric_part((half.T @ C).T @ (half.T @ B)))
         odds = _odds(p, 1 - 2 * p)
         aperture = self.aperture if self.aperture == other.aperture else None
@@ -253,16 +249,9 @@ class Conceptor:
         return other <= self
 
     def __repr__(self) -> str:
-        return f"Conceptor({', '.join(f'{k}={v}' for k, v in self._summary().items())})"
-
-    def _repr_html_(self) -> str:
-        """Show the size of the conceptor in a notebook."""
-        return html_table("Conceptor", self._summary())
-
-    def _summary(self) -> dict[str, str]:
         aperture = "none" if self.aperture is None else f"{self.aperture:.4g}"
-        quota = f"{self.quota:.4f}"
-        return {"dimension": f"{self.dimension}", "aperture": aperture, "quota": quota}
+        size = f"dimension={self.dimension}, aperture={aperture}, quota={self.quota:.4f}"
+        return f"Conceptor({size})"
 
     def _check_same_dimension(self, other: Conceptor) -> None:
         if self.dimension != other.dimension:

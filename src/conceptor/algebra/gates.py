@@ -1,24 +1,21 @@
 """Gates: from eigenvalues to the coefficient of each direction.
 
 Every post-processor here is ``y = U diag(g(λ)) Uᵀ (x − m)``; this module holds the ``g``: as
-functions, and as classes that hold the parameters of a recipe (`conceptor.algebra.recipes`).
+functions, and as classes that hold the parameters of a method (`conceptor.methods`).
 Eigenvalues come in descending order, none negative, zeros exact (see `Spectrum`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from conceptor.base.arrays import Float64
 
 
 def conceptor_odds(values: Float64, aperture: float) -> Float64:
@@ -43,68 +40,27 @@ def drop_leading(values: Float64, directions: int) -> Float64:
     return np.where(np.arange(len(values)) < directions, 0.0, 1.0)
 
 
-def drop_shares(values: Float64, directions: int) -> Float64:
-    """Return ``1 − λ_i / Σ λ_j`` over the first `directions` eigenvalues and 1 for the rest."""
-    coefficients = np.ones_like(values)
-    leading = values[:directions]
-    largest = leading.max(initial=0.0)
-    if largest > 0:
-        shares = leading / largest
-        coefficients[:directions] -= shares / shares.sum()
-    return coefficients
-
-
-def level_leading(values: Float64, directions: int) -> Float64:
-    """Return ``λ_{d+1} / λ_i`` for the first d = `directions` eigenvalues and 1 for the rest."""
-    _check_directions(directions, len(values) - 1, len(values))
-    coefficients = np.ones_like(values)
-    leading = values[:directions]
-    np.divide(values[directions], leading, out=coefficients[:directions], where=leading > 0)
-    return coefficients
-
-
-def power(values: Float64, exponent: float) -> Float64:
-    """Return ``λ^exponent``, and 0 where λ = 0, so that empty directions are not amplified."""
-    coefficients = np.zeros_like(values)
-    with np.errstate(over="ignore"):
-        np.power(values, exponent, out=coefficients, where=values > 0)
-    return coefficients
-
-
 @dataclass(frozen=True)
-class Gate(ABC):
-    """The parameters of a gate, and the coefficients that follow from a spectrum.
+class Gate:
+    """1 for every direction; the base of the other gates, which have parameters.
 
-    `Recipe.solve` calls the methods below; users see only the parameters.
+    Invalid parameters raise `InvalidInputError` when the gate is made.
     """
 
-    def _check(self) -> None:  # noqa: B027 - not every gate has parameters
-        """Raise `InvalidInputError` for an invalid parameter."""
-
-    def _settle(self, values: Float64) -> Self:
-        """Return the gate with parameters that depend on the data made explicit."""
-        return self
-
-    @abstractmethod
-    def _coefficients(self, values: Float64, size: int) -> Float64:
+    def coefficients(self, values: Float64, size: int) -> Float64:
         """Return how much of each direction is kept, for eigenvalues in descending order.
 
         `size` is the dimension of the result.
         """
+        return np.ones_like(values)
 
-    def _components(self, n: int) -> int | None:
+    def components(self, n: int) -> int | None:
         """Return the default number of directions kept as coordinates; None keeps all."""
         return None
 
-    @property
-    def _is_gradual(self) -> bool:
-        """Whether g is ``(1 + α² λ)^−p`` with p ≤ 1, and an α that follows from the moment.
-
-        Then a small change of the moment changes the map little: such a g is operator monotone, so
-        above the least eigenvalue the map changes by no more than its slope there times the change
-        of the moment (Bhatia, Matrix Analysis, X.3).
-        """
-        return False
+    def find_aperture(self, values: Float64) -> float | None:
+        """Return the aperture α; None for gates without this parameter."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -118,22 +74,17 @@ class Negation(Gate):
     aperture: float | Literal["auto"] = "auto"
     power: float = 0.5
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         check_number("power", self.power, Real, 0)
         if not (isinstance(self.aperture, str) and self.aperture == "auto"):
             check_number("aperture", self.aperture, Real, 0)
 
-    def _settle(self, values: Float64) -> Self:
-        if isinstance(self.aperture, str):
-            return replace(self, aperture=scale_free_aperture(values))
-        return replace(self, aperture=float(self.aperture))
+    def find_aperture(self, values: Float64) -> float:
+        is_auto = isinstance(self.aperture, str)
+        return scale_free_aperture(values) if is_auto else float(self.aperture)
 
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return negated_conceptor(values, float(self.aperture), self.power)
-
-    @property
-    def _is_gradual(self) -> bool:
-        return self.power <= 1 and isinstance(self.aperture, str)
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        return negated_conceptor(values, self.find_aperture(values), self.power)
 
 
 @dataclass(frozen=True)
@@ -142,17 +93,13 @@ class LeadingNegation(Gate):
 
     kept: float = 0.5
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         check_number("kept", self.kept, Real, 0, above=True)
         if not self.kept < 1:
             raise InvalidInputError(f"kept must be below 1; it is {self.kept!r}")
 
-    def _coefficients(self, values: Float64, size: int) -> Float64:
+    def coefficients(self, values: Float64, size: int) -> Float64:
         return negated_conceptor(values, leading_aperture(values, self.kept))
-
-    @property
-    def _is_gradual(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
@@ -161,114 +108,105 @@ class RidgeNegation(Gate):
 
     ridge: float = 50.0
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         check_number("ridge", self.ridge, Real, 0, above=True)
 
-    def _coefficients(self, values: Float64, size: int) -> Float64:
+    def coefficients(self, values: Float64, size: int) -> Float64:
         return negated_conceptor(values, self.ridge**-0.5)
-
-    @property
-    def _is_gradual(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True)
-class _Leading(Gate):
-    """Gates that change the leading directions."""
-
-    n_directions: int | None = None
-
-    def _check(self) -> None:
-        if self.n_directions is not None:
-            check_number("n_directions", self.n_directions, Integral, 0)
-
-    def _settle(self, values: Float64) -> Self:
-        """Count the directions: one for every hundred dimensions, and at least two.
-
-        This is Mu & Viswanath's rule of thumb, and they drop two from GloVe. For 300-dimensional
-        word2vec and GloVe the conceptor negation paper uses the same numbers.
-        """
-        n = len(values)
-        count = min(max(2, n // 100), n - 1) if self.n_directions is None else self.n_directions
-        return replace(self, n_directions=int(count))
-
-
-@dataclass(frozen=True)
-class DropLeading(_Leading):
-    """0 for the leading directions, 1 for the rest."""
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return drop_leading(values, int(self.n_directions or 0))
 
 
 @dataclass(frozen=True)
 class DropAll(Gate):
     """0 for every direction with any variance, 1 for the rest."""
 
-    def _coefficients(self, values: Float64, size: int) -> Float64:
+    def coefficients(self, values: Float64, size: int) -> Float64:
         return np.where(values > 0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class LevelLeading(_Leading):
+class DropLeading(Gate):
+    """0 for the leading directions, 1 for the rest.
+
+    By default one for every hundred dimensions, and at least two. This is Mu & Viswanath's rule of
+    thumb, and they drop two from GloVe. For 300-dimensional word2vec and GloVe the conceptor
+    negation paper uses the same numbers.
+    """
+
+    n_directions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_directions is not None:
+            check_number("n_directions", self.n_directions, Integral, 0)
+
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        n = len(values)
+        usual = min(max(2, n // 100), n - 1)
+        return drop_leading(values, usual if self.n_directions is None else self.n_directions)
+
+
+@dataclass(frozen=True)
+class LevelLeading(DropLeading):
     """``λ_{d+1} / λ_i`` for the leading directions, 1 for the rest.
 
     By default eleven, as in the authors' script.
     """
 
-    def _settle(self, values: Float64) -> Self:
-        count = min(11, len(values) - 1) if self.n_directions is None else self.n_directions
-        return replace(self, n_directions=int(count))
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return level_leading(values, int(self.n_directions or 0))
-
-
-@dataclass(frozen=True)
-class SingularValuePower(Gate):
-    """``λ^((p−1)/2)``, which turns singular values d into ``d^p``."""
-
-    power: float = 0.5
-
-    def _check(self) -> None:
-        if not (isinstance(self.power, Real) and np.isfinite(self.power)):
-            raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return power(values, (self.power - 1) / 2)
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        most = len(values) - 1
+        directions = min(11, most) if self.n_directions is None else self.n_directions
+        _check_directions(directions, most, len(values))
+        coefficients = np.ones_like(values)
+        leading = values[:directions]
+        np.divide(values[directions], leading, out=coefficients[:directions], where=leading > 0)
+        return coefficients
 
 
 @dataclass(frozen=True)
-class Whiten(Gate):
-    """``λ^(−1/2)``."""
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        return power(values, -0.5)
-
-
-@dataclass(frozen=True)
-class HalfSize(_Leading):
+class HalfSize(DropLeading):
     """All-but-the-top, PCA to k of n dimensions, all-but-the-top, which share their eigenvectors.
 
     It drops the leading d directions, d of the directions that PCA keeps, and all that PCA drops.
     By default d is the authors' 7 for each 300 dimensions, and k is half of n.
     """
 
-    def _components(self, n: int) -> int:
+    def components(self, n: int) -> int:
         return max(1, n // 2)
 
-    def _settle(self, values: Float64) -> Self:
-        usual = max(1, round(7 * len(values) / 300))
-        return replace(self, n_directions=usual if self.n_directions is None else self.n_directions)
-
-    def _coefficients(self, values: Float64, size: int) -> Float64:
-        n, dropped = len(values), int(self.n_directions or 0)
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        n = len(values)
+        usual = max(1, round(7 * n / 300))
+        dropped = usual if self.n_directions is None else self.n_directions
         if dropped + size > n:
             raise InvalidInputError(
                 f"PPA cannot drop {dropped} and keep {size} of n_features={n} dimensions"
             )
         position = np.arange(n)
         return np.where((position < 2 * dropped) | (position >= dropped + size), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SingularValuePower(Gate):
+    """``λ^((p−1)/2)``, which turns singular values d into ``d^p``; 0 where λ = 0."""
+
+    power: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.power, Real) and np.isfinite(self.power)):
+            raise InvalidInputError(f"power must be a finite number; it is {self.power!r}")
+
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        coefficients = np.zeros_like(values)  # empty directions are not amplified
+        with np.errstate(over="ignore"):
+            np.power(values, (self.power - 1) / 2, out=coefficients, where=values > 0)
+        return coefficients
+
+
+@dataclass(frozen=True)
+class Whiten(Gate):
+    """``λ^(−1/2)``: all singular values become equal."""
+
+    def coefficients(self, values: Float64, size: int) -> Float64:
+        return SingularValuePower(0.0).coefficients(values, size)
 
 
 def check_number(

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 
+from conceptor.base.arrays import Array
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
+# Of `AffineMap`; such a file may also hold a `Background`.
+MAP_FORMAT = "conceptor.AffineMap/1"
 
-    from conceptor.base.arrays import Array
-
-    Read = TypeVar("Read")
+Read = TypeVar("Read")
 
 
 def save_tensors(
     path: str | os.PathLike[str], tensors: Mapping[str, Array], metadata: dict[str, str]
 ) -> None:
-    """Write named arrays and texts; the file appears whole or not at all."""
+    """Write named arrays and texts, atomically."""
     from safetensors.numpy import save
 
     contiguous = {name: np.ascontiguousarray(part) for name, part in tensors.items()}
@@ -37,14 +36,7 @@ def load_tensors(
     formats: Sequence[str],
     parse: Callable[[dict[str, Array], dict[str, str]], Read],
 ) -> Read:
-    """Return the result of `parse` for the arrays and texts of a file.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file has another format, is truncated, or fails to `parse`; `what` names the
-        expected content.
-    """
+    """Return the result of `parse` for the arrays and texts of a file; `what` is for errors."""
     from safetensors import SafetensorError, safe_open
 
     # The reader's own error for a directory or a missing file does not name it.
@@ -55,9 +47,10 @@ def load_tensors(
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            known = metadata.get("format") in formats
-            tensors = {n: file.get_tensor(n) for n in file.keys()} if known else {}  # noqa: SIM118
-        if known:
+            is_ours = metadata.get("format") in formats
+            names = file.keys() if is_ours else []
+            tensors = {name: file.get_tensor(name) for name in names}
+        if is_ours:
             return parse(tensors, metadata)
     except InvalidInputError as error:
         raise InvalidInputError(f"{path} is damaged: {error}") from error

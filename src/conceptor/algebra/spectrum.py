@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.notebook import html_table
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from conceptor.base.arrays import Float64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +44,10 @@ class Spectrum:
             raise InvalidInputError(
                 f"a moment cannot have negative eigenvalues; this matrix has {values[-1]:.3g}"
             )
-        return cls(np.where(values > noise, values, 0.0), vectors * _signs(vectors))
+        # An eigenvector's sign is arbitrary, and LAPACK's choice differs between builds.
+        largest_components = np.abs(vectors).argmax(axis=0)
+        signs = np.where(vectors[largest_components, np.arange(len(values))] < 0, -1.0, 1.0)
+        return cls(np.where(values > noise, values, 0.0), vectors * signs)
 
     @property
     def rank(self) -> int:
@@ -57,37 +56,16 @@ class Spectrum:
 
     def matrix(self, coefficients: Float64) -> Float64:
         """Return ``U diag(coefficients) Uᵀ``, symmetric to the last bit."""
-        return symmetric_matrix(self.vectors, coefficients)
+        if (coefficients == 1.0).all():
+            return np.eye(len(self.vectors))
+        return symmetric_part((self.vectors * coefficients) @ self.vectors.T)
 
     def __repr__(self) -> str:
-        return f"Spectrum({', '.join(f'{k}={v}' for k, v in self._summary().items())})"
-
-    def _repr_html_(self) -> str:
-        """Show the leading eigenvalues in a notebook."""
-        return html_table("Spectrum", self._summary())
-
-    def _summary(self) -> dict[str, str]:
         shares = self.values[:5] / (self.values.sum() or 1.0)
         leading = " ".join(f"{share:.1%}" for share in shares)
-        return {"dimension": f"{len(self.values)}", "rank": f"{self.rank}", "leading": leading}
-
-
-def symmetric_matrix(vectors: Float64, coefficients: Float64) -> Float64:
-    """Return ``U diag(coefficients) Uᵀ``, symmetric to the last bit; the identity for all ones."""
-    if (coefficients == 1.0).all():
-        return np.eye(len(vectors))
-    return symmetric_part((vectors * coefficients) @ vectors.T)
+        return f"Spectrum(dimension={len(self.values)}, rank={self.rank}, leading={leading})"
 
 
 def symmetric_part(matrix: Float64) -> Float64:
     """Return the symmetric part; rounding makes floating-point products asymmetric."""
     return (matrix + matrix.T) / 2
-
-
-def _signs(vectors: Float64) -> Float64:
-    """Signs that make each column's largest component positive, for reproducible output.
-
-    An eigenvector's sign is arbitrary, and LAPACK's choice differs between builds.
-    """
-    leading = np.abs(vectors).argmax(axis=0)
-    return np.where(vectors[leading, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
