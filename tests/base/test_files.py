@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import errno
 import os
 import stat
 
 import pytest
 
-from conceptor.base import files as atomic
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.files import replace_atomically
 from tests.platforms import posix_only
@@ -36,18 +34,6 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, failure) -> None:
         fail_half_way()
     assert target.read_text() == "before"
     assert os.listdir(tmp_path) == ["out"]
-
-
-@posix_only("has a umask")
-@pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_permissions_follow_the_umask(tmp_path, umask) -> None:
-    before = os.umask(umask)
-    try:
-        with replace_atomically(tmp_path / "out") as beside:
-            beside.write_text("x")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666 & ~umask
 
 
 @posix_only("has permissions")
@@ -87,29 +73,3 @@ def test_places_where_no_file_can_be_written_are_named(tmp_path) -> None:
             beside.write_text("x")
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link", pipe]
     assert pipe.is_fifo()
-
-
-@posix_only("makes a symbolic link")
-def test_links_are_followed(tmp_path) -> None:
-    real = tmp_path / "real"
-    real.mkdir()
-    (tmp_path / "link").symlink_to(real / "file")
-    with replace_atomically(tmp_path / "link") as beside:
-        beside.write_text("x")
-    assert (tmp_path / "link").is_symlink()
-    assert (real / "file").read_text() == "x"
-
-
-def test_bytes_that_did_not_reach_the_disk_are_not_published(tmp_path, monkeypatch) -> None:
-    def fail(path):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    (tmp_path / "x").write_text("before")
-    monkeypatch.setattr(atomic, "_sync", fail)
-    with (
-        pytest.raises(OSError, match="Input/output"),
-        atomic.replace_atomically(tmp_path / "x") as beside,
-    ):
-        beside.write_text("after")
-    assert (tmp_path / "x").read_text() == "before"
-    assert os.listdir(tmp_path) == ["x"]

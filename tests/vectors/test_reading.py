@@ -12,14 +12,14 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors import source as source_module
 from tests.platforms import posix_only
+from tests.vectors.whole import read_all
 
 
 def read(path, content: bytes, **options):
     path.write_bytes(content)
     source = open_vectors(path, **options)
-    words, vectors = source.read()
+    words, vectors = read_all(source)
     return source, words, vectors.tolist()
 
 
@@ -53,6 +53,8 @@ def binary(
         (b" 1 2\nb 3 4\n", "glove-text", ["", "b"], [[1, 2], [3, 4]]),
         (b"a 1 2", "glove-text", ["a"], [[1, 2]]),
         (b"000000000002 2\na 1 2\nb 3 4\n", "word2vec-text", ["a", "b"], [[1, 2], [3, 4]]),
+        (b"2 1\na 1\nb 3\n", "word2vec-text", ["a", "b"], [[1], [3]]),  # a header is evidence
+        (b"1 2 3.5\n7 4 5.5\n9 6 0.5\n", "glove-text", ["1", "7", "9"], [[2, 3.5], [4, 5.5], [6, 0.5]]),  # noqa: E501
     ],
 )  # fmt: skip
 def test_text_in_the_wild(content, file_format, words, vectors, tmp_path):
@@ -69,15 +71,9 @@ def test_word2vec_binary_with_and_without_newlines(newline, tmp_path):
     assert vectors == [[1, 2], [3, 4], [5, 6]]
 
 
-def test_binary_whose_floats_look_like_blanks_and_newlines(tmp_path):
-    row = struct.unpack("<2f", b"\n\n  \n  \n")
-    source, words, vectors = read(tmp_path / "x", binary([(b"a", row), (b"b", row)], b"2 2"))
-    assert (source.format, words) == ("word2vec-binary", ["a", "b"])
-    assert vectors == [list(row), list(row)]
-
-
-def test_binary_whose_first_float_looks_like_a_line_of_text(tmp_path):
-    row = struct.unpack("<2f", b"9\n\r\xbe" + b"\x01\x02\x03\x3e")
+@pytest.mark.parametrize("floats", [b"\n\n  \n  \n", b"9\n\r\xbe\x01\x02\x03\x3e"])
+def test_binary_whose_floats_look_like_text(floats, tmp_path):
+    row = struct.unpack("<2f", floats)
     source, words, vectors = read(tmp_path / "x", binary([(b"a", row), (b"b", row)], b"2 2"))
     assert (source.format, words) == ("word2vec-binary", ["a", "b"])
     assert vectors == [list(row), list(row)]
@@ -89,22 +85,12 @@ def test_rows_cut_by_the_end_of_a_block(block, tmp_path, monkeypatch):
     vectors = np.random.default_rng(0).standard_normal((500, 5)).astype(np.float32)
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         write_vectors(tmp_path / name, [(words, vectors)], count=500)
-    for module in ("text", "npy", "arrow"):
+    for module in ("text", "npy"):
         monkeypatch.setattr(f"conceptor.vectors.formats.{module}.BLOCK_BYTES", block)
     for name in ("x.txt", "x.vec", "x.txt.gz", "x.npy", "x.parquet", "x.feather"):
         source = open_vectors(tmp_path / name)
-        assert source.words == words
-        assert (source.to_array() == vectors).all()
-
-
-def test_binary_rows_cut_by_the_end_of_a_block(tmp_path):
-    words = [f"w{i}" for i in range(40_000)]
-    vectors = np.random.default_rng(0).standard_normal((40_000, 60)).astype(np.float32)
-    write_vectors(tmp_path / "x.bin", [(words, vectors)])
-    assert (tmp_path / "x.bin").stat().st_size > 2 * source_module.BLOCK_BYTES
-    source = open_vectors(tmp_path / "x.bin")
-    assert source.words == words
-    assert (source.to_array() == vectors).all()
+        assert read_all(source)[0] == words
+        assert (read_all(source)[1] == vectors).all()
 
 
 def test_duplicates_keep_the_first_and_are_counted(tmp_path):
@@ -113,23 +99,19 @@ def test_duplicates_keep_the_first_and_are_counted(tmp_path):
     assert source.findings.lines() == ["3 duplicate words dropped, the first of each kept"]
 
 
-def test_a_header_that_promises_too_much_is_an_error(tmp_path):
-    with pytest.raises(InvalidInputError, match="says 5 rows, but the file has 2"):
-        read(tmp_path / "x", b"5 2\na 1 2\nb 3 4\n")
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_the_count_of_a_header_is_compared_with_the_rows(is_binary, tmp_path):
     rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
+
+    def content(header):
+        return binary(rows, header) if is_binary else header + b"\na 1 2\nb 3 4\n"
+
     with pytest.raises(InvalidInputError, match="says 5 rows, but the file has 2"):
-        read(tmp_path / "x", binary(rows, b"5 2"))
-    source, words, _ = read(tmp_path / "x", binary(rows, b"5 2"), on_error="skip")
-    assert words == ["a", "b"]
-    assert "says 5 rows" in source.findings.lines()[0]
-
-
-@pytest.mark.parametrize("content", [b"1 2\na 1 2\nb 3 4\n", None])
-def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
-    rows = [(b"a", [1.0, 2.0]), (b"b", [3.0, 4.0])]
-    source, words, _ = read(tmp_path / "x", content or binary(rows, b"1 2"))
-    assert words == ["a", "b"]
-    assert "says 1 rows, but the file has 2; all 2 were read" in source.findings.lines()[0]
+        read(tmp_path / "x", content(b"5 2"))
+    for header, on_error in ((b"5 2", "skip"), (b"1 2", "raise")):
+        source, words, _ = read(tmp_path / "x", content(header), on_error=on_error)
+        assert words == ["a", "b"]
+        assert "rows, but the file has 2; all 2 were read" in source.findings.lines()[0]
 
 
 @pytest.mark.parametrize(
@@ -139,30 +121,26 @@ def test_a_header_that_promises_too_little_is_remarked(content, tmp_path):
         (b"\n\n\n", "not a known vector format"),
         (b"hello world\nthis is no vectors file\n", "not a known vector format"),
         (b"a 1 2\nb 3\nc 5 6\n", "line 2: expected a word and 2 numbers, found 2 fields"),
-        (b"a 1 2\nb 3\nc 5 6\n", "skip such rows with on_error=\"skip\"$"),
         (b"a 1 2\nb 3 x\nc 5 6\n", "line 2: expected 2 numbers after the word, found 'x'; repair"),
         (b"3 2\na 1 2\nb 3\nc 5 6\n", "line 3: expected a word and 2 numbers"),
         (b"a 1 2\nb 3 nan\nc 5 6\n", "line 2: the vector of 'b' has NaN; repair"),
         (b"a 1 2\nb -inf 4\nc 5 6\n", "line 2: the vector of 'b' has Inf or a number too large"),
         ("a 1 2\né 1e39 4\n".encode(), "the vector of 'é' has Inf or a number too large for"),
-        (b"a 1 2\n\xff nan 4\nc 5 6\n", "line 2: the vector of '\ufffd' has NaN"),
         (b"a 1 2\n\xff\xfe 3 4\nc 5 6\n", "line 2: the word b'.xff.xfe' is not UTF-8"),
         (b"a 1 2\n\xc3 3 4\n\xa9 5 6\n", "line 2: the word b'.xc3' is not UTF-8"),
         (b"2 2\na 1 2 3\nb 4 5 6", "the header says 2 numbers per row, but rows have 3; correct"),
-        (b"5 2\n", "says 5 vectors, but nothing follows it"),
-        (b"0 2\n", "nothing follows it"),
+        (b"5 2\n", "says 5 rows, but the file has 0"),
+        (b"0 2\n", "contains no vectors"),
         (binary([(b"a", [1.0, 2.0])], b"2 2") + b"b \x00\x00", "the file ends within a row"),
         (binary([(b"a", [1.0, np.nan])], b"1 2"), "row 1: the vector of 'a' has NaN"),
         (binary([(b"\xff", [1.0, 2.0])], b"1 2"), "row 1: the word b'.xff' is not UTF-8"),
         (b"\x80\x04\x95abc", "pickle, which is never opened"),
         (b"\xba\x16\x4f\x2f\x0c\x00\x00\x00", "a fastText model of 8 bytes that is truncated"),
-        (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (b"\x89HDF\r\n\x1a\n", "not a known vector format"),
         (b"\x93NUMPY\x01\x00", "not a two-dimensional array"),
         (b"PAR1aaaaPAR1", "not a readable Arrow or Parquet table"),
         (b"ARROW1\x00\x00", "not a readable Arrow or Parquet table"),
         (b"\x1f\x8b\x08garbage", "damaged compressed data"),
-        (b"BZh9garbage", "damaged compressed data"),
-        (b"\xfd7zXZ\x00garbage", "damaged compressed data"),
         (b"\x28\xb5\x2f\xfdgarbage", "damaged compressed data"),
         (b"PK\x03\x04garbage", "damaged compressed data"),
     ],
@@ -202,12 +180,6 @@ def test_a_header_is_not_doubted_for_words_with_spaces_and_digits(tmp_path):
         assert got == words[:count]
 
 
-def test_rows_longer_than_what_a_header_is_compared_with(tmp_path):
-    rows = (b"%s %s\n" % (word, b"0.25 " * 150_000) for word in (b"a", b"b", b"c"))
-    source, words, _ = read(tmp_path / "x", b"3 150000\n" + b"".join(rows))
-    assert (source.dimension, words) == (150_000, ["a", "b", "c"])
-
-
 @posix_only("makes a named pipe")
 def test_things_that_are_no_files(tmp_path):
     with pytest.raises(InvalidInputError, match="no such file"):
@@ -226,7 +198,7 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
     np.save(tmp_path / "x.npy", array)
     (tmp_path / "x.vocab").write_text("a\r\nb\r\n\r\nd\r\n")
     source = open_vectors(tmp_path / "x.npy")
-    words, vectors = source.read()
+    words, vectors = read_all(source)
     assert words == ["a", "b", "", "d"]
     assert (vectors == array.astype(np.float32)).all()
 
@@ -234,12 +206,9 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
 @pytest.mark.parametrize(
     ("array", "words", "said"),
     [
-        (np.ones(3), "a\nb\nc\n", "not a two-dimensional array"),
-        (np.ones((1, 2, 3)), "a\n", "not a two-dimensional array"),
-        (np.ones((2, 2), dtype=complex), "a\nb\n", "not a two-dimensional array"),
-        (np.array([["a", "b"]], dtype=object), "a\n", "not a two-dimensional array"),
+        (np.ones(3), "a\nb\nc\n", "two-dimensional array"),
+        (np.array([["a", "b"]], dtype=object), "a\n", "two-dimensional array"),
         (np.ones((2, 2)), "a\n", "1 words for the 2 vectors"),
-        (np.ones((2, 2)), None, "its words are missing"),
         (np.full((2, 2), 1e300), "a\nb\n", "row 1: the vector of 'a' has Inf or a number too"),
         (np.ones((2, 0)), "a\nb\n", "vectors of 0 numbers"),
         (np.ones((0, 2)), "", "contains no vectors"),
@@ -247,45 +216,41 @@ def test_npy_as_numpy_writes_it(order, dtype, tmp_path):
 )  # fmt: skip
 def test_npy_that_cannot_be_read(array, words, said, tmp_path):
     np.save(tmp_path / "x.npy", array)
-    if words is not None:
-        (tmp_path / "x.words.txt").write_text(words)
+    (tmp_path / "x.words.txt").write_text(words)
     with pytest.raises(InvalidInputError, match=said):
-        open_vectors(tmp_path / "x.npy").read()
+        read_all(open_vectors(tmp_path / "x.npy"))
 
 
 @pytest.mark.parametrize(
-    "header",
-    [
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, %s), }" % ("9" * 4000),
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, %s), }" % ("9" * 6000),
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 0x%s), }" % ("f" * 6000),
-        "{'descr': (), 'fortran_order': False, 'shape': (1, 2), }",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (1, 2), }",
-        "__import__('os').abort()",
-        "(" * 9000,
-        "\n 'x\n",
-        "",
-    ],
-    ids=len,
+    ("dtype", "shape"),
+    [("<f4", "(-1, 2)"), ("<f4", "(2**62, 4)"), ("<f4", f"({'9' * 19}, 2)"), ("|O", "(1, 2)")]
+    + [("<f4", f"(1, {'9' * digits})") for digits in (300, 4000, 6000, 9000)],
+    ids=lambda value: value[:9],
 )
 @pytest.mark.parametrize("longer", [0, 2**32 - 10_000])
-def test_hostile_npy_headers_are_refused_in_one_line(header, longer, tmp_path):
-    length = (len(header) + longer).to_bytes(4, "little")
-    path = tmp_path / "x.npy"
-    path.write_bytes(b"\x93NUMPY\x02\x00" + length + header.encode() + b"\0" * 100)
-    with pytest.raises(InvalidInputError, match=r"not a two-dimensional array.*\Z"):
-        open_vectors(path)
+def test_hostile_npy_headers_are_refused_in_one_line(dtype, shape, longer, tmp_path):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    for text in (header, "__import__('os').abort()", "(" * 9000, "\n 'x\n", ""):
+        length = (len(text) + longer).to_bytes(4, "little")
+        raw = b"\x93NUMPY\x02\x00" + length + text.encode() + b"\0" * 100
+        (tmp_path / "x.npy").write_bytes(raw)
+        with (
+            warnings.catch_warnings(record=True) as raised,
+            pytest.raises(InvalidInputError, match=r"two-dimensional array.*\Z") as caught,
+        ):
+            open_vectors(tmp_path / "x.npy")
+        assert not raised
+        assert len(str(caught.value)) < 600
 
 
-def test_truncated_arrays_say_how_much_is_missing(tmp_path):
-    for name in ("x.npy", "x.safetensors"):
-        write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))], force=True)
-        path = tmp_path / name
-        words = 4 * name.endswith(".safetensors")
-        path.write_bytes(path.read_bytes()[: -1 - words])
-        with pytest.raises(InvalidInputError, match=r"need 40 bytes .* the file has 39"):
-            open_vectors(path)
+@pytest.mark.parametrize(
+    ("name", "said"), [("x.npy", "or truncated"), ("x.safetensors", "damaged")]
+)
+def test_truncated_arrays(name, said, tmp_path):
+    write_vectors(tmp_path / name, [(["a", "b"], np.ones((2, 5)))])
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
+    with pytest.raises(InvalidInputError, match=said):
+        open_vectors(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["embeddings", "embedding.weight", "anything"])
@@ -304,7 +269,7 @@ def test_what_model2vec_and_sentence_transformers_save(name, kind, tmp_path):
     content = {"added_tokens": added, "model": {"vocab": vocabulary}}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     source = open_vectors(tmp_path / "model.safetensors")
-    words, got = source.read()
+    words, got = read_all(source)
     assert words == tokens
     assert (got == vectors).all()
 
@@ -314,7 +279,7 @@ def test_bfloat16(tmp_path):
     data = np.array([0x3F80, 0xC020], dtype="<u2").tobytes()
     (tmp_path / "x.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + data)
     (tmp_path / "x.words.txt").write_text("a\n")
-    assert open_vectors(tmp_path / "x.safetensors").to_array().tolist() == [[1.0, -2.5]]
+    assert read_all(open_vectors(tmp_path / "x.safetensors"))[1].tolist() == [[1.0, -2.5]]
 
 
 @pytest.mark.parametrize(
@@ -322,15 +287,14 @@ def test_bfloat16(tmp_path):
     [
         ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "0 matrices"),
         ({"a": {"dtype": "I8", "shape": [2, 4], "data_offsets": [0, 8]}}, "float vectors"),
-        ({"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 8]}}, "contradict"),
+        ({"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 8]}}, "damaged"),
+        ({"a": {"dtype": "F32", "shape": [1, 2], "data_offsets": [-8, 0]}}, "damaged"),
+        ({"a": 5}, "damaged"),
         (
-            {"a": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}},
-            "contradict",
-        ),
-        ({"a": {"dtype": "F32", "shape": [1, 2], "data_offsets": [-8, 0]}}, "contradict"),
-        ({"a": 5}, "float vectors"),
-        (
-            {n: {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]} for n in "ab"},
+            {
+                n: {"dtype": "F16", "shape": [1, 2], "data_offsets": [4 * i, 4 * i + 4]}
+                for i, n in enumerate("ab")
+            },
             "2 matrices",
         ),
     ],
@@ -342,23 +306,6 @@ def test_safetensors_that_cannot_be_read(header, said, tmp_path):
         open_vectors(tmp_path / "x.safetensors")
 
 
-def test_tables_as_pandas_writes_them(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(
-        np.arange(6.0).reshape(2, 3), index=["a", "b"], columns=["0", "1", "2"]
-    )
-    frame.to_parquet(tmp_path / "x.parquet")
-    source = open_vectors(tmp_path / "x.parquet")
-    assert source.read()[0] == ["a", "b"]
-    assert source.to_array().tolist() == frame.to_numpy().tolist()
-    lists = pandas.DataFrame(
-        {"token": ["a", "b"], "v": [[1.0, 2.0], [3.0, 4.0]], "note": ["x", "y"]}
-    )
-    lists.to_feather(tmp_path / "y.feather")
-    source = open_vectors(tmp_path / "y.feather")
-    assert (source.words, source.to_array().tolist()) == (["a", "b"], [[1, 2], [3, 4]])
-
-
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -366,15 +313,10 @@ def test_tables_as_pandas_writes_them(tmp_path):
             {"word": ["a", "b"], "v": [[1.0, 2.0], [3.0]]},
             "row 2: expected a vector of 2",
         ),
-        ({"word": ["a", None], "v": [[1.0], [3.0]]}, "missing words"),
-        ({"word": ["a", "b"], "v": [[1.0], None]}, "missing vectors"),
-        ({"word": ["a", "b"], "v": [[1.0], [None]]}, "missing numbers"),
-        ({"word": ["a", "b"]}, r"has no vectors.* its columns are word \(text\)"),
-        ({"v": [[1.0], [3.0]]}, "which column holds the words or texts.* no column of text"),
-        ({"p": ["a", "b"], "q": ["a", "b"], "v": [[1.0], [3.0]]}, "columns of text are p, q"),
-        ({"word": ["a", "b"], "v": [["x"], ["y"]]}, r"has no vectors.*v \(other values\)"),
+        ({"word": ["a", "b"], "v": [[1.0], None]}, "row 2: expected a vector of 1 .* found none"),
+        ({"word": ["a", "b"], "v": [[1.0], [None]]}, "row 2: the vector of 'b' has NaN"),
         ({"word": ["a", "b"], "v": [[1.0], [3.0]], "w": [[1.0], [3.0]]}, "several.*: v, w; choose"),
-        ({"word": ["a", "b"], "age": [1.0, 2.0]}, 'columns of floats are age; .*column="age"'),
+        ({"word": ["a", "b"], "age": [1.0, 2.0]}, "columns are word, age; choose"),
     ],
 )
 def test_tables_that_cannot_be_read(columns, said, tmp_path):
@@ -387,7 +329,7 @@ def test_tables_that_cannot_be_read(columns, said, tmp_path):
     pyarrow.feather.write_feather(table, tmp_path / "x.feather")
     for name in ("x.parquet", "x.feather"):
         with pytest.raises(InvalidInputError, match=said):
-            open_vectors(tmp_path / name).read()
+            read_all(open_vectors(tmp_path / name))
 
 
 @pytest.mark.parametrize("binary_file", [True, False])
@@ -403,24 +345,12 @@ def test_gensim_reads_what_we_write_and_we_what_it_writes(binary_file, tmp_path)
     assert (theirs.vectors == vectors).all()
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary_file)
     source = open_vectors(tmp_path / "theirs")
-    assert source.words == words
-    assert (source.to_array() == vectors).all()
-
-
-def test_gensim_agrees_on_google_news(tmp_path):
-    models = pytest.importorskip("gensim.models")
-    data = os.environ.get("CONCEPTOR_DATA")
-    if not data:
-        pytest.skip("set CONCEPTOR_DATA to the folder that holds vectors/googlenews-13k.bin")
-    path = os.path.join(data, "vectors", "googlenews-13k.bin")
-    theirs = models.KeyedVectors.load_word2vec_format(path, binary=True)
-    words, vectors = open_vectors(path).read()
-    assert words == theirs.index_to_key
-    assert (vectors == theirs.vectors).all()
+    assert read_all(source)[0] == words
+    assert (read_all(source)[1] == vectors).all()
 
 
 @pytest.mark.parametrize("header", ["2 130000\n", ""])
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_rows_longer_than_what_is_looked_at_first(header, newline, tmp_path):
     rows = [" ".join([word, *["0.2512345"] * 130_000]) for word in ("a", "b")]
     text = (header + "\n".join(rows) + "\n").replace("\n", newline)
@@ -431,46 +361,17 @@ def test_rows_longer_than_what_is_looked_at_first(header, newline, tmp_path):
         "word2vec-text" if header else "glove-text",
         130_000,
     )
-    words, vectors = source.read()
+    words, vectors = read_all(source)
     assert words == ["a", "b"]
     assert (vectors == np.float32(0.2512345)).all()
 
 
-@pytest.mark.parametrize("text", ["a 1 2\rb 3 4\r", "a 1 2\rb 3 4", "2 2\ra 1 2\rb 3 4\r"])
-def test_lines_that_end_in_carriage_returns_only(text, tmp_path):
-    (tmp_path / "x").write_bytes(text.encode())
-    words, vectors = open_vectors(tmp_path / "x").read()
-    assert words == ["a", "b"]
-    assert vectors.tolist() == [[1, 2], [3, 4]]
-
-
-def test_carriage_returns_far_into_a_file(tmp_path):
-    rows = [f"w{i} {i} 1.5" for i in range(500_000)]
-    (tmp_path / "x").write_bytes("\r".join(rows).encode())
-    words, vectors = open_vectors(tmp_path / "x").read()
-    assert len(words) == 500_000
-    assert vectors[-1].tolist() == [499_999, 1.5]
-
-
-@pytest.mark.parametrize("name", ["x.txt", "x.bin", "x.npy", "x.safetensors", "x.parquet"])
-@pytest.mark.parametrize("how", ["replaced", "rewritten"])
+@pytest.mark.parametrize(
+    "name",
+    ["x.txt", "x.bin", "x.npy", "x.safetensors", "x.parquet", "x.feather", "m.bin", "static"],
+)
+@pytest.mark.parametrize("how", ["replaced", "rewritten", "shortened"])
 def test_a_file_that_changes_between_passes_is_refused(name, how, tmp_path):
-    path = tmp_path / name
-    write_vectors(path, [(["a", "b"], np.ones((2, 3)))])
-    source = open_vectors(path)
-    source.read()
-    write_vectors(tmp_path / f"new{path.suffix}", [(["c", "d"], np.ones((2, 3)))])
-    if how == "replaced":
-        (tmp_path / f"new{path.suffix}").replace(path)
-    else:
-        path.write_bytes((tmp_path / f"new{path.suffix}").read_bytes())
-    with pytest.raises(InvalidInputError, match=r"changed while it was being read|not the words"):
-        source.read()
-
-
-@pytest.mark.parametrize("name", ["m.bin", "texts.parquet", "x.feather", "static"])
-@pytest.mark.parametrize("how", ["replaced", "rewritten"])
-def test_models_tables_and_folders_that_change_are_refused(name, how, tmp_path):
     fuzz_folders = pytest.importorskip("fuzz_folders", reason="benchmarks/ is not here")
     words = [f"w{i}" for i in range(8)]
 
@@ -482,93 +383,30 @@ def test_models_tables_and_folders_that_change_are_refused(name, how, tmp_path):
         if name == "m.bin":
             path.write_bytes(fuzz_folders.fasttext_model(words, rows))
         else:
-            pytest.importorskip("pyarrow")
             write_vectors(path, [(words, rows)])
         return path
 
     rows = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
     old, new = make(tmp_path / name, rows), make(tmp_path / f"new-{name}", rows * 2)
     source = open_vectors(tmp_path / name)
-    source.read()
+    read_all(source)
     if how == "replaced":
         new.replace(old)
     else:
-        old.write_bytes(new.read_bytes())
+        old.write_bytes(new.read_bytes()[: 20 if how == "shortened" else None])
     with pytest.raises(InvalidInputError, match="changed while it was being read"):
-        source.read()
+        read_all(source)
 
 
-@pytest.mark.parametrize(
-    ("rows", "again"),
-    [
-        ("a 1 2\nb 3 4\n", 0),
-        ("a 1 2\nb 3 4\na 5 6\n", 1),  # a duplicate has to be found again
-        ("a 1 2\nb 3 nan\n", 1),
-    ],
-)
-def test_only_a_file_with_something_to_drop_is_searched_again(rows, again, tmp_path, monkeypatch):
-    (tmp_path / "x.txt").write_text(rows)
-    source = open_vectors(tmp_path / "x.txt", on_error="skip")
-    words, vectors = source.read()
-    hashed = []
-    add = source_module.SeenWords.add
-    monkeypatch.setattr(
-        source_module.SeenWords, "add", lambda self, words: hashed.append(1) or add(self, words)
-    )
-    for _ in range(2):
-        found = source.read()
-        assert found[0] == words
-        assert np.array_equal(found[1], vectors)
-    assert len(hashed) == 2 * again
-    source.replace_spaces = "_"  # which may make two words one
-    source.read()
-    assert len(hashed) == 2 * again + 1
-
-
-def test_words_that_change_between_passes_are_refused(tmp_path):
-    np.save(tmp_path / "x.npy", np.ones((2, 3)))
-    (tmp_path / "x.words.txt").write_text("a\nb\n")
-    source = open_vectors(tmp_path / "x.npy")
-    source.read()
-    (tmp_path / "x.words.txt").write_text("c\ndd\n")
-    with pytest.raises(InvalidInputError, match="changed while it was being read"):
-        source.read()
-
-
-@posix_only("reads on from a deleted file")
-def test_a_file_deleted_while_it_is_read_was_read_whole(tmp_path):
-    rows = 200_000
-    words = [f"w{i}" for i in range(rows)]
-    write_vectors(tmp_path / "x.bin", [(words, np.ones((rows, 10), dtype=np.float32))])
-    source = open_vectors(tmp_path / "x.bin")
-    chunks = source.chunks()
-    read = [next(chunks)]
-    (tmp_path / "x.bin").unlink()
-    read += chunks
-    assert sum(len(chunk.words) for chunk in read) == rows
-
-
-def test_shapes_of_thousands_of_digits_are_refused_without_a_remark(tmp_path):
-    for digits in (5, 19, 300, 4000, 5000, 9000):
-        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({'9' * digits}, 2), }}\n"
-        raw = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-        (tmp_path / "x.npy").write_bytes(raw)
-        (tmp_path / "x.words.txt").write_text("a\n")
-        with (
-            warnings.catch_warnings(record=True) as raised,
-            pytest.raises(InvalidInputError, match=r"two-dimensional|need") as caught,
-        ):
-            open_vectors(tmp_path / "x.npy")
-        assert not raised
-        assert len(str(caught.value)) < 600
-
-
-def test_arrays_that_python_2_saved_are_read_without_a_remark(tmp_path):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1L, 2L), }\n"
-    raw = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-    (tmp_path / "x.npy").write_bytes(raw + np.array([1, 2], "<f4").tobytes())
-    (tmp_path / "x.words.txt").write_text("a\n")
-    assert open_vectors(tmp_path / "x.npy").read()[1].tolist() == [[1, 2]]
+def test_a_second_pass_gives_the_same_rows_and_findings(tmp_path):
+    """Also if the first dropped nothing, after which rows are not checked again."""
+    for rows, findings in (("a 1 2\nb 3 4\n", 0), ("a 1 2\nb 3 4\na 5 6\nb nan 1\n", 2)):
+        (tmp_path / "x.txt").write_text(rows)
+        source = open_vectors(tmp_path / "x.txt", on_error="skip")
+        for _ in range(3):
+            words, vectors = read_all(source)
+            assert (words, vectors.tolist()) == (["a", "b"], [[1, 2], [3, 4]])
+            assert len(source.findings.lines()) == findings
 
 
 @posix_only("makes symbolic links")
@@ -585,59 +423,33 @@ def test_loops_of_links_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("a 1 2 3\nb 1 2\nc 1\n", r"first 3 lines end in different counts of numbers \(1, 2, 3\)"),
-        ("tiger cat 7.35\nbook paper 7.46\n", "in a single number, like counts or scored pairs"),
-        ("tiger\tcat\t7.35\nbook\tpaper\t7.46\n", "end in a single number"),
-        ("the 1061396\nof 593677\nand 416629\n", "end in a single number"),
-        ("1 2\n3 4\n5 6\n", "end in a single number"),
-        ("1 300\n2 4\n", "end in a single number"),  # which begins like a header
-        ("10 1\n12 3\n14 5\n", "'10 1', is wrong: .* 10 vectors of one number, but 2 lines follow"),
-        ("0.5 1 2\n1e-3 2 3\n-0.25 3 4\n", "only numbers and no words; save .* as .npy"),
-        (
-            "old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n",
-            "several tab-separated columns",
-        ),
-        ("It rains.\nIt is late.\n", "not a known vector format"),
+        "a 1 2 3\nb 1 2\nc 1\n",
+        "".join(f"w{i} {' '.join('1' * (2 + i % 2))}\n" for i in range(40)),
+        "tiger cat 7.35\nbook paper 7.46\n",  # scored pairs
+        "the 1061396\nof 593677\nand 416629\n",  # counts
+        "0.5 1 2\n1e-3 2 3\n-0.25 3 4\n",  # a matrix
+        "old\tnew\tA\t1.5 2\ncat\tdog\tN\t2.5 3\na\tb\tV\t1.0 2\n",  # a table of pairs
+        "It rains.\nIt is late.\n",
     ],
 )
-def test_text_that_is_no_vectors_is_refused_with_what_was_seen(text, said, tmp_path):
+def test_text_that_is_no_vectors_is_refused(text, tmp_path):
     (tmp_path / "x.txt").write_text(text)
-    with pytest.raises(InvalidInputError, match=said) as refused:
-        open_vectors(tmp_path / "x.txt", wordless=True)
+    with pytest.raises(InvalidInputError, match="not a known vector format") as refused:
+        open_vectors(tmp_path / "x.txt")
     assert "\n" not in str(refused.value)
 
 
-def test_many_ragged_lines_are_no_vectors(tmp_path):
-    lines = [f"w{i} " + " ".join("1" * (2 + i % 2)) for i in range(40)]
-    (tmp_path / "x.txt").write_text("\n".join(lines))
-    with pytest.raises(InvalidInputError, match=r"first 40 lines end in different counts"):
-        open_vectors(tmp_path / "x.txt")
-    # The control: a few damaged lines are reported one by one.
-    (tmp_path / "y.txt").write_text("\n".join([*lines[1::2], *lines[:2]]))
-    with pytest.raises(InvalidInputError, match="line 21: expected a word and 3 numbers"):
-        open_vectors(tmp_path / "y.txt").read()
-
-
-@pytest.mark.parametrize(
-    ("text", "shape"),
-    [
-        ("3 2\na 1 2\nb 3 4\nc 5 6\n", (3, 2)),
-        ("3 1\na 1\nb 3\nc 5\n", (3, 1)),  # a header is evidence
-        ("a 1 2\nb 3 4\nc 5 6\n", (3, 2)),
-        ("12 0.1 0.2\n7 0.3 0.4\n9 0.5 0.6\n", (3, 2)),  # nodes of a graph
-        ("New York 1 2\nb 3 4\nLos Angeles 5 6\n", (3, 2)),
-    ],
-)
-def test_tiny_files_of_vectors_are_read(text, shape, tmp_path):
+@pytest.mark.parametrize("text", ["1 2\n3 4\n5 6\n", "1 300\n2 4\n", "10 1\n12 3\n14 5\n"])
+def test_counts_that_begin_like_a_header_are_refused(text, tmp_path):
     (tmp_path / "x.txt").write_text(text)
-    assert open_vectors(tmp_path / "x.txt").to_array().shape == shape
+    with pytest.raises(InvalidInputError, match=r"expected a word and|says 10 rows, but .* has 2"):
+        read_all(open_vectors(tmp_path / "x.txt"))
 
 
-def test_vectors_of_one_number_are_not_written_as_what_cannot_be_read(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"looks like a list of counts .*write \.vec"):
-        write_vectors(tmp_path / "x.txt", [(["a", "b"], np.ones((2, 1)))])
-    assert not list(tmp_path.iterdir())
-    write_vectors(tmp_path / "x.vec", [(["a", "b"], np.ones((2, 1)))])
-    assert open_vectors(tmp_path / "x.vec").to_array().tolist() == [[1], [1]]
+def test_a_few_damaged_lines_are_reported_one_by_one(tmp_path):
+    lines = [f"w{i} 1 1 1" for i in range(20)]
+    (tmp_path / "y.txt").write_text("\n".join([*lines, "a 1 1"]))
+    with pytest.raises(InvalidInputError, match="line 21: expected a word and 3 numbers"):
+        read_all(open_vectors(tmp_path / "y.txt"))

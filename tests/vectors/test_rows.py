@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.vectors import open_vectors, write_vectors
-from conceptor.vectors.rows import LABELS, SaidRows, decide_rows, describe_rows, is_word, parse_rows
-from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.files import in_memory
+from conceptor.vectors.vectors import RowKind, decide_kind, is_word
+from tests.vectors.whole import read_all
 
 WORDS = ["the", "of", "don't", "New_York", "naïve", "1990", "##ing", "▁un", "u.s."]
 TEXTS = [
@@ -26,50 +26,35 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("label", WORDS)
-def test_a_single_token_may_be_a_word(label):
-    assert is_word(label)
-
-
-@pytest.mark.parametrize("label", TEXTS)
-def test_a_text_is_no_word(label):
-    assert not is_word(label)
+def test_a_single_token_may_be_a_word_and_a_text_is_none():
+    assert list(filter(is_word, WORDS + TEXTS)) == WORDS
 
 
 @given(st.lists(st.sampled_from(WORDS + TEXTS), min_size=1, max_size=40), st.randoms())
 def test_neither_order_nor_repetition_of_the_whole_decides(labels, random):
-    kind = decide_rows(labels).kind
+    kind = decide_kind(labels)[0]
     mixed = random.sample(labels, len(labels))
-    assert decide_rows(mixed).kind is kind
+    assert decide_kind(mixed)[0] is kind
     if kind is RowKind.TEXTS:
-        assert decide_rows(labels * 3).kind is RowKind.TEXTS
+        assert decide_kind(labels * 3)[0] is RowKind.TEXTS
 
 
 @given(st.lists(st.text(), max_size=40))
 def test_what_the_user_says_decides(labels):
     for kind in (RowKind.WORDS, RowKind.TEXTS):
-        table = WordVectors(labels, np.zeros((len(labels), 2)), kind=kind)
-        assert (table.kind, table.kind_evidence) == (kind, "")
+        vectors = in_memory(labels, np.zeros((len(labels), 2))).with_kind(str(kind))
+        assert (vectors.kind, vectors.evidence) == (kind, "")
 
 
-def test_classes_are_no_vocabulary():
-    assert decide_rows(["positive", "negative"] * 50).kind is RowKind.TEXTS
-
-
-def test_a_few_phrases_do_not_make_a_vocabulary_texts():
+def test_what_labels_decide():
+    assert decide_kind(["positive", "negative"] * 50)[0] is RowKind.TEXTS
     words = [f"word{i}" for i in range(90)] + ["New York"] * 10
-    assert decide_rows(words) == (RowKind.WORDS, "")
-
-
-def test_a_doubtful_vocabulary_is_said_aloud():
+    assert decide_kind(words) == (RowKind.WORDS, "")
+    assert decide_kind(["a b"] * 1000 + WORDS)[1].startswith("0 of the first 1,000")
     half = [f"w{i}" for i in range(60)] + [f"two words {i}" for i in range(40)]
-    found = decide_rows(half)
-    assert found.kind is RowKind.WORDS
-    assert found.evidence == "60 of the first 100 labels are distinct single words"
-
-
-def test_only_the_first_labels_count():
-    assert decide_rows(["a b"] * LABELS + WORDS).evidence.startswith(f"0 of the first {LABELS:,}")
+    kind, evidence = decide_kind(half)
+    assert kind is RowKind.WORDS
+    assert evidence == "60 of the first 100 labels are distinct single words"
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.npy", "x.safetensors", "x.parquet"])
@@ -81,11 +66,11 @@ def test_files(kind, name, tmp_path):
     write_vectors(tmp_path / name, [(labels, X)])
     source = open_vectors(tmp_path / name)
     assert source.kind is kind
-    assert WordVectors(labels, X).kind is kind
+    assert in_memory(labels, X).kind is kind
     other = RowKind.TEXTS if kind is RowKind.WORDS else RowKind.WORDS
     assert open_vectors(tmp_path / name, rows=str(other)).kind is other
-    assert SaidRows(source, other).kind is other
-    assert (describe_rows(source) is None) is (kind is RowKind.WORDS)
+    assert source.with_kind(str(other)).kind is other
+    assert (source.describe_kind() == "") is (kind is RowKind.WORDS)
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.parquet", "x.feather", "x.txt"])
@@ -93,16 +78,15 @@ def test_of_two_equal_texts_both_are_kept(name, tmp_path):
     texts = ["the same text", "another text", "the same text"]
     write_vectors(tmp_path / name, [(texts, np.arange(6.0).reshape(3, 2))])
     source = open_vectors(tmp_path / name)
-    assert source.words == texts
-    assert source.count == 3
+    assert read_all(source)[0] == texts
     as_words = open_vectors(tmp_path / name, rows="words")
-    assert as_words.words == texts[:2]
+    assert read_all(as_words)[0] == texts[:2]
     assert as_words.findings.duplicates == 1
 
 
 def test_rows_that_cannot_be_what_the_user_says(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(3))
-    with pytest.raises(InvalidInputError, match="have no words; leave out rows"):
-        open_vectors(tmp_path / "x.npy", wordless=True, rows="words")
+    with pytest.raises(InvalidInputError, match="have no words; leave out --rows words"):
+        open_vectors(tmp_path / "x.npy", rows="words")
     with pytest.raises(InvalidInputError, match="rows is 'both'; it must be"):
-        parse_rows("both")
+        open_vectors(tmp_path / "x.npy", rows="both")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor.vectors import WordVectors
 from conceptor.vectors import search as module
-from conceptor.vectors.search import Best, Contest, Nearest, search
+from conceptor.vectors.files import in_memory
+from conceptor.vectors.search import Nearest, search
 from tests.strategies import seeds
 
 
@@ -37,12 +37,12 @@ def plain(queries, rows, k, prior=0.0, among=None):
 def test_it_is_a_plain_sort(seed, count, k, block, prior, among):
     rng = np.random.default_rng(seed)
     rows, queries = rng.standard_normal((count, 4)), rng.standard_normal((9, 4))
-    table = WordVectors([f"w{i}" for i in range(count)], rows)
+    table = in_memory([f"w{i}" for i in range(count)], rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK_ROWS", block)
-        patch.setattr("conceptor.vectors.table.BLOCK_BYTES", 23 * 4 * 4)
+        patch.setattr("conceptor.vectors.files.chunk_rows", lambda dimension: 23)
         found = Nearest(queries, k, prior=prior, among=among)
-        search(table, {"all": [found]}, {"all": ()})
+        search(table, {"all": [found]}, {"all": lambda _, block: block})
     expected, scores = plain(queries, rows, k, prior, among)
     got = found.rows[:, : expected.shape[1]]
     np.testing.assert_allclose(found.scores[:, : scores.shape[1]], scores, atol=1e-6)
@@ -54,87 +54,43 @@ def test_it_is_a_plain_sort(seed, count, k, block, prior, among):
     assert (found.rows[:, expected.shape[1] :] == -1).all()
 
 
-def test_equal_rows_come_in_their_order_and_zeros_are_near_nothing():
-    rows = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [3.0, 0.0]])
-    found = Nearest(np.array([[5.0, 0.0]]), 4)
-    search(WordVectors(list("abcde"), rows), {"all": [found]}, {"all": ()})
-    assert found.rows.tolist() == [[1, 2, 4, 3]]
-    assert found.scores[0, :3].tolist() == [1.0, 1.0, 1.0]
+def test_of_many_equal_rows_the_first_are_found_and_few_are_looked_at():
+    """A file of equal rows takes no more memory than another."""
+    rows = np.ones((5000, 3))
+    near = Nearest(np.eye(3), 4)
+    near.take(near.look(rows, 0))
+    assert near.rows.tolist() == [[0, 1, 2, 3]] * 3
+    assert len(near.look(rows, 5000).row) == 0
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.2])
-def test_of_many_equal_rows_the_first_are_found_and_no_others_are_kept(margin):
-    """As many as there are: a file of equal rows takes no more memory than another."""
-    best = Best(2, 3, margin)
-    scores = np.full((2, 500), 0.5, np.float32)
-    scores[1, 400:] = 0.75
-    for start in (1000, 0, 500):  # threads may finish in any order
-        found = best.pick(scores.copy(), start)
-        assert len(found.query) <= (6 if margin == 0 else 1000)
-        best.take(found)
-    assert best.table()[0].tolist() == [[0, 1, 2], [400, 401, 402]]
-    assert best.table()[1].tolist() == [[0.5] * 3, [0.75] * 3]
-    assert len(best.candidates(0)) == (3 if margin == 0 else 1500)
-    assert len(best.candidates(1)) == (3 if margin == 0 else 300)
-
-
-@given(
-    seed=seeds, k=st.integers(1, 9), width=st.sampled_from([1, 6, 300]), queries=st.integers(1, 300)
-)
-def test_losses_count_wherever_they_are_worked_out(seed, k, width, queries):
-    """Early blocks lose all at once, later ones only where a row comes near enough."""
+@given(seed=seeds, k=st.integers(1, 9), block=st.sampled_from([1, 6, 300]))
+def test_penalties_count_wherever_they_are_computed(seed, k, block):
+    """Of early blocks all rows get them, of later ones only rows that come near enough."""
     rng = np.random.default_rng(seed)
-    scores = rng.random((queries, 400), dtype=np.float32)
-    lost = rng.random((2, 400), dtype=np.float32)
-    best = Best(queries, k)
-    for start in range(0, 400, width):
-        part = slice(start, start + width)
-        losses = {
-            0: lambda c, part=part: lost[0, part][c],
-            queries - 1: lambda c, part=part: lost[1, part][c],
-        }
-        best.take(best.pick(scores[:, part].copy(), start, losses))
-    expected = scores.copy()
-    expected[0] -= lost[0] if queries > 1 else lost[1]
-    expected[-1] -= lost[1] if queries > 1 else 0
-    order = np.argsort(-expected, axis=1, kind="stable")[:, :k]
-    assert best.table()[0].tolist() == order.tolist()
-    np.testing.assert_array_equal(best.table()[1], np.take_along_axis(expected, order, axis=1))
+    rows, queries = rng.standard_normal((400, 4)), rng.standard_normal((5, 4))
+
+    def penalty(units):
+        return np.abs(units[:, 0]) / 2
+
+    near = Nearest(queries, k, penalty=penalty)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_ROWS", block)
+        for start in range(0, 400, 100):
+            near.take(near.look(rows[start : start + 100], start))
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    scores = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ units.T - penalty(units)
+    np.testing.assert_allclose(near.scores, -np.sort(-scores, axis=1)[:, :k], atol=1e-6)
 
 
 def test_several_searches_share_a_pass(rng):
     rows = rng.standard_normal((500, 6)).astype(np.float32)
     passes = []
-
-    class Counting(WordVectors):
-        def chunks(self):
-            passes.append(1)
-            return super().chunks()
-
-    table = Counting([f"w{i}" for i in range(500)], rows)
+    vectors = in_memory([f"w{i}" for i in range(500)], rows)
+    counted = replace(vectors, read=lambda: passes.append(1) or vectors.read())
     turn = rng.standard_normal((6, 6)).astype(np.float32)
     plain_search, turned = Nearest(rows[:3], 2), Nearest(rows[:3] @ turn, 2)
-    transforms = {"plain": (), "turned": (lambda _, block: block @ turn,)}
-    search(table, {"plain": [plain_search], "turned": [turned]}, transforms)
+    transforms = {"plain": lambda _, block: block, "turned": lambda _, block: block @ turn}
+    names = search(counted, {"plain": [plain_search], "turned": [turned]}, transforms)
     assert passes == [1]
     assert plain_search.rows[:, 0].tolist() == turned.rows[:, 0].tolist() == [0, 1, 2]
-
-
-def test_a_contest_may_be_decided_while_it_is_looked_at():
-    """`take` runs beside `look` in other threads: what is asked must be a snapshot."""
-    words = np.ones((1, 1), np.float32)
-    contest = Contest(words, np.zeros((300_000, 4), np.int64), np.full((300_000, 1), -1))
-    done = threading.Event()
-
-    def decide():
-        while not done.is_set():
-            contest.won[:] = ~contest.won[0]
-
-    thread = threading.Thread(target=decide)
-    thread.start()
-    try:
-        for _ in range(100):
-            contest.look(words, 0)
-    finally:
-        done.set()
-        thread.join()
+    assert names[1] == "w1"

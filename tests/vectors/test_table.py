@@ -8,8 +8,9 @@ from hypothesis.extra import numpy as hnp
 
 from conceptor.base.arrays import cosines
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import WordVectors
-from conceptor.vectors.table import MISSING, as_word_vectors
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.table import MISSING, WordVectors
+from tests.vectors.whole import read_all
 
 
 def test_keys_keep_their_case_and_the_first_of_two_equal_words_wins():
@@ -39,20 +40,15 @@ def test_vectors_that_are_not_finite_are_refused(bad):
 )
 def test_what_people_have_is_accepted(given_as):
     matrix = np.eye(2, dtype=np.float32)
-    vectors = as_word_vectors(given_as(["a", "b"], matrix))
-    np.testing.assert_array_equal(vectors.vectors[vectors.rows(["b"])], [[0, 1]])
-
-
-def test_gensim_vectors_are_accepted():
-    keyed = pytest.importorskip("gensim.models").KeyedVectors(2)
-    keyed.add_vectors(["a", "b"], np.eye(2, dtype=np.float32))
-    assert as_word_vectors(keyed).rows(["b"]).tolist() == [1]
+    words, rows = read_all(as_vectors(given_as(["a", "b"], matrix)))
+    assert words == ["a", "b"]
+    np.testing.assert_array_equal(rows, matrix)
 
 
 @pytest.mark.parametrize("bad", [None, 3, "vectors.bin", {}, ["a", "b", "c"]])
 def test_what_is_not_vectors_is_refused_in_one_line(bad):
     with pytest.raises(InvalidInputError) as error:
-        as_word_vectors(bad)
+        as_vectors(bad)
     assert "\n" not in str(error.value)
 
 
@@ -75,16 +71,3 @@ def test_cosines_of_any_finite_rows_stay_within_one(left, right):
     assert (np.abs(found) <= 1 + 1e-12).all()
     zero = ~left.any(axis=1) | ~right.any(axis=1)
     assert (found[zero] == 0).all()
-
-
-@given(
-    hnp.arrays(np.float32, (4, 5), elements=st.floats(-100, 100, width=32, allow_subnormal=False))
-)
-def test_cosines_equal_the_textbook_formula(rows):
-    rows = rows + np.float32(0.5)
-    found = cosines(rows, rows[::-1])
-    for row, other, cosine in zip(rows, rows[::-1], found, strict=True):
-        a, b = row.astype(float), other.astype(float)
-        size = np.linalg.norm(a) * np.linalg.norm(b)
-        if size > 1e-6:
-            assert cosine == pytest.approx(a @ b / size, abs=1e-9)

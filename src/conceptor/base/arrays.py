@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.threads import memory_bytes
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy.typing as npt
-
 Array = np.ndarray[Any, np.dtype[Any]]
 Float64 = np.ndarray[Any, np.dtype[np.float64]]
 
-# Converting, centring and multiplying a block of this many bytes costs one trip to main memory.
+# Converting, centering and multiplying a block of this many bytes costs one trip to main memory.
 _BLOCK_BYTES = 8 << 20
 # Moments, eigenvectors, the map and the addend of the moments are in memory at the same time.
 _SQUARES = 4
@@ -60,11 +57,6 @@ def check_square_fits(n: int) -> None:
         )
 
 
-def is_one_vector(X: npt.ArrayLike) -> bool:
-    """Return whether this is a single vector, not a matrix with one vector per row."""
-    return (X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim) == 1
-
-
 def result_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the type in which vectors of `dtype` are processed and returned.
 
@@ -88,26 +80,25 @@ def row_lengths(X: Array) -> Array:
         lengths: Array = np.sqrt(squares)
         extreme = ~((squares > small) & (squares < 1 / small))
         if extreme.any():
-            some = rows[extreme].astype(np.float64)
-            largest = np.abs(some).max(axis=1)
+            scaled = rows[extreme].astype(np.float64)
+            largest = np.abs(scaled).max(axis=1)
             scale = np.where(largest > 0, largest, 1.0)
-            some /= scale[:, np.newaxis]
+            scaled /= scale[:, np.newaxis]
             lengths = lengths.astype(np.float64)  # a length may overflow single precision
-            lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", some, some))
+            lengths[extreme] = scale * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
             lengths[lengths == 0] = 1.0
     return lengths
 
 
 def unit_rows(X: npt.ArrayLike) -> Float64:
-    """Return the rows of `X` at length 1, in float64; a row of zeros stays."""
+    """Return the unit rows of `X`, in float64; a row of zeros stays."""
     rows = as_matrix(X, empty=True)
     return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float64)
 
 
 def unit_rows32(X: npt.ArrayLike) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the rows of `X` at length 1, in float32, for searches; a row of zeros stays."""
+    """Return the unit rows of `X`, in float32, for searches; a row of zeros stays."""
     rows = as_matrix(X, empty=True)
-    rows = rows.astype(result_dtype(rows.dtype), copy=False)
     return np.asarray(rows / row_lengths(rows)[:, np.newaxis], dtype=np.float32)
 
 
@@ -118,8 +109,8 @@ def cosines(left: Array, right: Array) -> Float64:
     direction.
     """
     units = [unit_rows(np.asarray(each, dtype=np.float64)) for each in (left, right)]
-    found = np.asarray(np.einsum("ij,ij->i", *units), dtype=np.float64)
-    return np.where(np.abs(found) > 1 - _ROUNDING, np.sign(found), found)
+    products = np.asarray(np.einsum("ij,ij->i", *units), dtype=np.float64)
+    return np.where(np.abs(products) > 1 - _ROUNDING, np.sign(products), products)
 
 
 def block_slices(rows: int, columns: int) -> Iterator[slice]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-# Characters that move a cursor, change colours or reverse text, except tabs and line ends.
+# Characters that move a cursor, change colors or reverse text, except tabs and line ends.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -17,56 +14,12 @@ def printable(text: str) -> str:
     return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the closest spelling of a wrong name, in brackets; empty if none is close."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name.lower(), known, n=1)
+    close = get_close_matches(name.lower(), names, n=1)
     return f" (did you mean {close[0]}?)" if close else ""
-
-
-class Setting(NamedTuple):
-    """A parameter that a message mentions; each front end writes it in its own form.
-
-    Without a value it means the parameter in general.
-    """
-
-    name: str
-    value: object = None
-
-    def __str__(self) -> str:
-        """Write it as a Python argument."""
-        return self.name if self.value is None else f"{self.name}={_quoted(self.value)}"
-
-
-def _quoted(value: object) -> str:
-    return f'"{_one_line(value)}"' if isinstance(value, str) else repr(value)
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", "\\n")
-
-
-class Message(str):
-    """One line for users that may mention settings; `str` writes them as Python arguments."""
-
-    parts: tuple[str | Setting, ...]
-
-    def __new__(cls, *parts: object) -> Self:
-        """Join parts: settings, other messages, and anything that converts to a string."""
-        flat: list[str | Setting] = []
-        for part in parts:
-            if isinstance(part, Message):
-                flat.extend(part.parts)
-            else:
-                flat.append(part if isinstance(part, Setting) else _one_line(str(part)))
-        text = super().__new__(cls, "".join(map(str, flat)))
-        text.parts = tuple(flat)
-        return text
-
-    def spelled(self, spell: Callable[[Setting], str]) -> str:
-        """Return the text, with each setting as the front end writes it."""
-        return "".join(spell(part) if isinstance(part, Setting) else part for part in self.parts)
 
 
 def plain_markdown(text: str) -> str:
@@ -79,9 +32,8 @@ def plain_markdown(text: str) -> str:
 class ConceptorError(Exception):
     """Base class of the errors this library raises on purpose (exit code 1)."""
 
-    def __init__(self, *parts: object) -> None:
-        self.message = Message(*parts)
-        super().__init__(self.message)
+    def __init__(self, message: str) -> None:
+        super().__init__(message.replace("\n", "\\n"))
 
 
 class InvalidInputError(ConceptorError, ValueError):

@@ -1,4 +1,4 @@
-"""Read text files line by line; write files that appear complete or not at all."""
+"""Read small files; write files and folders atomically."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import json
 import os
 import shutil
 import stat
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conceptor.base.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list[tuple[int, str]]:
@@ -30,9 +28,8 @@ def read_lines(path: str | os.PathLike[str], content: str, missing: str) -> list
         raise InvalidInputError(f"{path}: no such file {missing}") from None
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
-    # str.splitlines would also cut words at U+0085 and U+2028.
-    ends = "\n" if "\n" in text else "\r"
-    stripped = (line.removesuffix("\r").strip(" \t") for line in text.split(ends))
+    # str.splitlines would also cut words at U+0085 and U+2028. Public word pairs end in \r alone.
+    stripped = (line.strip(" \t\r") for line in text.split("\n" if "\n" in text else "\r"))
     return [(number, line) for number, line in enumerate(stripped, start=1) if line]
 
 
@@ -50,10 +47,10 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 
 def read_object(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file; raise for any other content."""
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InvalidInputError(f"{path}: expected a JSON object, found a {type(found).__name__}")
-    return found
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InvalidInputError(f"{path}: expected a JSON object, found a {type(content).__name__}")
+    return content
 
 
 def check_writable(
@@ -88,43 +85,29 @@ def hidden_name(name: str) -> str:
     return f".{name.encode(errors='surrogateescape')[:200].decode(errors='ignore')}."
 
 
-# Files and folders that are being written; code that exits at once removes them first.
-_unfinished: set[Path] = set()
-
-
-def remove_at_end(path: Path) -> None:
-    """Remove a temporary file even if the process exits at once."""
-    _unfinished.add(path)
-
-
-def remove_unfinished() -> None:
-    """Remove unfinished files and folders; call it before an exit that skips clean-up."""
-    for path in list(_unfinished):
-        with suppress(OSError):
-            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
-
-
 @contextmanager
 def replace_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path beside `target`; rename it onto `target` once the block succeeds.
 
     The bytes reach the disk before the new name does, so neither an exception, a killed process
     nor a power cut leaves half a file under the target's name. An existing file stays until then,
-    and its permissions are kept; a new file follows the umask. Links are followed.
+    and its permissions are kept; a new file follows the umask. Links are followed. Errors of the
+    system, such as a full disk, name the target.
     """
     check_writable(target)
     target = Path(target).resolve()
     beside = target.with_name(f"{hidden_name(target.name)}{os.urandom(4).hex()}.partial")
-    remove_at_end(beside)
     try:
-        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode) & 0o777)
-        yield beside
-        publish(beside, target)
+        with name_in_errors(target):
+            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            if target.exists():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode) & 0o777)
+            yield beside
+            _sync(beside)
+            beside.replace(target)
+            _sync(target.parent)
     finally:
         beside.unlink(missing_ok=True)
-        _unfinished.discard(beside)
 
 
 @contextmanager
@@ -133,42 +116,29 @@ def replace_folder_atomically(target: str | os.PathLike[str]) -> Iterator[Path]:
 
     An existing folder stays until then: the two swap names in one step, and the old one is
     removed. Where the file system cannot swap names, the old folder is renamed first; a process
-    killed between the two renames leaves it as a hidden `.old`, which the next run reports.
+    killed between the two renames leaves it as a hidden `.old`. `check_folder` comes before.
     """
-    check_no_loop(Path(target))
     named, target = target, Path(target).resolve()
-    if target.exists() and not target.is_dir():
-        raise InvalidInputError(f"{target}: is a file; name a folder")
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"{target}: the directory {target.parent} does not exist")
     mark = f"{hidden_name(target.name)}{os.urandom(4).hex()}"
     beside, old = target.with_name(f"{mark}.partial"), target.with_name(f"{mark}.old")
-    remove_at_end(beside)
     try:
         with name_in_errors(named):
             beside.mkdir()
             if target.exists():
                 beside.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
-        yield beside
-        with name_in_errors(named):
+            yield beside
             for each in (*beside.rglob("*"), beside):
                 _sync(each)
-            _give_name(beside, target, old)
+            if target.exists() and not exchange(beside, target):
+                target.rename(old)
+            if not target.exists():
+                beside.rename(target)
+            _sync(target.parent)
     finally:
         if old.exists() and not target.exists():
             old.rename(target)
         for rest in (beside, old):
             shutil.rmtree(rest, ignore_errors=True)
-        _unfinished.discard(beside)
-
-
-def _give_name(beside: Path, target: Path, old: Path) -> None:
-    """Rename a finished folder; swap it with an existing one, or move that one to `old`."""
-    if target.exists() and not exchange(beside, target):
-        target.rename(old)
-    if not target.exists():
-        beside.rename(target)
-    _sync(target.parent)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -184,28 +154,16 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def name_in_errors(target: str | os.PathLike[str], inside: Path | None = None) -> Iterator[None]:
-    """Put a file's name into system errors, such as a full disk, that lack it or name another file.
-
-    With `inside`, replace only the names of files in that folder.
-    """
+def name_in_errors(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Put a file's name into system errors that have none, or the name of a temporary file."""
     try:
         yield
     except OSError as error:
-        if not error.errno:
-            raise
-        if inside is not None and not str(error.filename).startswith(str(inside)):
+        name = error.filename
+        if not error.errno or (name is not None and ".partial" not in str(name)):
             raise
         reason = os.strerror(error.errno)  # without Arrow's addition
         raise OSError(error.errno, reason, str(target)) from error
-
-
-def publish(path: Path, target: str | os.PathLike[str]) -> None:
-    """Sync a finished file, then rename it onto `target`, which is on the same disk."""
-    target = Path(target)
-    _sync(path)
-    path.replace(target)
-    _sync(target.parent)
 
 
 def _sync(path: Path) -> None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 def html_table(title: str, rows: Mapping[str, object]) -> str:
     """Return a small table of names and values."""
-    body = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(_short(value))}</td></tr>"
-        for name, value in rows.items()
-    )
-    return f"<table><caption>{escape(title)}</caption><tbody>{body}</tbody></table>"
+    return html_grid(title, (), rows.items())
 
 
 def html_grid(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table with several columns, figures to the right."""
+    """Return a table with several columns, numbers to the right."""
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return (
@@ -29,11 +22,9 @@ def html_grid(title: str, head: Sequence[str], rows: Iterable[Sequence[object]])
 
 
 def _cell(value: object) -> str:
-    side = "left" if isinstance(value, str) else "right"
-    return f"<td style='text-align:{side}'>{escape(_short(value))}</td>"
-
-
-def _short(value: object) -> str:
+    text, side = str(value), "left" if isinstance(value, str) else "right"
     if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        text = f"{value:.4g}"
+    elif isinstance(value, int):
+        text = f"{value:,}"
+    return f"<td style='text-align:{side}'>{escape(text)}</td>"

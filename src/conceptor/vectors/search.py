@@ -1,46 +1,27 @@
 """Search over all rows: many queries in one pass, in bounded memory.
 
-A `Search` scans blocks of rows in any thread, and collects the results in one thread. `Best` keeps
-the k best rows of each query for any scores: `Nearest` scores the rows of a stream of vectors, and
-the page's searches (`conceptor.explore.search`) score a table under many maps at once.
+A `Search` looks at blocks of rows in any thread, and collects the results in one thread.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import unit_rows32
-from conceptor.base.progress import silent
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
-from conceptor.vectors.chunks import number_chunks, read_chunks, through
+from conceptor.vectors.vectors import Transform, Vectors, number_chunks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+__all__ = ["Candidates", "Contest", "Nearest", "Search", "rank_penalties", "search"]
 
-    from numpy.typing import NDArray
-
-    from conceptor.base.progress import Progress
-    from conceptor.vectors.chunks import Transform
-    from conceptor.vectors.vectors import Vectors
-
-    Penalty = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-    # The penalties for some columns of a block.
-    Loss = Callable[[NDArray[np.intp] | slice], NDArray[np.float32]]
-
-__all__ = ["Best", "Candidates", "Contest", "Nearest", "Search", "rank_penalties", "search"]
-
-# Rows and queries in a block: their products stay in the cache.
+# Rows in a block: their products with the queries stay in the cache.
 _BLOCK_ROWS = 2048
 # A prior for frequency treats words up to this rank about equally.
 _PRIOR_SHIFT = 1000.0
-# Below every score except that of a row of zeros, which is −∞.
-_NO_BAR = np.finfo(np.float32).min
-# With more queries than this, queries that no row reaches are dropped first.
-_MANY_QUERIES = 256
-# More candidates per query than this many times k means that many rows are equal.
-_MANY_EQUAL = 32
 
 
 class Search(Protocol):
@@ -49,8 +30,8 @@ class Search(Protocol):
     def look(self, rows: NDArray[Any], before: int) -> Any:  # noqa: ANN401
         """Return the results of a block of rows; `before` rows came earlier. Thread-safe."""
 
-    def take(self, found: Any) -> None:  # noqa: ANN401
-        """Collect the results of `look`, in any order."""
+    def take(self, result: Any) -> None:  # noqa: ANN401
+        """Collect the results of `look`, in the order of the rows."""
 
 
 class Candidates(NamedTuple):
@@ -60,99 +41,6 @@ class Candidates(NamedTuple):
     row: NDArray[np.int64]
     score: NDArray[np.float32]
 
-    @classmethod
-    def join(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return several sets as one."""
-        none = cls(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))
-        return cls(*map(np.concatenate, zip(*parts, strict=True))) if parts else none
-
-    def some(self, which: NDArray[Any]) -> Candidates:
-        """Return the entries at some places, or those where a mask is true."""
-        return Candidates(self.query[which], self.row[which], self.score[which])
-
-
-class Best:
-    """The k best rows of each query; equally good rows stay in their order.
-
-    Rows whose score is within `margin` of the k-th best are kept too, to be scored exactly later.
-    """
-
-    def __init__(self, queries: int, k: int, margin: float = 0.0) -> None:
-        self._shape, self._k, self._margin = (queries, k), k, np.float32(margin)
-        # For each query, the score that a row must reach.
-        self._bars = np.full((queries, 1), _NO_BAR, dtype=np.float32)
-        self._found = Candidates.join([])
-
-    def pick(
-        self, scores: NDArray[np.float32], start: int, losses: Mapping[int, Loss] | None = None
-    ) -> Candidates:
-        """Return the rows of a block that may be among the best; thread-safe.
-
-        `scores`, by query and row, is changed in place; `start` is the place of the first row.
-        `losses` returns the penalties of rows for a query, never negative, so it is computed only
-        for rows that are good enough without it.
-        """
-        bars, losses = self._bars, losses or {}
-        if scores.shape[1] > self._k and (bars == _NO_BAR).any():
-            # Nothing to compare with yet: take the best rows of the block itself.
-            for number, lose in losses.items():
-                scores[number] -= lose(slice(None))
-            best = np.partition(scores, -self._k, axis=1)[:, -self._k, np.newaxis]
-            bars, losses = np.maximum(bars, best - self._margin), {}
-        query, column = _where_reached(scores, bars)
-        if not (self._margin or losses) and len(query) > _MANY_EQUAL * self._k * len(scores):
-            # Otherwise a file of equal rows would be kept whole.
-            column = np.argsort(-scores, axis=1, kind="stable")[:, : self._k].ravel()
-            query = np.repeat(np.arange(len(scores)), len(column) // len(scores))
-        found = scores[query, column]
-        for number in losses.keys() & set(query.tolist() if losses else ()):
-            its = slice(*np.searchsorted(query, [number, number + 1]))
-            found[its] -= losses[number](column[its])
-        return Candidates(query, start + column, found)
-
-    def take(self, found: Candidates) -> None:
-        """Keep the best of the old and the new rows."""
-        if not len(found.query):
-            return
-        both = Candidates.join([self._found, found])
-        both = both.some(np.lexsort((both.row, -both.score, both.query)))
-        rank = _rank_within(both.query)
-        last = np.flatnonzero(rank == self._k - 1)
-        bars, which = self._bars[:, 0], both.query[last]
-        bars[which] = np.maximum(bars[which], both.score[last] - self._margin)
-        self._found = both.some((rank < self._k) | (both.score > bars[both.query]))
-
-    def candidates(self, query: int) -> NDArray[np.int64]:
-        """Return the rows that may be among the best of a query, including those in the margin."""
-        found: NDArray[np.int64] = self._found.row[self._found.query == query]
-        return found
-
-    def table(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the k best rows of each query and their scores; −1 and −∞ if there are fewer."""
-        rank = _rank_within(self._found.query)
-        found, rank = self._found.some(rank < self._k), rank[rank < self._k]
-        rows = np.full(self._shape, -1, dtype=np.int64)
-        scores = np.full(self._shape, -np.inf, dtype=np.float32)
-        rows[found.query, rank], scores[found.query, rank] = found.row, found.score
-        return rows, scores
-
-
-def _where_reached(
-    scores: NDArray[np.float32], bars: NDArray[np.float32]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the queries and columns whose scores reach the bars."""
-    if len(scores) > _MANY_QUERIES:  # only a few queries have a row that reaches the bar
-        some = np.flatnonzero(scores.max(axis=1) >= bars[:, 0])
-        if len(some) < len(scores) // 2:
-            hit, column = np.nonzero(scores[some] >= bars[some])
-            return some[hit], column
-    return np.divmod(np.flatnonzero(scores >= bars), scores.shape[1])
-
-
-def _rank_within(query: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return each entry's place among the entries of its query; queries are sorted."""
-    return np.asarray(np.arange(len(query)) - np.searchsorted(query, query))
-
 
 def rank_penalties(places: NDArray[np.integer], prior: float) -> NDArray[np.float32]:
     """Return the penalty that prefers common words: ``β log(1 + rank / 1000)``."""
@@ -160,23 +48,14 @@ def rank_penalties(places: NDArray[np.integer], prior: float) -> NDArray[np.floa
 
 
 class Nearest:
-    """The k nearest rows to each of some queries, by cosine, over a stream of rows.
+    """The k nearest rows to each of several queries, by cosine, over a stream of rows.
 
-    Parameters
-    ----------
-    queries : array of shape (q, n)
-    k : int
-        How many rows to find for each.
-    prior : float
-        β: rows are ordered by ``cosine − β log(1 + rank / 1000)``, which prefers common words in a
-        file sorted by frequency.
-    among : int, optional
-        Only the first rows are candidates.
-    penalty : function of rows of length 1, optional
-        The penalty to subtract from the scores: one number per row, never negative.
+    `rows` has the places of the nearest rows, nearest first, and `scores` their scores; −1 and −∞
+    if there are fewer. Rows are ordered by ``cosine − prior · log(1 + rank / 1000)``, which prefers
+    common words in a file sorted by frequency. Only the first `among` rows are candidates.
+    `penalty` is a function of unit rows that is subtracted from the scores: one number per row,
+    never negative, so it is computed only for rows that are near enough without it.
 
-    Notes
-    -----
     Costs one product of the queries with all rows, in single precision. Only rows that beat the
     k-th best so far are processed further. Equally near rows stay in their order. A row of zeros is
     near nothing.
@@ -189,57 +68,64 @@ class Nearest:
         *,
         prior: float = 0.0,
         among: int | None = None,
-        penalty: Penalty | None = None,
+        penalty: Callable[[NDArray[np.float32]], NDArray[np.float32]] | None = None,
     ) -> None:
         self._queries = unit_rows32(queries)
         self._prior, self._among, self._penalty = prior, among, penalty
-        self._best = Best(len(queries), k)
-        self.take = self._best.take
+        self.rows = np.full((len(queries), k), -1, dtype=np.int64)
+        self.scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
 
     def look(self, rows: NDArray[Any], before: int) -> Candidates:
         """Return all rows of a chunk that may be among the nearest."""
-        found = []
+        k, penalty = self.scores.shape[1], self._penalty
+        parts = [(np.zeros(0, np.intp), np.zeros(0, np.int64), np.zeros(0, np.float32))]
         for start, block in _blocks(rows, before, self._among):
             scores = self._queries @ block.T
             if self._prior:
                 scores -= rank_penalties(start + np.arange(len(block)), self._prior)
             scores[:, ~block.any(axis=1)] = -np.inf
-            found.append(self._best.pick(scores, start, self._losses(block)))
-        return Candidates.join(found)
+            bars = self.scores[:, -1:]
+            # Before there is anything to compare with, take the best rows of the block itself.
+            is_first = len(block) > k and bool(np.isneginf(bars).any())
+            if penalty and is_first:
+                scores -= penalty(block)
+            is_near = scores > bars
+            if is_first:
+                is_near &= scores >= np.partition(scores, -k, axis=1)[:, -k, np.newaxis]
+            query, column = np.nonzero(is_near)
+            score = scores[query, column]
+            if penalty and not is_first and len(column):
+                columns, places = np.unique(column, return_inverse=True)
+                score -= penalty(block[columns])[places]
+            parts.append((query, start + column, score))
+        return Candidates(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _losses(self, block: NDArray[np.float32]) -> Mapping[int, Loss]:
-        penalty = self._penalty
-        if penalty is None:
-            return {}
-        return dict.fromkeys(range(len(self._queries)), lambda columns: penalty(block[columns]))
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The places of the nearest rows, of shape (q, k), nearest first; −1 if there are fewer."""
-        return self._best.table()[0]
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """The scores of these rows; −∞ if there are fewer."""
-        return self._best.table()[1]
+    def take(self, near: Candidates) -> None:
+        """Keep the best of the old and the new rows."""
+        if not len(near.query):
+            return
+        query, rank = np.nonzero(self.rows >= 0)
+        row = np.concatenate([self.rows[query, rank], near.row])
+        score = np.concatenate([self.scores[query, rank], near.score])
+        query = np.concatenate([query, near.query])
+        order = np.lexsort((row, -score, query))
+        query, row, score = query[order], row[order], score[order]
+        rank = np.arange(len(query)) - np.searchsorted(query, query)
+        best = rank < self.rows.shape[1]
+        # New arrays, because other threads look at the old ones.
+        rows, scores = np.full_like(self.rows, -1), np.full_like(self.scores, -np.inf)
+        rows[query[best], rank[best]] = row[best]
+        scores[query[best], rank[best]] = score[best]
+        self.rows, self.scores = rows, scores
 
 
 class Contest:
     """Whether ``d`` is the nearest row to ``b − a + c``, for many questions about few words.
 
-    It is faster than `Nearest`: rows are multiplied with the words, not with the questions, and the
-    score of a question is a sum of three products. It drops a question once another row is nearer.
-
-    Parameters
-    ----------
-    words : array of shape (w, n)
-        The vectors of the words of all questions.
-    questions : array of shape (q, 4)
-        The indices of the words a, b, c and d.
-    excluded : array of shape (q, e)
-        Places of rows that do not compete, including that of d.
-    among : int, optional
-        Only the first rows compete.
+    It is faster than `Nearest`: it drops a question once another row is nearer. `words` are the
+    vectors of the words of all questions, `questions` the indices of a, b, c and d among them, and
+    `excluded` the places of rows that do not compete, including that of d. Only the first `among`
+    rows compete.
     """
 
     def __init__(
@@ -250,38 +136,36 @@ class Contest:
         *,
         among: int | None = None,
     ) -> None:
-        self._words, self._terms = unit_rows32(words), questions[:, :3].astype(np.int64)
-        a, b, c, d = (self._words[column] for column in questions.T)
-        self._bar = np.einsum("ij,ij->i", b, d) - np.einsum("ij,ij->i", a, d)
-        self._bar += np.einsum("ij,ij->i", c, d)
+        a, b, c, d = (unit_rows32(words)[column] for column in questions.T)
+        self._queries = b - a + c
+        self._bar = np.einsum("ij,ij->i", self._queries, d)
         self._excluded, self._among = excluded.astype(np.int64), among
         self.won = np.ones(len(questions), dtype=np.bool_)
 
     def look(self, rows: NDArray[Any], before: int) -> NDArray[np.intp]:
         """Return the questions for which a row of this chunk is nearer."""
-        from conceptor.kernels import find_beaten
-
         # A copy, because `take` may change the array between the two passes of `flatnonzero`.
-        asked = np.flatnonzero(self.won.copy())
-        beaten = [asked[:0]]
+        open_ = np.flatnonzero(self.won.copy())
+        lost = [open_[:0]]
         for start, block in _blocks(rows, before, self._among):
-            columns = self._excluded[asked] - start
-            lost = np.zeros(len(asked), dtype=np.bool_)
-            products = self._words @ block.T
-            find_beaten(products, self._terms[asked], self._bar[asked], columns, lost)
-            beaten.append(asked[lost])
-            asked = asked[~lost]
-        return np.concatenate(beaten)
+            scores = self._queries[open_] @ block.T
+            columns = self._excluded[open_] - start
+            question, which = np.nonzero((columns >= 0) & (columns < len(block)))
+            scores[question, columns[question, which]] = -np.inf
+            is_lost = scores.max(axis=1) > self._bar[open_]
+            lost.append(open_[is_lost])
+            open_ = open_[~is_lost]
+        return np.concatenate(lost)
 
-    def take(self, found: NDArray[np.intp]) -> None:
+    def take(self, lost: NDArray[np.intp]) -> None:
         """Drop these questions."""
-        self.won[found] = False
+        self.won[lost] = False
 
 
 def _blocks(
     rows: NDArray[Any], before: int, among: int | None
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield, for each block that takes part, the place of its first row and rows of length 1."""
+    """Yield, for each block that takes part, the place of its first row and its unit rows."""
     if among is not None:
         rows = rows[: max(0, among - before)]
     for start in range(0, len(rows), _BLOCK_ROWS):
@@ -291,33 +175,35 @@ def _blocks(
 def search(
     vectors: Vectors,
     searches: Mapping[str, Sequence[Search]],
-    transforms: Mapping[str, Sequence[Transform]],
+    transforms: Mapping[str, Transform],
     progress: Progress = silent,
 ) -> dict[int, str]:
-    """Run searches in one pass, each over the vectors after the transforms of its name.
+    """Run searches in one pass, each over the vectors after the transform of its name.
 
     Returns the words of all rows that were among the nearest at some point.
     """
 
-    def look(part: tuple[int, Sequence[str], NDArray[Any]]) -> _Looked:
-        before, words, rows = part
-        found: list[tuple[Search, Any]] = []
-        for name, some in searches.items():
-            changed = through(words, rows, transforms[name])
-            found += [(one, one.look(changed, before)) for one in some]
-        near = {row for _, what in found if isinstance(what, Candidates) for row in what.row}
-        return _Looked(found, {int(row): words[row - before] for row in near})
+    def look(
+        chunk: tuple[int, Sequence[str], NDArray[Any]],
+    ) -> tuple[list[tuple[Search, Any]], dict[int, str]]:
+        before, words, rows = chunk
+        results: list[tuple[Search, Any]] = []
+        for name, of_name in searches.items():
+            changed = transforms[name](words, rows)
+            results += [(each, each.look(changed, before)) for each in of_name]
+        near = {
+            row
+            for _, result in results
+            if isinstance(result, Candidates)
+            for row in result.row.tolist()
+        }
+        return results, {row: words[row - before] for row in near}
 
     names: dict[int, str] = {}
-    chunks = number_chunks(read_chunks(vectors, progress, "searching"))
     with one_blas_thread():
-        for looked in ordered_map(look, chunks, processors()):
-            names |= looked.names
-            for one, what in looked.found:
-                one.take(what)
+        chunks = number_chunks(vectors.chunks(progress, "searching"))
+        for results, near in ordered_map(look, chunks, processors()):
+            names |= near
+            for each, result in results:
+                each.take(result)
     return names
-
-
-class _Looked(NamedTuple):
-    found: list[tuple[Search, Any]]
-    names: dict[int, str]

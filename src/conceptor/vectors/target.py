@@ -1,166 +1,130 @@
-"""Decide where and how to write vectors, or raise, before any work is done; then write them."""
+"""Write vectors: where and how is decided before any work is done, or an error says why not."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.files import check_writable, name_in_errors
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.base.files import check_writable
 from conceptor.base.folders import check_folder
+from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread, ordered_map, processors
+from conceptor.vectors.formats import all_formats, find_format
 from conceptor.vectors.formats.encoding import DTYPES
-from conceptor.vectors.formats.format import FLOAT32
-from conceptor.vectors.formats.registry import (
-    choose_format,
-    find_format,
-    get_file_format,
-    has_known_suffix,
-    list_suffixes,
-)
+from conceptor.vectors.formats.format import Format, Target
 from conceptor.vectors.formats.static_model import parts_of
-from conceptor.vectors.formats.text import GLOVE
-from conceptor.vectors.source import Chunk
-from conceptor.vectors.words import PackedWords
+from conceptor.vectors.formats.streams import split_compression
+from conceptor.vectors.vectors import RowKind, Vectors
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
-    from conceptor.vectors.chunks import Transform
-    from conceptor.vectors.formats.format import Format
-    from conceptor.vectors.source import VectorSource
+__all__ = ["check_new_file", "plan_target", "write", "write_vectors"]
 
 STANDARD_OUTPUT = "-"
 
 
-@dataclass(frozen=True)
-class Target:
-    """Where and how vectors are written; `path` None is standard output.
-
-    With `has_unknown_suffix`, the name gives no format, so the source's is used. Without
-    `has_words` only rows are written. A folder or a table is a copy of `source` with new vectors;
-    without `casts`, a table keeps the type of its numbers.
-    """
-
-    path: Path | None
-    kind: Format
-    compression: str | None = None
-    dtype: str = FLOAT32
-    has_unknown_suffix: bool = False
-    has_words: bool = True
-    source: VectorSource | None = None
-    casts: bool = False
-
-    @property
-    def format(self) -> str:
-        """The name of the format."""
-        return self.kind.name
-
-    @property
-    def files(self) -> list[Path]:
-        """The files that are written: the target, then the file of its words, if there is one."""
-        if self.path is None:
-            return []
-        words_path = self.kind.words_path if self.has_words else None
-        return [self.path] if words_path is None else [self.path, words_path(self.path)]
-
-    @property
-    def needs_count_first(self) -> bool:
-        """Whether the number of vectors must be known before the first is written."""
-        return self.kind.is_counted and (self.path is None or self.compression is not None)
-
-
 def plan_target(
     target: str | os.PathLike[str],
+    vectors: Vectors | None = None,
     *,
-    source: VectorSource | None = None,
+    dimension: int = 0,
     format: str | None = None,
     dtype: str | None = None,
     force: bool = False,
 ) -> Target:
     """Choose format and compression by the target's name, and check that it may be written.
 
-    Links are followed. `source` is never overwritten, and its format is used if the target's name
-    gives none.
+    Links are followed. The files of `vectors` are never overwritten, and their format is used if
+    the target's name gives none. `dimension` is that of the result, if it differs.
     """
-    like = find_format(source.format) if source else None
-    is_stream = str(target) == STANDARD_OUTPUT
-    if source and like and like.is_folder and format is None:
-        if not is_stream and not has_known_suffix(Path(target)):
-            return _plan_folder(Path(target), source, like, dtype, force=force)
-        like = None
-    dtype, casts = dtype or FLOAT32, dtype is not None
-    if dtype not in DTYPES:
-        raise InvalidInputError(f"dtype must be one of {', '.join(DTYPES)}, not {dtype}")
-    wanted = None if format is None else get_file_format(format)
-    has_words = source is None or source.has_words
-    if is_stream:
-        chosen = wanted or (like if like and like.is_text else GLOVE)
-        if not chosen.is_text:
-            raise InvalidInputError(f"standard output takes only text formats, not {chosen.name}")
-        planned = Target(None, chosen, None, dtype, has_words=has_words)
-        _check_content(target, planned)
+    path = None if str(target) == STANDARD_OUTPUT else Path(target)
+    where = path or "standard output"
+    bare, compression = split_compression(path) if path else (None, None)
+    source = find_format(vectors.format) if vectors and vectors.format else None
+    chosen = _choose_format(bare, source, format)
+    has_words = vectors is None or vectors.has_words
+    if path is None and not chosen.is_text:
+        raise InvalidInputError(f"standard output takes only text formats, not {chosen.name}")
+    if chosen.write is None and not _is_copy(source, chosen):
+        raise InvalidInputError(
+            f"{where}: {chosen.name} can only be written from a source of the same format; choose "
+            "another, such as --format word2vec-binary"
+        )
+    if not has_words and not chosen.wordless:
+        suffixes = [each.suffixes[0] for each in all_formats() if each.wordless]
+        raise InvalidInputError(
+            f"{where}: {chosen.name} needs words, but the vectors have none; write "
+            f"{', '.join(suffixes)}"
+        )
+    known_dtypes = chosen.dtypes if chosen.is_folder else DTYPES
+    if dtype is not None and dtype not in known_dtypes:
+        raise InvalidInputError(f"--dtype must be one of {', '.join(known_dtypes)}, not {dtype}")
+    if dtype is not None and dtype not in chosen.dtypes:
+        files = [each for each in all_formats() if each.suffixes and dtype in each.dtypes]
+        raise InvalidInputError(
+            f"{chosen.name} stores only {', '.join(chosen.dtypes)}; for {dtype} write "
+            f"{', '.join(each.suffixes[0] for each in files)}"
+        )
+    if compression and not chosen.streamed:
+        raise InvalidInputError(f"{where}: {chosen.name} cannot be compressed with {compression}")
+    dimension = dimension or (vectors.dimension if vectors else 0)
+    count, kind = (vectors.count, vectors.kind) if vectors else (None, RowKind.WORDS)
+    planned = Target(path, chosen, compression, dtype, dimension, count, has_words, kind)
+    if path is None:
         return planned
-    check_writable(target)  # before links are followed: a pipe's link has no target
-    path = Path(target).resolve()
-    chosen, compression = choose_format(path, like, wanted)
-    has_unknown_suffix = format is None and path.suffix != "" and not has_known_suffix(path)
-    planned = Target(path, chosen, compression, dtype, has_unknown_suffix, has_words, source, casts)
-    if chosen.check_source is not None:
-        chosen.check_source(source)
-    _check_content(path, planned)
+    inputs = vectors.files if vectors else ()
+    if chosen.is_folder:
+        check_folder(path, "static model", parts_of, inputs=inputs, force=force)
+        return replace(planned, path=path.resolve())
+    check_writable(path)  # before links are followed: a pipe's link has no target
+    planned = replace(planned, path=path.resolve())
     for file in planned.files:
-        check_new_file(file, source.files() if source else (), force=force)
-    if chosen.check_target is not None:
-        chosen.check_target(planned)
+        check_new_file(file, inputs, force=force)
     return planned
 
 
-def _check_content(target: str | os.PathLike[str], planned: Target) -> None:
-    """Raise if the format cannot store the vectors in the requested way."""
-    chosen, dtype, compression = planned.kind, planned.dtype, planned.compression
-    if not planned.has_words and not chosen.wordless:
-        suffixes = list_suffixes(lambda each: each.wordless)
+def _choose_format(path: Path | None, source: Format | None, name: str | None) -> Format:
+    """Return the format for a target without its compression; `name` is the user's choice.
+
+    `.txt` stays word2vec text if the source is, and is GloVe text otherwise; `.bin` stays a
+    fastText model. With an unknown extension, the source's format is used.
+    """
+    suffix = path.suffix.lower() if path else ""
+    if name is not None:
+        chosen = find_format(name)
+        if chosen is None or chosen.is_folder:
+            names = ", ".join(each.name for each in all_formats() if not each.is_folder)
+            raise InvalidInputError(f"unknown format {name!r}; use one of {names}")
+        return chosen
+    if source and (source.is_text if path is None else suffix in source.kept_suffixes):
+        return source
+    suffix = suffix if path else ".txt"
+    chosen = next((each for each in all_formats() if suffix in each.suffixes), source)
+    if chosen is None:
+        suffixes = " ".join(suffix for each in all_formats() for suffix in each.suffixes)
         raise InvalidInputError(
-            f"{target}: {chosen.name} needs words, but the vectors have none; write {suffixes}"
+            f"{path}: unrecognized file extension; use one of {suffixes}, or name the format, as "
+            "in --format glove-text"
         )
-    if dtype not in chosen.dtypes:
-        suffixes = list_suffixes(lambda each: dtype in each.dtypes)
-        raise InvalidInputError(
-            f"{chosen.name} stores only {', '.join(chosen.dtypes)}; for {dtype} write {suffixes}"
-        )
-    if compression and not chosen.streamed:
-        raise InvalidInputError(f"{target}: {chosen.name} cannot be compressed with {compression}")
+    return chosen
 
 
-def _plan_folder(
-    target: Path, source: VectorSource, kind: Format, dtype: str | None, *, force: bool
-) -> Target:
-    """Plan a folder like the source's, with the numbers of the source by default."""
-    check_new_folder(target, force=force, inputs=[source.path, *source.files()])
-    if kind.check_source is not None:
-        kind.check_source(source)
-    stored = dtype or np.dtype(source.dtype).name
-    if stored not in kind.dtypes:
-        raise InvalidInputError(f"dtype must be one of {', '.join(kind.dtypes)}, not {stored}")
-    return Target(target.resolve(), kind, None, stored, source=source)
+def has_known_suffix(path: Path) -> bool:
+    """Return whether a name ends like that of a vectors file."""
+    suffix = split_compression(path)[0].suffix.lower()
+    return any(suffix in each.suffixes for each in all_formats())
 
 
-def check_new_folder(
-    folder: str | os.PathLike[str],
-    *,
-    force: bool,
-    inputs: Iterable[str | os.PathLike[str]] = (),
-) -> None:
-    """Raise if a static model cannot be written there, or if other files would be lost."""
-    check_folder(folder, "static model", parts_of, inputs=inputs, force=force)
+def _is_copy(source: Format | None, chosen: Format) -> bool:
+    """Return whether a target is a copy of the source with new vectors, all else unchanged."""
+    return bool(source and source.rewrite and source.rewrite is chosen.rewrite)
 
 
 def check_new_file(
@@ -169,66 +133,109 @@ def check_new_file(
     """Raise if a file cannot be written, or exists and `force` is not set."""
     check_writable(path, inputs)
     if not force and Path(path).exists():
-        raise InvalidInputError(f"{path}: exists; use ", Setting("force", True), " to replace it")
+        raise InvalidInputError(f"{path}: exists; use --force to replace it")
 
 
-def write_chunks(
-    chunks: Iterable[tuple[Sequence[str], Any]],
+def write(
+    vectors: Vectors,
     target: Target,
-    count: int | None = None,
-    transform: Transform | None = None,
-    *,
-    dimension: int | None = None,
-    threads: int | None = None,
+    map_: AffineMap | None = None,
+    progress: Progress = silent,
 ) -> int:
-    """Write chunks in order, transforming and encoding several at a time; return the row count.
+    """Write vectors to a planned target, perhaps through a map, several chunks at a time.
+
+    Returns the number of rows.
+    """
+    with one_blas_thread():
+        if target.format.rewrite and _is_copy(find_format(vectors.format), target.format):
+            return target.format.rewrite(vectors, target, map_, progress)
+        if (
+            target.format.is_counted
+            and target.count is None
+            and (target.path is None or target.compression)
+        ):
+            count = sum(len(labels) for labels, _ in vectors.chunks(progress, "counting"))
+            target = replace(target, count=count)
+        chunks = _name_read_errors(vectors.chunks(progress, "writing"), vectors.name)
+        if map_ is not None:
+
+            def mapped(chunk: tuple[Sequence[str], Any]) -> tuple[Sequence[str], Any]:
+                return chunk[0], map_.map_words(*chunk)
+
+            # One more ahead than usual, because writing sometimes waits for the disk.
+            chunks = ordered_map(mapped, chunks, processors(), ahead=2)
+        assert target.format.write is not None  # `plan_target` checked it
+        return target.format.write(target, chunks)
+
+
+def _name_read_errors(
+    chunks: Iterator[tuple[Sequence[str], Any]], name: str
+) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield chunks; a system error while reading must not be reported as one of writing."""
+    try:
+        yield from chunks
+    except OSError as error:
+        raise ConceptorError(f"{error.filename or name}: {error.strerror or error}") from error
+
+
+def write_vectors(
+    path: str | os.PathLike[str],
+    chunks: Iterable[tuple[Sequence[str], ArrayLike]],
+    *,
+    format: str | None = None,
+    dtype: str | None = None,
+    count: int | None = None,
+    force: bool = False,
+) -> int:
+    """Write words and vectors to a file; return how many were written.
 
     Parameters
     ----------
+    path
+        The target; its name determines format and compression. It appears only when complete.
     chunks
-        Words and rows.
-    target
-        From `plan_target`.
+        Pairs of words and rows; `[(words, matrix)]` writes a whole matrix.
+    format
+        The name of a format, if that of the file does not determine it.
+    dtype
+        `float32`; or `float16`, `int8` or `binary` if the format supports it
+        (docs/reference/formats.md).
     count
-        How many rows there will be, if known.
-    transform
-        A function of words and rows that returns rows of `dimension` numbers.
+        The number of vectors; only compressed word2vec files need it in advance.
+    force
+        Replace an existing file.
     """
-    stream = iter(chunks)
+    stream = _name_read_errors(_checked_chunks(chunks), "the vectors to write")
     first = next(stream, None)
     if first is None:
-        raise InvalidInputError(f"{target.path or 'standard output'}: no vectors to write")
-    if target.kind.open_writer is None:
-        raise InvalidInputError(
-            f"{target.path}: {target.format} can only be written from files of the same format"
-        )
-    opened = target.kind.open_writer(target, dimension or int(first[1].shape[1]), count)
-    # System errors, such as a full disk, name no file or the temporary one. Read errors are left
-    # alone.
-    naming = partial(name_in_errors, target.path or "standard output")
-    written = 0
-    with one_blas_thread(), ExitStack() as stack:
-
-        def leave(*raised: Any) -> bool | None:  # noqa: ANN401
-            with naming():
-                return opened.__exit__(*raised)
-
-        with naming():
-            writer = opened.__enter__()
-        stack.push(leave)
-
-        def encode(chunk: tuple[Sequence[str], Any]) -> tuple[int, Any]:
-            words, rows = chunk
-            if transform is not None:
-                rows = transform(words, rows)
-            return len(words), writer.encode(Chunk(PackedWords.from_words(words), rows))
-
-        # One more ahead than usual, because writing sometimes waits for the disk.
-        parts = ordered_map(encode, chain([first], stream), threads or processors(), ahead=2)
-        for rows, encoded in parts:
-            with naming():
-                writer.write(encoded)
-            written += rows
-        with naming():
-            writer.finish(written)
+        raise InvalidInputError(f"{path}: no vectors to write")
+    target = plan_target(path, dimension=first[1].shape[1], format=format, dtype=dtype, force=force)
+    assert target.format.write is not None  # `plan_target` checked it
+    written = target.format.write(replace(target, count=count), chain([first], stream))
+    if count is not None and written != count:
+        raise InvalidInputError(f"count is {count}, but there were {written} vectors")
     return written
+
+
+def _checked_chunks(
+    chunks: Iterable[tuple[Sequence[str], ArrayLike]],
+) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    dimension = 0
+    for words, vectors in chunks:
+        with np.errstate(over="ignore"):
+            rows = np.ascontiguousarray(vectors, dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(words) or not rows.shape[1]:
+            raise InvalidInputError(
+                f"{len(words)} words do not match an array of shape {rows.shape}"
+            )
+        dimension = dimension or rows.shape[1]
+        if rows.shape[1] != dimension:
+            raise InvalidInputError(
+                f"expected vectors of {dimension} numbers, found {rows.shape[1]}"
+            )
+        try:
+            "".join(words).encode()
+        except UnicodeEncodeError as error:
+            bad = error.object[error.start : error.end]
+            raise InvalidInputError(f"a word has {bad!r}, which is not valid Unicode") from None
+        yield list(words), rows

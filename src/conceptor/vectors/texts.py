@@ -3,113 +3,34 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import silent
-from conceptor.vectors.chunks import as_vectors, number_chunks, read_chunks
-from conceptor.vectors.files import open_vectors
-from conceptor.vectors.formats.words_file import normal_lines, split_lines
-from conceptor.vectors.source import number_rows
-from conceptor.vectors.table import MISSING, WordVectors
-from conceptor.vectors.vectors import RowKind, WrappedVectors
-from conceptor.vectors.words import PackedWords
+from conceptor.base.progress import Progress, silent
+from conceptor.vectors.files import as_vectors, open_vectors
+from conceptor.vectors.formats.npy import normal_lines
+from conceptor.vectors.table import MISSING
+from conceptor.vectors.vectors import RowKind, Rows, Vectors
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from conceptor.base.progress import Progress
-    from conceptor.vectors.vectors import Vectors
-
-__all__ = [
-    "BACKGROUND_ROWS",
-    "SomeRows",
-    "TextVectors",
-    "as_texts",
-    "plain_text",
-    "read_some",
-]
-
+__all__ = ["BACKGROUND_ROWS", "SomeRows", "as_texts", "plain_text", "read_some"]
 
 # The number of random rows whose pairs give cosines a meaning.
 BACKGROUND_ROWS = 4000
 
 
 def plain_text(text: str) -> str:
-    """Return the form of a text for lookups: runs of blanks and line ends become one blank."""
+    """Return the form of a text for lookups: runs of spaces and line ends become one space."""
     return " ".join(text.split())
 
 
-class TextVectors(WrappedVectors):
-    """Vectors whose rows are texts, which may repeat.
-
-    Parameters
-    ----------
-    wrapped : Vectors
-    texts : PackedWords, optional
-        One per row; by default rows keep their labels.
-    where : str
-        The name of the texts in messages.
-    """
-
-    def __init__(
-        self, wrapped: Vectors, texts: PackedWords | None = None, where: str = "texts"
-    ) -> None:
-        super().__init__(wrapped)
-        self._texts, self._where = texts, where
-
-    @property
-    def has_words(self) -> bool:
-        """Whether the texts are known."""
-        return self._texts is not None or self.wrapped.has_words
-
-    @property
-    def kind(self) -> RowKind:
-        """Texts."""
-        return RowKind.TEXTS
-
-    @property
-    def kind_evidence(self) -> str:
-        """Empty: the kind is certain."""
-        return ""
-
-    @property
-    def ranked(self) -> bool:
-        """Never: texts are not sorted by frequency."""
-        return False
-
-    def first_words(self) -> list[str]:
-        """Return the first texts."""
-        return super(WrappedVectors, self).first_words()
-
-    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield texts and rows; raise unless there is one text per row."""
-        if self._texts is None:
-            for before, labels, rows in number_chunks(self.wrapped.chunks()):
-                known = self.wrapped.has_words
-                yield labels if known else number_rows(before, before + len(labels)), rows
-            return
-        texts, before = self._texts, 0
-        for labels, rows in self.wrapped.chunks():
-            end = before + len(labels)
-            if end <= len(texts):
-                yield texts[before:end], rows
-            before = end
-        if before != len(texts):
-            raise InvalidInputError(
-                f"{self._where}: {len(texts):,} texts for the {before:,} rows of {self.name}; "
-                "pass one text per row, in the same order"
-            )
-
-
-def as_texts(vectors: object, texts: object = None) -> Vectors:
-    """Return vectors whose rows are texts.
+def as_texts(vectors: object, texts: Any = None) -> Vectors:  # noqa: ANN401
+    """Return vectors whose rows are texts, which may repeat.
 
     Parameters
     ----------
@@ -118,107 +39,106 @@ def as_texts(vectors: object, texts: object = None) -> Vectors:
         The text of each row; a file has one per line. By default the labels of the rows, or their
         numbers, from 1, if they have no labels.
     """
-    if isinstance(vectors, np.ndarray):
-        opened: Vectors = WordVectors([""] * len(vectors), vectors, has_words=False)
-    elif isinstance(vectors, (str, os.PathLike)):
-        opened = open_vectors(vectors, wordless=True, rows=str(RowKind.TEXTS))
+    if isinstance(vectors, (str, os.PathLike)):
+        opened = open_vectors(vectors, rows=str(RowKind.TEXTS))
     else:
-        opened = as_vectors(vectors, wordless=True)
+        opened = as_vectors(vectors)
+    opened = replace(opened, kind=RowKind.TEXTS, evidence="", ranked=False)
     if texts is None:
-        known = opened.kind is RowKind.TEXTS and opened.has_words
-        return opened if known or isinstance(opened, TextVectors) else TextVectors(opened)
+        return opened
     if isinstance(texts, (str, os.PathLike)):
-        return TextVectors(opened, _read_texts(Path(texts)), os.fspath(texts))
-    return TextVectors(opened, PackedWords.from_words(map(plain_text, _strings(texts))))
-
-
-def _strings(texts: Any) -> Iterable[str]:  # noqa: ANN401
-    for text in texts:
+        return _labeled(opened, _read_texts(Path(texts)), os.fspath(texts))
+    strings = list(texts)
+    for text in strings:
         if not isinstance(text, str):
             raise InvalidInputError(f"texts must be strings; one is a {type(text).__name__}")
-        yield text
+    return _labeled(opened, list(map(plain_text, strings)), "texts")
 
 
-def _read_texts(path: Path) -> PackedWords:
+def _labeled(vectors: Vectors, texts: list[str], where: str) -> Vectors:
+    """Return vectors with a text for each row; reading raises unless there is one per row."""
+
+    def read() -> Iterator[Rows]:
+        before = 0
+        for labels, rows, places in vectors.read():
+            end = before + len(labels)
+            if end <= len(texts):
+                yield Rows(texts[before:end], rows, places)
+            before = end
+        if before != len(texts):
+            raise InvalidInputError(
+                f"{where}: {len(texts):,} texts for the {before:,} rows of {vectors.name}; pass "
+                "one text per row, in the same order"
+            )
+
+    return replace(vectors, read=read, has_words=True)
+
+
+def _read_texts(path: Path) -> list[str]:
     """Read one text per line, including empty ones."""
     if path.is_dir():
         raise InvalidInputError(f"{path}: is a directory, not a file of texts")
     try:
-        found = split_lines(normal_lines(path.read_bytes()))
+        lines = normal_lines(path.read_bytes()).decode().split("\n")
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file of texts") from None
-    if (row := found.first_not_utf8()) >= 0:
-        raise InvalidInputError(f"{path}, line {row + 1}: not UTF-8")
-    return found
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{path}, byte {error.start}: not UTF-8") from None
+    return lines[:-1]
 
 
 @dataclass(frozen=True, eq=False)
 class SomeRows:
-    """Some rows of vectors, in the order of the file.
+    """Chosen rows of vectors, in the order of the file."""
 
-    Attributes
-    ----------
-    count : int
-        The number of all rows.
-    places : array of int
-        The place of each row among all rows, from 0.
-    texts : list of str
-    vectors : array
-    sample : array of int
-        Indices of the rows that are a random sample of all rows, in random order.
-    named : dict of str to int
-        For each requested text, the index of the first row with it.
-    """
-
-    count: int
-    places: NDArray[np.int64]
+    count: int  # of all rows
+    places: NDArray[np.int64]  # of the chosen rows among all rows, from 0
     texts: list[str]
     vectors: NDArray[Any]
-    sample: NDArray[np.intp]
-    named: dict[str, int]
+    sample: NDArray[np.intp]  # indices of the rows of a random sample, in random order
+    named: dict[str, int]  # for each requested text, the index of the first row with it
 
-    def find(self, asked: str | int) -> int:
+    def find(self, request: str | int) -> int:
         """Return the index of a row by text, number or index; `MISSING` if it was not requested."""
-        named = self.named.get(plain_text(asked)) if isinstance(asked, str) else None
-        if named is not None:
-            return named
-        place = _place(asked)
+        if isinstance(request, str) and plain_text(request) in self.named:
+            return self.named[plain_text(request)]
+        place = _place(request)
         if place is None or not 0 <= place < self.count:
             return MISSING
         return int(np.searchsorted(self.places, place))
 
 
-def _place(asked: str | int) -> int | None:
+def _place(request: str | int) -> int | None:
     """Return a row's place from 0: an integer is an index, a string a number from 1."""
-    if isinstance(asked, str):
-        text = asked.strip()
+    if isinstance(request, str):
+        text = request.strip()
         return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 16 else None
-    return int(asked)
+    return int(request)
 
 
 def read_some(
     vectors: Vectors,
     size: int = 0,
-    asked: Collection[str | int] = (),
+    requests: Collection[str | int] = (),
     *,
     seed: int = 0,
     progress: Progress = silent,
 ) -> SomeRows:
     """Return a random sample of rows, and the requested rows, in one pass.
 
-    `asked` are texts, their numbers from 1 as strings, or indices from 0. A matching text wins over
-    a matching number. Every row draws a random number, and the rows with the
-    smallest numbers are the sample. So no count is needed, and memory holds only the sample.
+    `requests` are texts, their numbers from 1 as strings, or indices from 0. A matching text wins
+    over a matching number. Every row draws a random number, and the rows with the smallest numbers
+    are the sample. So no count is needed, and memory holds only the sample.
     """
-    texts = {plain_text(each) for each in asked if isinstance(each, str)}
-    wanted = {place for each in asked if (place := _place(each)) is not None}
+    texts = {plain_text(each) for each in requests if isinstance(each, str)}
+    wanted = {place for each in requests if (place := _place(each)) is not None}
     named: dict[str, int] = {}
     rng = np.random.default_rng(seed)
     keys, drawn = np.zeros(0), np.zeros(0, dtype=np.int64)
-    kept: dict[int, tuple[str, NDArray[Any]]] = {}
+    chosen: dict[int, tuple[str, NDArray[Any]]] = {}
     count = 0
-    for before, labels, rows in number_chunks(read_chunks(vectors, progress)):
-        count = before + len(labels)
+    for labels, rows in vectors.chunks(progress):
+        before, count = count, count + len(labels)
         if texts:
             for place, label in enumerate(map(plain_text, labels), start=before):
                 if label in texts and named.setdefault(label, place) == place:
@@ -228,14 +148,14 @@ def read_some(
         best = np.argsort(keys, kind="stable")[:size]
         keys, drawn = keys[best], drawn[best]
         new = {*drawn[drawn >= before].tolist(), *(each for each in wanted if each >= before)}
-        kept = {place: kept[place] for place in kept.keys() & {*drawn.tolist(), *wanted}}
+        chosen = {place: chosen[place] for place in chosen.keys() & {*drawn.tolist(), *wanted}}
         for place in (each for each in new if each < count):
-            kept[place] = labels[place - before], rows[place - before].copy()
+            chosen[place] = labels[place - before], rows[place - before].copy()
     if not count:
         raise InvalidInputError(f"{vectors.name}: contains no vectors")
-    order = sorted(kept)
+    order = sorted(chosen)
     places = np.array(order, dtype=np.int64)
-    matrix = np.stack([kept[each][1] for each in order]) if kept else rows[:0]
+    matrix = np.stack([chosen[each][1] for each in order]) if chosen else rows[:0]
     numbers = {text: int(np.searchsorted(places, place)) for text, place in named.items()}
     sample = np.searchsorted(places, drawn)
-    return SomeRows(count, places, [kept[each][0] for each in order], matrix, sample, numbers)
+    return SomeRows(count, places, [chosen[each][0] for each in order], matrix, sample, numbers)

@@ -4,41 +4,52 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
-from conceptor.base.threads import ordered_map, processors
 from conceptor.base.tokens import APOSTROPHES, PATTERN
-from conceptor.vectors.memory import Memory, RowLists, split_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from scipy import sparse
     from tokenizers import Tokenizer
 
-    from conceptor.base.arrays import Float64
-
 # WordPiece's mark for a piece inside a word.
 INNER = "##"
-# Normalisers that change characters independently of their neighbours, and pre-tokenizers that
-# split texts at least at blanks.
+# Normalizers that change characters independently of their neighbors, and pre-tokenizers that
+# split texts at least at spaces.
 _WITHIN_RUNS = {"BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"}
-_AT_BLANKS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
-
-
-# A normaliser that expands a character to more than this is refused; NFKD makes at most 18.
+_AT_SPACES = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
+# A normalizer that expands a character to more than this is refused; NFKD makes at most 18.
 _MOST_GROWTH = 1000
-# Fewer texts than this are not worth a thread.
-_FEW = 256
-# Runs between blanks that are remembered from queries.
+# This many remembered runs between spaces cover nearly all of any text.
 _MOST_RUNS = 1 << 17
+
+
+class RowLists(NamedTuple):
+    """The rows of several texts; text i has ``rows[ends[i]:ends[i + 1]]``."""
+
+    rows: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]]) -> RowLists:
+        """Return the rows of each text."""
+        ends = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(lists), np.int64, count=ends[-1]), ends)
+
+    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the distinct rows in order, and the place of each row among them."""
+        rows, places = np.unique(self.rows, return_inverse=True)
+        return rows, places
 
 
 def import_tokenizers() -> Any:  # noqa: ANN401
@@ -56,32 +67,32 @@ def load_tokenizer(path: Path, rows: int) -> Tokenizer:
     Raises for files that would later fail, or take too much memory or time.
     """
     with tokenizer_errors(path, "not a tokenizer"):
-        read: Tokenizer = import_tokenizers().Tokenizer.from_file(str(path))
-    check_tokenizer(read, path)
-    beyond = max(read.get_vocab().items(), key=itemgetter(1), default=("", -1))
-    if beyond[1] >= rows:
+        tokenizer: Tokenizer = import_tokenizers().Tokenizer.from_file(str(path))
+    check_tokenizer(tokenizer, path)
+    token, number = max(tokenizer.get_vocab().items(), key=itemgetter(1), default=("", -1))
+    if number >= rows:
         raise InvalidInputError(
-            f"{path}: the token {beyond[0]!r} has number {beyond[1]}, but there are {rows} rows"
+            f"{path}: the token {token!r} has number {number}, but there are {rows} rows"
         )
-    read.no_padding()
-    read.no_truncation()
-    return read
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def check_tokenizer(tokenizer: Tokenizer, where: object) -> None:
-    """Raise if the normaliser expands texts too much, or if the unknown token is missing."""
-    said = json.loads(tokenizer.to_str())
-    unknown = said["model"].get("unk_token")
+    """Raise if the normalizer expands texts too much, or if the unknown token is missing."""
+    content = json.loads(tokenizer.to_str())
+    unknown = content["model"].get("unk_token")
     if unknown and tokenizer.token_to_id(unknown) is None:
         raise InvalidInputError(f"{where}: the unknown token {unknown!r} is not in its vocabulary")
-    if _growth(said["normalizer"]) > _MOST_GROWTH:
+    if _growth(content["normalizer"]) > _MOST_GROWTH:
         raise InvalidInputError(
-            f"{where}: its normaliser makes texts over {_MOST_GROWTH} times as long; fetch it again"
+            f"{where}: its normalizer makes texts over {_MOST_GROWTH} times as long; fetch it again"
         )
 
 
 def _growth(normalizer: Mapping[str, Any] | None) -> float:
-    """Return the largest factor by which a normaliser can lengthen a text."""
+    """Return the largest factor by which a normalizer can lengthen a text."""
     if normalizer is None:
         return 1.0
     if normalizer["type"] == "Sequence":
@@ -107,44 +118,43 @@ def tokenizer_errors(where: object, what: str = "its tokenizer fails") -> Iterat
     except (ConceptorError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        said = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InvalidInputError(f"{where}: {what} ({said}); fetch it again") from None
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InvalidInputError(f"{where}: {what} ({reason}); fetch it again") from None
 
 
 def count_tokens(tokenizer: Tokenizer, texts: Iterable[str]) -> sparse.csr_array:
     """Return how often each token occurs in each text, one row per text."""
     from scipy import sparse
 
-    found = TokenReader(tokenizer).split(list(texts))
-    shape = (len(found.ends) - 1, tokenizer.get_vocab_size())
-    ones = np.ones(len(found.rows), dtype=np.float32)
-    counts = sparse.csr_array((ones, found.rows, found.ends), shape=shape)
+    tokens = TokenReader(tokenizer).split(list(texts))
+    shape = (len(tokens.ends) - 1, tokenizer.get_vocab_size())
+    ones = np.ones(len(tokens.rows), dtype=np.float32)
+    counts = sparse.csr_array((ones, tokens.rows, tokens.ends), shape=shape)
     counts.sum_duplicates()
     return counts
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, float]) -> Float64:
     """Return how often tokens are used, from how often words are used."""
-    found = TokenReader(tokenizer).split(list(counts))
-    each = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-    used = np.repeat(each, np.diff(found.ends))
-    total = np.bincount(found.rows, used, minlength=tokenizer.get_vocab_size())
-    return np.asarray(total, dtype=np.float64)
+    tokens = TokenReader(tokenizer).split(list(counts))
+    word_counts = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
+    weights = np.repeat(word_counts, np.diff(tokens.ends))
+    usage = np.bincount(tokens.rows, weights, minlength=tokenizer.get_vocab_size())
+    return np.asarray(usage, dtype=np.float64)
 
 
 class TokenReader:
     """The known tokens of texts, by number; unknown and special tokens are left out.
 
-    If no token can cross a blank, each run between two blanks is split once and then remembered:
-    tokenizing is the main cost of encoding with a static model.
+    If no token can cross a space, each run between two spaces is tokenized once and then
+    remembered: by Zipf's law most runs are repeats, and tokenizing is the main cost of encoding.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        said = json.loads(tokenizer.to_str())
+        content = json.loads(tokenizer.to_str())
         self._tokenizer = tokenizer
-        self._unknown = tokenizer.token_to_id(said["model"].get("unk_token") or "")
-        self._model = tokenizer.model if passes_letters(said) else None
-        self._memory = Memory(self._read, split_at(" ")) if splits_at_blanks(said) else None
+        self._unknown = tokenizer.token_to_id(content["model"].get("unk_token") or "")
+        self._remembers = splits_at_spaces(content)
         self._runs: dict[str, list[int]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,65 +163,36 @@ class TokenReader:
 
     def __call__(self, texts: list[str]) -> RowLists:
         """Return the tokens of each text."""
-        return self._read(texts) if self._memory is None else self._memory.of_texts(texts)
-
-    def of_query(self, text: str) -> list[int]:
-        """Return the tokens of one short text; a dictionary is faster here than the memory."""
-        found: list[int] = []
-        if self._memory is None:
-            return list(self._read([text]).rows.tolist())
-        known, runs = self._runs, text.split(" ")
-        new = [run for run in runs if run not in known]
+        if not self._remembers:
+            return RowLists.from_lists(self._without_unknown(texts))
+        texts_runs = [text.split(" ") for text in texts]
+        runs = self._runs
+        new = [run for run in set(chain.from_iterable(texts_runs)) if run not in runs]
+        if len(runs) + len(new) > _MOST_RUNS:
+            self._runs = runs = {}  # other threads may still use the old one
+            new = list(set(chain.from_iterable(texts_runs)))
         if new:
-            if len(known) > _MOST_RUNS:
-                self._runs = known = {}  # other threads may still use the old one
-                new = runs
-            read = self._read(new)
-            rows = read.rows.tolist()
-            known.update(
-                (run, rows[a:b])
-                for run, (a, b) in zip(new, pairwise(read.ends.tolist()), strict=True)
-            )
-        for run in runs:
-            found += known[run]
-        return found
-
-    def _read(self, texts: list[str]) -> RowLists:
-        found = self.split(texts)
-        return found if self._unknown is None else found.without(self._unknown)
+            runs.update(zip(new, self._without_unknown(new), strict=True))
+        lists = [[token for run in each for token in runs[run]] for each in texts_runs]
+        return RowLists.from_lists(lists)
 
     def split(self, texts: list[str]) -> RowLists:
-        """Return the tokens of each text without the special tokens around it; remember nothing.
+        """Return the tokens of each text, unknown ones included; remember nothing."""
+        return RowLists.from_lists(self._encode(texts))
 
-        A word that normalisation leaves unchanged goes directly to the model: a tokenizer spends
-        most of its time on bookkeeping for each letter.
-        """
-        with tokenizer_errors("tokenizer.json"):
-            if self._model is None:
-                return RowLists.from_lists(self._encode(texts))
-            tokenize = self._model.tokenize
-            others = iter(self._encode([text for text in texts if not _of_letters(text)]))
-            return RowLists.from_lists(
-                [
-                    [token.id for token in tokenize(text)] if _of_letters(text) else next(others)
-                    for text in texts
-                ]
-            )
+    def _without_unknown(self, texts: list[str]) -> list[list[int]]:
+        lists = self._encode(texts)
+        if self._unknown is None:
+            return lists
+        return [[token for token in tokens if token != self._unknown] for tokens in lists]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
-        def encode(part: list[str]) -> list[list[int]]:
-            found = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
-            return [each.ids for each in found]
-
-        if len(texts) <= _FEW:
-            return encode(texts)
-        # In our own threads: the tokenizer's may be switched off, as model2vec does.
-        step = max(_FEW, -(-len(texts) // processors()))
-        parts = (texts[start : start + step] for start in range(0, len(texts), step))
-        return list(chain.from_iterable(ordered_map(encode, parts, processors())))
+        with tokenizer_errors("tokenizer.json"):
+            encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            return [encoding.ids for encoding in encodings]
 
 
-def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
+def splits_at_spaces(tokenizer: Mapping[str, Any]) -> bool:
     """Return whether no token crosses U+0020 or depends on the text beyond one."""
     normalizer = tokenizer["normalizer"] or {"type": "Sequence", "normalizers": []}
     steps = normalizer["normalizers"] if normalizer["type"] == "Sequence" else [normalizer]
@@ -224,27 +205,9 @@ def splits_at_blanks(tokenizer: Mapping[str, Any]) -> bool:
             step["type"] in _WITHIN_RUNS or step.get("pattern") == {"Regex": f"[{APOSTROPHES}]"}
             for step in steps
         )
-        and (splitter["type"] in _AT_BLANKS or splitter.get("pattern") == {"Regex": PATTERN})
+        and (splitter["type"] in _AT_SPACES or splitter.get("pattern") == {"Regex": PATTERN})
         and not any(" " in token["content"] for token in tokenizer["added_tokens"])
     )
-
-
-def passes_letters(tokenizer: Mapping[str, Any]) -> bool:
-    """Return whether a word of the letters a to z reaches the tokenizer's model unchanged."""
-    return (
-        splits_at_blanks(tokenizer)
-        and tokenizer["pre_tokenizer"] is not None
-        and tokenizer["pre_tokenizer"]["type"] in _AT_BLANKS
-        and not any(
-            token["content"].isalpha()
-            or (token["normalized"] and any(map(str.isalpha, token["content"])))
-            for token in tokenizer["added_tokens"]
-        )
-    )
-
-
-def _of_letters(text: str) -> bool:
-    return text.isascii() and text.isalpha() and text.islower()
 
 
 def has_letters(token: str) -> bool:

@@ -1,21 +1,45 @@
-"""`Vectors`: the interface of every kind of input, and the chunks it yields."""
+"""`Vectors`: labeled rows that can be read any number of times, and what is known about them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+import numpy as np
+from numpy.typing import NDArray
 
-    from numpy.typing import NDArray
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import Progress, silent
+from conceptor.base.threads import memory_bytes
+from conceptor.vectors.table import WordVectors
 
-__all__ = ["RowKind", "Vectors", "WrappedVectors"]
+__all__ = ["Findings", "RowKind", "Rows", "Vectors", "collect_rows", "even_chunks", "keep"]
+
+OnError = Literal["raise", "skip"]
+# A function of the words of rows and the rows that returns new rows.
+Transform = Callable[[Sequence[str], Any], Any]
 
 # This many first words show whether a file is sorted by frequency, and whether counts fit it.
 SAMPLE = 2000
+# Numbers in a chunk, about four megabytes of float32, and the bounds on its rows.
+_CHUNK_NUMBERS = 1 << 20
+_FEWEST, _MOST = 1 << 10, 1 << 16
+# How many of the first labels decide what rows are.
+_LABELS = 1000
+# Longer labels are hashes, addresses, or sentences in scripts without spaces.
+_LONGEST_WORD = 30
+# Chinese and Japanese words have few of these characters, sentences many.
+_UNSPACED = re.compile("[\u3040-\u309f\u3400-\u9fff\U00020000-\U0003ffff]")
+_MOST_UNSPACED = 6
+# From this share of single words on, labels are certainly a vocabulary. With fewer labels than
+# this, users get no message.
+_SURELY, _FEW = 0.9, 20
 
 
 class RowKind(StrEnum):
@@ -26,162 +50,298 @@ class RowKind(StrEnum):
     TEXTS = "texts"  # whole texts, or unknown rows
 
 
-class Vectors(ABC):
-    """Labelled rows that can be read any number of times.
+class Rows(NamedTuple):
+    """Consecutive rows; `places` are their line or row numbers in the file, for messages."""
 
-    Files, tables in memory, static models, shards and the objects of other libraries are all
-    `Vectors`, so a method treats them the same. A kind of input overrides the defaults below if
-    it has more information; `WrappedVectors` forwards every call.
+    labels: Sequence[str]
+    rows: NDArray[Any]
+    places: NDArray[np.int64] | None = None
+
+
+@dataclass
+class Findings:
+    """Problems that one pass over a file found; `on_error` is what to do with a bad row."""
+
+    on_error: OnError = "raise"
+    duplicates: int = 0
+    skipped: int = 0
+    first_skipped: str = ""
+    remarks: list[str] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Forget the last pass."""
+        self.duplicates, self.skipped, self.first_skipped = 0, 0, ""
+        self.remarks.clear()
+
+    def reject(self, message: str, rows: int = 1) -> None:
+        """Raise for a bad row, or count it and those like it."""
+        if self.on_error == "raise":
+            raise InvalidInputError(
+                f"{message}; repair the file, or skip such rows with --on-error skip"
+            )
+        self.skipped += rows
+        self.first_skipped = self.first_skipped or message
+
+    def lines(self) -> list[str]:
+        """Return one line for each kind of finding."""
+        lines = list(self.remarks)
+        if self.duplicates:
+            lines.append(f"{self.duplicates} duplicate words dropped, the first of each kept")
+        if self.skipped:
+            lines.append(f"{self.skipped} bad rows skipped, the first: {self.first_skipped}")
+        return lines
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Labeled rows: of a file, a table in memory, shards, or an object of another library.
+
+    There is one class for all of them, so every method treats them the same. Vectors that differ in
+    one respect are a copy: ``replace(vectors, read=...)``. `read` yields the rows from the
+    beginning, any number of times.
     """
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The name of these vectors in results and messages."""
+    name: str  # in results and messages, such as the path
+    dimension: int  # the length of a vector
+    read: Callable[[], Iterator[Rows]]
+    count: int | None = None  # the number of rows, if it is known before they are read
+    estimate: int | None = None  # about how many rows there are, for progress bars
+    kind: RowKind = RowKind.WORDS
+    evidence: str = ""  # why the labels were taken for this kind; empty if there was no choice
+    has_words: bool = True  # otherwise the labels of rows are their numbers, from 1
+    counts: Mapping[str, float] | None = None  # how often words occur in text
+    # For tokens: returns their counts from the counts of words.
+    token_counts: Callable[[Mapping[str, float]], Mapping[str, float]] | None = None
+    ranked: bool = True  # whether rows may be sorted by frequency
+    language: str = ""  # a code such as `fr`; empty if unknown
+    files: tuple[Path, ...] = ()  # that are read, and must not be overwritten
+    format: str = ""  # of the file; empty for objects
+    dtype: str = "float32"  # how numbers are stored
+    size: int = 0  # in bytes on disk; 0 for objects
+    costly: bool = False  # whether reading again costs more than keeping the rows in memory
+    findings: Findings = field(default_factory=Findings)  # problems that the last pass found
+    extra: Any = None  # what the format needs to write a copy with new vectors
 
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """The length of a vector."""
-
-    @property
-    def count(self) -> int | None:
-        """The number of rows; None until a pass is complete, if it is not known before."""
-        return None
-
-    @property
-    def has_words(self) -> bool:
-        """Whether rows have labels: words, tokens or texts."""
-        return True
-
-    @property
-    def kind(self) -> RowKind:
-        """What a row is."""
-        return RowKind.WORDS if self.has_words else RowKind.TEXTS
-
-    @property
-    def kind_evidence(self) -> str:
-        """The evidence from the labels for the kind; empty if the input leaves no choice."""
-        return ""
-
-    @property
-    def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if known."""
-        return None
-
-    def token_counts(self, counts: Mapping[str, float]) -> Mapping[str, float]:
-        """Return counts of this input's labels from counts of words; differs for tokens."""
-        return counts
-
-    @property
-    def ranked(self) -> bool:
-        """Whether rows may be sorted by frequency."""
-        return True
-
-    @property
-    def language(self) -> str:
-        """The language of the words, as a code such as `fr`; empty if unknown."""
-        return ""
-
-    @property
-    def worth_keeping(self) -> bool:
-        """Whether reading again costs more than keeping the rows in memory."""
-        return False
-
-    def files(self) -> list[Path]:
-        """Return the files that are read, which must not be overwritten."""
-        return []
-
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got, if known."""
-        return None
-
-    @abstractmethod
-    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield labels and rows in order."""
+    def chunks(
+        self, progress: Progress = silent, label: str = "reading"
+    ) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
+        """Yield labels and rows in order, reporting progress."""
+        total, done = self.count or self.estimate, 0
+        for labels, rows, _ in self.read():
+            done += len(labels)
+            progress(label, None if not total else min(1.0, done / total), done)
+            yield labels, rows
 
     def first_words(self) -> list[str]:
-        """Return the first `SAMPLE` labels."""
-        found: list[str] = []
-        for words, _ in self.chunks():
-            found.extend(words[: SAMPLE - len(found)])
-            if len(found) >= SAMPLE:
-                break
-        return found
+        """Return the first 2,000 labels; they are read once."""
+        return self._first_words
+
+    @cached_property
+    def _first_words(self) -> list[str]:
+        return list(islice((label for labels, _ in self.chunks() for label in labels), SAMPLE))
+
+    def mapped(self, transform: Transform, dimension: int | None = None) -> Vectors:
+        """Return the vectors with a function of words and rows applied to each chunk."""
+
+        def read() -> Iterator[Rows]:
+            for labels, rows, places in self.read():
+                yield Rows(labels, transform(labels, rows), places)
+
+        return replace(self, read=read, dimension=dimension or self.dimension)
+
+    def with_kind(self, rows: str | None) -> Vectors:
+        """Return the vectors with the user's choice of `words` or `texts`, or that of the labels.
+
+        Raises
+        ------
+        InvalidInputError
+            If the choice is impossible: for tokens of a model, or words of rows without labels.
+        """
+        if rows is None:
+            return self
+        if rows not in (RowKind.WORDS, RowKind.TEXTS):
+            raise InvalidInputError(f"--rows is {rows!r}; it must be 'words' or 'texts'")
+        if self.kind is RowKind.TOKENS:
+            reason = "its rows are the tokens of a static model"
+        elif rows == RowKind.WORDS and not self.has_words:
+            reason = "its rows have no words"
+        else:
+            return replace(self, kind=RowKind(rows), evidence="")
+        raise InvalidInputError(f"{self.name}: {reason}; leave out --rows {rows}")
+
+    def require_words(self) -> Vectors:
+        """Return the vectors; raise if rows have no labels."""
+        if not self.has_words:
+            raise InvalidInputError(
+                f"{self.name}: its rows have no words; put the words in a file beside it "
+                "(x.words.txt for x.npy, one word per line), or in a column of the table"
+            )
+        return self
+
+    def describe_kind(self) -> str:
+        """Return a line on what rows were taken for and how to change it; empty if it is clear."""
+        if not self.evidence:
+            return ""
+        is_text = self.kind is RowKind.TEXTS
+        treated = "texts, which count equally" if is_text else "words, whose frequency counts"
+        other = RowKind.WORDS if is_text else RowKind.TEXTS
+        return (
+            f"{self.name}: its rows are treated as {treated}: {self.evidence}; if they are "
+            f"{other}, use --rows {other}"
+        )
 
 
-class WrappedVectors(Vectors):
-    """Vectors that forward every call to others; a test compares the two classes."""
+def is_word(label: str) -> bool:
+    """Return whether a label may be an entry of a vocabulary: a single token that is not long."""
+    return (
+        len(label) <= _LONGEST_WORD
+        and len(label.split()) == 1
+        and len(_UNSPACED.findall(label)) <= _MOST_UNSPACED
+    )
 
-    def __init__(self, wrapped: Vectors) -> None:
-        self.wrapped = wrapped
 
-    @property
-    def name(self) -> str:
-        """The name of these vectors in results and messages."""
-        return self.wrapped.name
+def decide_kind(labels: Sequence[str]) -> tuple[RowKind, str]:
+    """Decide what rows are from their first labels; return the evidence too, if in any doubt.
 
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self.wrapped.dimension
+    They are words if the labels look like a vocabulary: at least half of them are single words,
+    each counted once. Otherwise they are texts.
+    """
+    first = labels[:_LABELS]
+    words = len(set(filter(is_word, first)))
+    kind = RowKind.WORDS if 2 * words >= len(first) else RowKind.TEXTS
+    # For a clear vocabulary, or for a handful of words, users need no message.
+    if kind is RowKind.WORDS and (words >= _SURELY * len(first) or len(first) < _FEW):
+        return kind, ""
+    return kind, f"{words:,} of the first {len(first):,} labels are distinct single words"
 
-    @property
-    def count(self) -> int | None:
-        """How many rows there are, if known."""
-        return self.wrapped.count
 
-    @property
-    def has_words(self) -> bool:
-        """Whether rows have labels."""
-        return self.wrapped.has_words
+def refuse_settings(vectors: Vectors, kind: str, **settings: object) -> None:
+    """Raise for settings that apply only to another kind of rows, `words` or `texts`."""
+    for name, value in settings.items():
+        if value is not None and value is not False:
+            raise InvalidInputError(
+                f"{vectors.name}: its rows are {vectors.kind}, and --{name.replace('_', '-')} is "
+                f"for {kind}; remove it, or add --rows {kind}"
+            )
 
-    @property
-    def kind(self) -> RowKind:
-        """What a row is."""
-        return self.wrapped.kind
 
-    @property
-    def kind_evidence(self) -> str:
-        """The evidence from the labels for the kind."""
-        return self.wrapped.kind_evidence
+def chunk_rows(dimension: int) -> int:
+    """Return how many rows to process at a time: a power of two, about four megabytes."""
+    return int(min(max(1 << (_CHUNK_NUMBERS // dimension).bit_length() - 1, _FEWEST), _MOST))
 
-    @property
-    def counts(self) -> Mapping[str, float] | None:
-        """How often words occur in text, if known."""
-        return self.wrapped.counts
 
-    def token_counts(self, counts: Mapping[str, float]) -> Mapping[str, float]:
-        """Return counts of labels from counts of words."""
-        return self.wrapped.token_counts(counts)
+def number_labels(start: int, stop: int) -> list[str]:
+    """Return labels for rows without words: their numbers, from 1."""
+    return [str(row) for row in range(start + 1, stop + 1)]
 
-    @property
-    def ranked(self) -> bool:
-        """Whether rows may be sorted by frequency."""
-        return self.wrapped.ranked
 
-    @property
-    def language(self) -> str:
-        """The language of the words, if known."""
-        return self.wrapped.language
+def even_chunks(
+    chunks: Iterable[tuple[Sequence[str], NDArray[Any]]],
+) -> Iterator[tuple[list[str], NDArray[Any]]]:
+    """Yield the same rows in chunks of one size, with fewer at the end.
 
-    @property
-    def worth_keeping(self) -> bool:
-        """Whether reading again costs more than keeping the rows in memory."""
-        return self.wrapped.worth_keeping
+    The last bit of a sum depends on how many rows are added at a time. With this, all formats of
+    the same vectors give the same bits. Rows are copied only if a chunk ends elsewhere.
+    """
+    labels: list[str] = []
+    parts: list[NDArray[Any]] = []
+    size = 0
+    for more, rows in chunks:
+        size = size or chunk_rows(rows.shape[1])
+        start = 0
+        while len(labels) + len(more) - start >= size:
+            stop = start + size - len(labels)
+            parts.append(rows[start:stop])
+            labels.extend(more[start:stop])
+            yield labels, parts[0] if len(parts) == 1 else np.concatenate(parts)
+            labels, parts, start = [], [], stop
+        if start < len(more):
+            labels.extend(more[start:])
+            parts.append(rows[start:])
+    if labels:
+        yield labels, np.concatenate(parts)
 
-    def files(self) -> list[Path]:
-        """Return the files that are read."""
-        return self.wrapped.files()
 
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got, if known."""
-        return self.wrapped.fraction_read()
+def number_chunks(
+    chunks: Iterable[tuple[Sequence[str], NDArray[Any]]],
+) -> Iterator[tuple[int, Sequence[str], NDArray[Any]]]:
+    """Yield the number of rows before each chunk, and its words and rows."""
+    before = 0
+    for labels, rows in chunks:
+        yield before, labels, rows
+        before += len(labels)
 
-    def chunks(self) -> Iterator[tuple[Sequence[str], NDArray[Any]]]:
-        """Yield labels and rows in order."""
-        return self.wrapped.chunks()
 
-    def first_words(self) -> list[str]:
-        """Return the first labels."""
-        return self.wrapped.first_words()
+def keep(vectors: Vectors, limit: int | None = None) -> Vectors:
+    """Return vectors whose rows stay in memory after the first whole pass, if they fit.
+
+    `limit` is how many bytes may be kept, by default a quarter of the machine's memory. Nothing is
+    kept if reading again is cheap.
+    """
+    if not vectors.costly:
+        return vectors
+    most = memory_bytes() // 4 if limit is None else limit
+    memory: list[Rows] = []
+
+    def read() -> Iterator[Rows]:
+        if memory:
+            yield from memory
+            return
+        chunks: list[Rows] = []
+        size = 0
+        for chunk in vectors.read():
+            # A string takes about 100 bytes with its place in the list.
+            size += chunk.rows.nbytes + 100 * len(chunk.labels)
+            if size <= most:
+                chunks.append(chunk)
+            else:
+                chunks.clear()
+            yield chunk
+        if size <= most:
+            memory.extend(chunks)
+
+    return replace(vectors, read=read, costly=False)
+
+
+def collect_rows(
+    vectors: Vectors, wanted: Collection[str], first: int = 0, progress: Progress = silent
+) -> WordVectors:
+    """Return the rows of wanted words, and the first rows, in one pass."""
+    collector = RowCollector(wanted, first)
+    for labels, rows in vectors.chunks(progress):
+        collector.add(labels, rows)
+    return collector.table()
+
+
+class RowCollector:
+    """Keeps the rows of wanted words, and the first rows, from a stream of chunks.
+
+    A benchmark needs about ten thousand rows; a file may have millions.
+    """
+
+    def __init__(self, wanted: Collection[str], first: int = 0) -> None:
+        self.count = 0
+        self._wanted, self._first = wanted, first
+        self._words: list[str] = []
+        self._places: list[int] = []
+        self._parts: list[NDArray[Any]] = []
+
+    def add(self, labels: Sequence[str], rows: NDArray[Any]) -> None:
+        """Take the next chunk."""
+        first, wanted = self._first - self.count, self._wanted
+        if wanted:
+            chosen = [i for i, word in enumerate(labels) if i < first or word in wanted]
+        else:
+            chosen = list(range(min(max(first, 0), len(labels))))
+        if chosen:
+            self._words.extend(labels[i] for i in chosen)
+            self._places.extend(self.count + i for i in chosen)
+            self._parts.append(rows[chosen])
+        self.count += len(labels)
+
+    def table(self) -> WordVectors:
+        """Return the collected rows, in the order of the stream."""
+        if not self.count:
+            raise InvalidInputError("there are no vectors to read")
+        rows = np.concatenate(self._parts) if self._parts else np.zeros((0, 1), dtype=np.float32)
+        return WordVectors(self._words, rows, np.array(self._places, dtype=np.int64))

@@ -6,17 +6,14 @@ depend on it: the stored integers have the same cosines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _STORED = {"float32": "<f4", "float16": "<f2", "int8": "|i1", "binary": "|u1"}
 DTYPES = tuple(_STORED)
@@ -24,10 +21,10 @@ SCALE = "scale"
 _LARGEST_BYTE = 127
 
 
-def first_lost(rows: NDArray[Any], kept: NDArray[np.bool_]) -> int:
-    """Return the first row that is not zero but would be lost; -1 if there is none."""
-    gone = np.flatnonzero(~kept)
-    lost = gone[rows[gone].any(axis=1)]
+def first_lost(rows: NDArray[Any], is_zero: NDArray[np.bool_]) -> int:
+    """Return the first row that is not zero but is stored as zero; -1 if there is none."""
+    zeros = np.flatnonzero(is_zero)
+    lost = zeros[rows[zeros].any(axis=1)]
     return int(lost[0]) if len(lost) else -1
 
 
@@ -76,10 +73,10 @@ class Encoding:
         name = (record.names or ("",))[0]
         stored, _, *title = (record.fields or {name: (record, 0)})[name]
         size = title[0].removesuffix(" bits") if title else stored.shape[0]
-        found = cls("binary" if title else "int8", int(size))
-        if found.record != record:
+        encoding = cls("binary" if title else "int8", int(size))
+        if encoding.record != record:
             raise InvalidInputError(f"{record} is not an encoding of vectors")
-        return found
+        return encoding
 
     def encode(
         self, rows: NDArray[np.float32], words: Sequence[str] | None = None
@@ -88,32 +85,29 @@ class Encoding:
 
         Raises if a row would become zero, and names its word from `words`.
         """
-        if not self.has_scales:
-            ones = np.ones(len(rows), dtype=np.float32)
-            floats = np.ascontiguousarray(rows, dtype=self.stored)
-            if self.dtype == "float16":
-                self._check_kept(rows, np.asarray(floats.any(axis=1)), words)
-            return floats, ones
+        scales = np.ones(len(rows), dtype=np.float32)
         if self.dtype == "binary":
-            sizes = np.abs(rows).mean(axis=1, dtype=np.float64).astype(np.float32)
-            self._check_kept(rows, sizes > 0, words)
-            return np.packbits(rows > 0, axis=1), sizes
-        scales = np.abs(rows).max(axis=1) / np.float32(_LARGEST_BYTE)
-        self._check_kept(rows, scales > 0, words)
-        whole = np.rint(rows / np.where(scales > 0, scales, 1)[:, np.newaxis])
-        # The scale of a row of the smallest possible numbers is rounded too.
-        return np.clip(whole, -_LARGEST_BYTE, _LARGEST_BYTE).astype(self.stored), scales
-
-    def _check_kept(
-        self, rows: NDArray[np.float32], kept: NDArray[np.bool_], words: Sequence[str] | None
-    ) -> None:
-        lost = first_lost(rows, kept)
+            scales = np.abs(rows).mean(axis=1, dtype=np.float64).astype(np.float32)
+            codes, is_zero = np.packbits(rows > 0, axis=1), scales == 0
+        elif self.dtype == "int8":
+            scales = np.abs(rows).max(axis=1) / np.float32(_LARGEST_BYTE)
+            whole = np.rint(rows / np.where(scales > 0, scales, 1)[:, np.newaxis])
+            # The scale of a row of the smallest possible numbers is rounded too.
+            codes = np.clip(whole, -_LARGEST_BYTE, _LARGEST_BYTE).astype(self.stored)
+            is_zero = scales == 0
+        else:
+            codes = np.ascontiguousarray(rows, dtype=self.stored)
+            if self.dtype == "float32":
+                return codes, scales
+            is_zero = ~codes.any(axis=1)
+        lost = first_lost(rows, is_zero)
         if lost >= 0:
             name = "a vector" if words is None else f"the vector of {words[lost]!r}"
             raise InvalidInputError(
                 f"{name} is too small for {self.dtype} and would become 0 (its largest number is "
                 f"{np.abs(rows[lost]).max():.3g}); write float32"
             )
+        return codes, scales
 
     def decode(self, codes: NDArray[Any], scales: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return rows from their stored form."""

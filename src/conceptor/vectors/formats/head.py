@@ -1,236 +1,103 @@
-"""The beginning of a file, used to recognise its format."""
+"""The beginning of a file, by which its format is recognized."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from conceptor.vectors.formats.words_file import BOM
-from conceptor.vectors.source import LARGEST_DIMENSION
-from conceptor.vectors.streams import ByteReader
+from conceptor.vectors.formats.streams import ByteReader
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-LONGEST_LINE = 64 << 20
-_HEAD_BYTES = 1 << 20
-_SAMPLE_BYTES = 1 << 16
-_WHOLE_LINES = 3  # a header and two rows
+BOM = b"\xef\xbb\xbf"
+# It is read in pieces until it has a header and two rows of text, or this many bytes.
+_PIECE_BYTES, _MOST_BYTES, _FEWEST_LINES = 1 << 20, 32 << 20, 3
 _SAMPLE_LINES = 100
 # Of this many lines, this share must end in the same count of numbers; of fewer, more than half.
 _MANY_LINES, _AGREE = 20, 0.75
-# This many lines with only numbers are a matrix; with several columns before them, a table.
-_FEW_LINES = 3
-_SHOWN = 5
+FIELD = re.compile(rb"[^ \t]+")
+# What the parser reads as a number: what Python's float takes, without underscores.
+_NUMBER = re.compile(
+    rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf|infinity))"
+)
+
+
+def is_number(field: bytes) -> bool:
+    """Return whether a field is a decimal number, NaN or infinity."""
+    return _NUMBER.fullmatch(field) is not None
+
+
+def split_fields(line: bytes) -> list[bytes]:
+    """Split at spaces and tabs; a leading one makes an empty word."""
+    fields = FIELD.findall(line.rstrip(b" \t\r"))
+    return [b"", *fields] if fields and line[:1] in (b" ", b"\t") else fields
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first bytes of a file, decompressed; a folder has none.
-
-    `size` is the file's size on disk, and `is_whole` means that these bytes are the whole file.
-    """
+    """The first bytes of a file, decompressed; a folder has none."""
 
     path: Path
     data: bytes = b""
-    size: int = 0
-    is_whole: bool = True
+    size: int = 0  # about how large the whole file is, decompressed
+    is_whole: bool = True  # whether `data` is the whole file
+    compression: str | None = None
 
     @classmethod
     def read(cls, path: Path) -> Head:
         """Read the beginning of a file."""
         with ByteReader(path) as reader:
-            data = reader.read(_HEAD_BYTES)
-            return cls(path, data, path.stat().st_size, not reader.read(1))
+            data = more = reader.read(_PIECE_BYTES)
+            while more and data.count(b"\n") < _FEWEST_LINES and len(data) < _MOST_BYTES:
+                more = reader.read(_PIECE_BYTES)
+                data += more
+            is_whole = not reader.read(1)
+            expansion = reader.position / max(reader.file.tell(), 1)
+            size = int(path.stat().st_size * expansion)
+            return cls(path, data, size, is_whole, reader.compression)
 
     @cached_property
-    def lines(self) -> Lines:
-        """The beginning as lines of text; reads more if there are too few."""
-        data, is_whole = self.data, self.is_whole
-        if not is_whole and _has_few_lines(data):
-            with ByteReader(self.path) as reader:
-                data = reader.read(len(data))
-                while _has_few_lines(data) and (more := reader.read(len(data))):
-                    data += more
-                is_whole = not reader.read(1)
-        newline = _newline(data)
-        start = len(BOM) if data.startswith(BOM) else 0
-        return Lines(data[start:].replace(newline, b"\n"), newline, is_whole, start)
-
-
-def _newline(data: bytes) -> bytes:
-    return b"\r" if b"\r" in data and b"\n" not in data else b"\n"
-
-
-def _has_few_lines(data: bytes) -> bool:
-    few = data.count(_newline(data)) < _WHOLE_LINES
-    return few and len(data) <= _WHOLE_LINES * LONGEST_LINE
-
-
-@dataclass(frozen=True)
-class Lines:
-    r"""The first lines of a file.
-
-    `content` has no byte-order mark, and its newlines are `\n`; `newline` is the one in the file,
-    and `start` is where the content begins in it.
-    """
-
-    content: bytes
-    newline: bytes
-    is_whole: bool
-    start: int
-
-    @cached_property
-    def first(self) -> bytes:
-        """The first line."""
-        return self.content.partition(b"\n")[0]
-
-    @cached_property
-    def rest(self) -> bytes:
-        """The content after the first line."""
-        return self.content[len(self.first) + 1 :]
-
-    @property
-    def rest_at(self) -> int:
-        """Where the content after the first line begins in the file."""
-        return self.start + len(self.content) - len(self.rest)
+    def lines(self) -> list[bytes]:
+        """The first lines that are complete, without a byte-order mark."""
+        lines = self.data.removeprefix(BOM).split(b"\n", _SAMPLE_LINES)
+        return lines if self.is_whole and len(lines) <= _SAMPLE_LINES else lines[:-1]
 
     @cached_property
     def header(self) -> tuple[int, int] | None:
         """The count and dimension that the first line of a word2vec file gives."""
-        has_more = len(self.first) < len(self.content)
-        found = _parse_header(self.first) if has_more or self.is_whole else None
-        if found is None or self.has_row(found[1]):
-            return found
-        # A file of one-dimensional vectors may begin like a header; `1 300`, then `a 2`.
-        is_row = (
-            has_more and self.has_row(1) and _is_row(self.first, 1) and not has_control(self.rest)
-        )
-        return found if 0 < found[1] <= LARGEST_DIMENSION and not is_row else None
-
-    def has_row(self, dimension: int) -> bool:
-        """Return whether the second line is a word and as many numbers."""
-        return _is_row(self.rest.partition(b"\n")[0], dimension)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether something other than rows of text follows the first line.
-
-        Text has no control characters, and damaged text is still mostly numbers.
-        """
-        sample = self.rest[:_SAMPLE_BYTES]
-        return bool(self.rest.strip()) and (has_control(sample) or not _is_mostly_numbers(sample))
+        fields = self.lines[0].split() if self.lines else []
+        is_header = len(fields) == 2 and all(each.isdigit() and len(each) < 19 for each in fields)
+        if not is_header or self.lines[0][:1] in (b" ", b"\t") or not int(fields[1]):
+            return None
+        return int(fields[0]), int(fields[1])
 
     @cached_property
     def numbers(self) -> list[int]:
-        """How many numbers end each of the first lines that are not empty."""
-        return [_count_trailing_numbers(line) for line in self._whole_lines if _split_fields(line)]
+        """How many numbers end each of the lines that are not empty, after the word."""
+        numbers = []
+        for fields in filter(None, map(split_fields, self.lines)):
+            count = 0
+            while count < len(fields) - 1 and is_number(fields[-1 - count]):
+                count += 1
+            numbers.append(count)
+        return numbers
 
     @cached_property
-    def _whole_lines(self) -> list[bytes]:
-        lines = self.content.split(b"\n", _SAMPLE_LINES)
-        is_whole = self.is_whole or len(lines) > _SAMPLE_LINES
-        return lines[:_SAMPLE_LINES] if is_whole else lines[:-1]
-
-    def labels(self, dimension: int) -> list[str]:
-        """Return the text before the numbers in the first lines."""
-        found = (line.rsplit(None, dimension) for line in self._whole_lines)
-        return [fields[0].decode(errors="replace") for fields in found if len(fields) > dimension]
-
-    @property
     def dimension(self) -> int:
-        """The most common count of trailing numbers, 0 if there are no rows.
+        """How many numbers end the lines of text; 0 if these are not rows of vectors.
 
-        So a word with blanks or a damaged line does not decide for the whole file.
+        It is the most common count, so a word with spaces or a damaged line does not decide for the
+        whole file. Lines with one number are counts or scored pairs, lines with only numbers a
+        matrix, and lines with several columns before the numbers a table.
         """
-        counts = Counter(self.numbers)
-        most = max(counts.values(), default=0)
-        return min((number for number, times in counts.items() if times == most), default=0)
-
-    @property
-    def doubt(self) -> str:
-        """Why lines without a header are not rows of vectors; empty if they may be."""
-        counts, dimension = Counter(self.numbers), self.dimension
-        lines, agree = len(self.numbers), counts[dimension]
-        if not dimension or lines == counts[0]:
-            return "no line ends in numbers"
-        if lines > 1 and agree <= (_AGREE if lines >= _MANY_LINES else 0.5) * lines:
-            some = ", ".join(str(number) for number in sorted(counts)[:_SHOWN])
-            more = ", …" if len(counts) > _SHOWN else ""
-            return (
-                f"the first {lines} lines end in different counts of numbers ({some}{more}), but "
-                "all vectors must have the same"
-            )
-        if dimension == 1:
-            return (
-                "the lines end in a single number, like counts or scored pairs; vectors of one "
-                "number need a first line with their count and a 1"
-            )
-        return self._doubt_labels(dimension)
-
-    def _doubt_labels(self, dimension: int) -> str:
-        """Return why the text before the numbers is not a label; empty if it may be."""
-        labels = [label for label in self.labels(dimension) if label]
-        if len(labels) >= _FEW_LINES and all(map(_is_fraction, labels)):
-            return "the lines contain only numbers and no words; save such a matrix as .npy"
-        if len(labels) >= _FEW_LINES and all("\t" in label for label in labels):
-            return (
-                "the lines have several tab-separated columns before the numbers, like tables of "
-                "pairs; vectors have one word there"
-            )
-        return ""
-
-
-def _is_fraction(label: str) -> bool:
-    return is_number(label.encode()) and not label.lstrip("+-").isdigit()
-
-
-def is_number(field: bytes | bytearray) -> bool:
-    """Return whether the parser reads a field as a number."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return b"_" not in field
-
-
-def has_control(content: bytes) -> bool:
-    """Return whether there are control characters near the beginning, unlike in text."""
-    return any(byte < 9 for byte in content[:_SAMPLE_BYTES])
-
-
-def _is_mostly_numbers(sample: bytes) -> bool:
-    """Return whether most fields after the first are numbers."""
-    fields = sample.replace(b"\n", b" ").split(b" ")[1:-1]
-    return 2 * sum(map(is_number, fields)) > len(fields)
-
-
-def _parse_header(line: bytes) -> tuple[int, int] | None:
-    fields = line.split()
-    if (
-        len(fields) != 2
-        or line[:1] in (b" ", b"\t")
-        or not all(field.isdigit() and len(field) < 19 for field in fields)
-    ):
-        return None
-    return int(fields[0]), int(fields[1])
-
-
-def _is_row(line: bytes, dimension: int) -> bool:
-    fields = _split_fields(line)
-    return len(fields) > dimension > 0 and all(map(is_number, fields[-dimension:]))
-
-
-def _split_fields(line: bytes) -> list[bytes]:
-    """Split at spaces and tabs; a leading blank makes an empty word."""
-    line = line.removesuffix(b"\r").rstrip(b" \t")
-    fields = [field for field in line.replace(b"\t", b" ").split(b" ") if field]
-    return [b"", *fields] if line[:1] in (b" ", b"\t") else fields
-
-
-def _count_trailing_numbers(line: bytes) -> int:
-    """Return how many numbers end a line; the first field never counts."""
-    return sum(1 for _ in takewhile(is_number, reversed(_split_fields(line)[1:])))
+        counts, total = Counter(self.numbers), len(self.numbers)
+        dimension = max(sorted(counts), key=counts.__getitem__, default=0)
+        share = _AGREE if total >= _MANY_LINES else 0.5
+        if dimension < 2 or (total > 1 and counts[dimension] <= share * total):
+            return 0
+        rows = [line.rsplit(None, dimension) for line in self.lines]
+        labels = [row[0] for row in rows if len(row) > dimension]
+        is_matrix = all(is_number(each) and not each.lstrip(b"+-").isdigit() for each in labels)
+        is_table = all(b"\t" in each for each in labels)
+        return 0 if len(labels) > 2 and (is_matrix or is_table) else dimension

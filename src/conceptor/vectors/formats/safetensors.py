@@ -8,251 +8,232 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import contextmanager
+from collections.abc import Iterable
+from functools import partial
 from math import prod
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_json, replace_atomically
 from conceptor.vectors.formats.encoding import DTYPES, Encoding
-from conceptor.vectors.formats.format import Format
-from conceptor.vectors.formats.npy import ArraySource, ArrayWriter, Header, read_exactly
-from conceptor.vectors.formats.words_file import (
-    check_count,
-    open_with_words,
-    read_first_lines,
-    split_lines,
+from conceptor.vectors.formats.format import (
+    FLOAT32,
+    Chunks,
+    Columns,
+    Format,
+    Target,
+    check_finite,
 )
+from conceptor.vectors.formats.head import Head
+from conceptor.vectors.formats.npy import (
+    as_float32,
+    find_words_file,
+    read_pieces,
+    read_words,
+    split_words,
+    to_lines,
+    words_path,
+)
+from conceptor.vectors.formats.streams import open_byte_writer
+from conceptor.vectors.vectors import Findings, Vectors
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from conceptor.vectors.formats.head import Head
-    from conceptor.vectors.formats.npy import Encoded
-    from conceptor.vectors.target import Target
-    from conceptor.vectors.words import PackedWords
-
-_NAME = "safetensors"
 NAMES = ("embeddings", "embedding.weight")
-WORDS = "words"
-SCALES = "scales"
-PADDING = "padding"
+TOKENIZER = "tokenizer.json"
+_WORDS, _SCALES, _PADDING = "words", "scales", "padding"
 _BITS = "bits"  # the number of bits in a row, in the metadata
 # bfloat16 is the upper half of a float32; NumPy has no name for it.
-_DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
-_LONGEST_HEADER = 100 << 20
-_HEADER_BYTES = 256
-_SCALED_HEADER_BYTES = 512
-_COPIED_AT_ONCE = 1 << 20
-_NAMES_OF_DTYPES = {"float32": "F32", "float16": "F16", "int8": "I8", "binary": "U8"}
+_TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "I8": "|i1", "U8": "|u1"}
+_TYPES |= {"I32": "<i4", "I64": "<i8"}
+_TYPES_OF_DTYPES = {"float32": "F32", "float16": "F16", "int8": "I8", "binary": "U8"}
+_HEADER_BYTES, _SCALED_HEADER_BYTES = 256, 512
 
 
-class SafetensorsSource(ArraySource):
-    """Reads the matrix called `embeddings` or `embedding.weight`, or else the only matrix.
+def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
+    """Open the matrix called `embeddings` or `embedding.weight`, or else the only matrix.
 
-    The words are in the file, in a file beside it, or in `tokenizer.json`; `words_at` is where they
-    begin and end in the file. Small numbers have an encoding, with scales at `scales_at`.
+    The words are in the file, in a file beside it, or in `tokenizer.json`. Small numbers have
+    scales.
     """
+    path = head.path
+    tensors, metadata = map_tensors(path)
+    matrices = [name for name, tensor in tensors.items() if tensor.ndim == 2]
+    name = next((name for name in NAMES if name in matrices), matrices[0] if matrices else "")
+    if not name or (name not in NAMES and len(matrices) > 1):
+        raise InvalidInputError(
+            f"{path}: {len(matrices)} matrices, but none is named {' or '.join(NAMES)}"
+        )
+    matrix, scales, words = tensors[name], tensors.get(_SCALES), tensors.get(_WORDS)
+    rows, dimension = matrix.shape
+    encoding = None
+    if matrix.dtype.kind != "f" and matrix.dtype != np.uint16:
+        bits = metadata.get(_BITS, "")
+        if matrix.dtype == np.uint8:
+            dimension = int(bits) if bits.isdecimal() and len(bits) < 10 else 0
+        encoding = Encoding("int8" if matrix.dtype == np.int8 else "binary", dimension)
+        has_scales = scales is not None and scales.dtype == np.float32 and scales.shape == (rows,)
+        if not has_scales or (encoding.width, encoding.stored) != (matrix.shape[1], matrix.dtype):
+            raise InvalidInputError(f"{path}: not a safetensors file of float vectors")
 
-    format = _NAME
+    def read(part: slice) -> NDArray[np.float32]:
+        if encoding and scales is not None:
+            return encoding.decode(matrix[part], scales[part])
+        return as_float32(matrix[part])
 
-    def __init__(
-        self,
-        path: Path,
-        header: Header,
-        words_at: tuple[int, int] | None,
-        encoding: Encoding | None = None,
-        scales_at: int = 0,
-    ) -> None:
-        self._words_at = words_at
-        self._encoding = encoding
-        self._scales_at = scales_at
-        dimension = encoding.dimension if encoding else None
-        super().__init__(path, header, dimension=dimension, tokenizer=True)
-
-    def files(self) -> list[Path]:
-        """Return the file, and the file of its words if they are separate."""
-        return [self.path] if self._words_at else super().files()
-
-    def _read(self, file: BinaryIO, start: int, stop: int) -> NDArray[np.float32]:
-        """Read rows; small numbers with their scales."""
-        if self._encoding is None:
-            return super()._read(file, start, stop)
-        codes = self._header.read_rows(file, start, stop, self.path)
-        scales = np.empty(stop - start, dtype="<f4")
-        file.seek(self._scales_at + 4 * start)
-        read_exactly(file, scales, self.path)
-        return self._encoding.decode(codes, scales)
-
-    def _first_labels(self) -> Sequence[str] | None:
-        if not self._words_at:
-            return super()._first_labels()
-        return read_first_lines(self.path, *self._words_at)
-
-    def _read_words(self) -> PackedWords:
-        if not self._words_at:
-            return super()._read_words()
-        begin, end = self._words_at
-        with self.path.open("rb") as file:
-            file.seek(begin)
-            words = split_lines(file.read(end - begin))
-        check_count(words, self.rows, self.path, self.path.name)
-        return words
+    files = [path]
+    if words is not None and words.dtype == np.uint8 and words.ndim == 1:
+        read_labels = partial(split_words, words.tobytes(), path, path.name, rows)
+    else:
+        words_file = find_words_file(path) or path.with_name(TOKENIZER)
+        if not words_file.is_file():
+            raise InvalidInputError(
+                f"{path}: its words are missing; put {words_path(path).name} (one word per line) "
+                f"or a {TOKENIZER} beside it"
+            )
+        files.append(words_file)
+        if words_file.name == TOKENIZER:
+            read_labels = partial(read_tokenizer, words_file, rows)
+        else:
+            read_labels = partial(read_words, words_file, path.name, rows)
+    dtype = encoding.dtype if encoding else matrix.dtype.name
+    return Vectors(
+        str(path),
+        dimension,
+        partial(read_pieces, rows, dimension, read_labels, read),
+        estimate=rows,
+        files=tuple(files),
+        dtype="bfloat16" if dtype == "uint16" else dtype,
+        findings=findings,
+    )
 
 
-def open_safetensors(path: Path) -> SafetensorsSource:
-    """Open the matrix; raise where the reference library does, and for repeated names."""
+def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Map the tensors of a file without damage into memory; return its metadata too."""
     from safetensors import SafetensorError, safe_open
 
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        raw = file.read(length) if length <= _LONGEST_HEADER else b""
-    try:
-        tensors: dict[str, Any] = json.loads(raw, object_pairs_hook=_unique)
-        metadata = tensors.pop("__metadata__", {})
-        matrices = {name for name, entry in tensors.items() if len(entry["shape"]) == 2}
-        name = next((name for name in NAMES if name in matrices), None)
-        if name is None and len(matrices) == 1:
-            (name,) = matrices
-        if name is None:
-            raise InvalidInputError(
-                f"{path}: {len(matrices)} matrices, but none is named {' or '.join(NAMES)}"
-            )
-        rows, width = (int(size) for size in tensors[name]["shape"])
-        begin, end = (int(offset) for offset in tensors[name]["data_offsets"])
-        encoding = _find_encoding(tensors, name, metadata)
-        scales_at = 8 + length + tensors[SCALES]["data_offsets"][0] if encoding else 0
-        dtype = encoding.stored if encoding else np.dtype(_DTYPES[tensors[name]["dtype"]])
-        words = tensors.get(WORDS, {})
-        words_at = None
-        if words.get("dtype") == "U8" and len(words["shape"]) == 1:
-            first, last = (8 + length + int(offset) for offset in words["data_offsets"])
-            words_at = (first, last)
-    except InvalidInputError:
-        raise
-    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
-        raise InvalidInputError(f"{path}: not a safetensors file of float vectors") from None
-    header = Header(rows, width, dtype, 8 + length + begin)
-    if min(rows, width, begin) < 0 or end - begin != rows * header.row_bytes:
-        raise InvalidInputError(f"{path}: the offsets of {name} contradict its shape")
-    source = SafetensorsSource(path, header, words_at, encoding, scales_at)
     try:
         with safe_open(path, framework="numpy"):
-            return source
+            pass
     except SafetensorError as error:
-        said = " ".join(str(error).split())
-        raise InvalidInputError(f"{path}: damaged ({said}); fetch it again") from None
+        reason = " ".join(str(error).split())
+        raise InvalidInputError(f"{path}: damaged ({reason}); fetch it again") from None
+    data = np.memmap(path, "u1", "r")
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start].tobytes())
+    metadata = header.pop("__metadata__", None) or {}
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        if entry["dtype"] in _TYPES:
+            numbers = data[start + begin : start + end].view(_TYPES[entry["dtype"]])
+            tensors[name] = numbers.reshape(entry["shape"])
+        else:  # the tensor has a shape, but no numbers that anything here accepts
+            tensors[name] = np.broadcast_to(np.void(b"\0"), entry["shape"])
+    return tensors, metadata
 
 
-def _find_encoding(tensors: dict[str, Any], name: str, metadata: dict[str, str]) -> Encoding | None:
-    """Return how small numbers with scales are stored; raise if they contradict each other."""
-    (rows, width), dtype = tensors[name]["shape"], tensors[name]["dtype"]
-    scales = tensors.get(SCALES)
-    if scales is None or dtype not in ("I8", "U8"):
-        return None
-    is_binary = dtype == "U8"
-    found = Encoding("binary", int(metadata[_BITS])) if is_binary else Encoding("int8", width)
-    if found.width != width or (scales["dtype"], scales["shape"]) != ("F32", [rows]):
-        raise ValueError(f"{SCALES} do not belong to {name}")
-    return found
+def read_tokenizer(path: Path, rows: int) -> list[str]:
+    """Read the tokens of a `tokenizer.json`, in the order of their rows."""
+    try:
+        content = read_json(path)
+        vocabulary = content["model"]["vocab"]
+        if isinstance(vocabulary, dict):
+            entries = [(int(index), str(word)) for word, index in vocabulary.items()]
+        else:
+            entries = [(index, str(entry[0])) for index, entry in enumerate(vocabulary)]
+        added = [
+            (int(token["id"]), str(token["content"])) for token in content.get("added_tokens") or []
+        ]
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InvalidInputError(f"{path}: not a tokenizer file with a vocabulary") from None
+    # Only an added token may share a number with another token, as a Unigram's padding does.
+    words = _by_number(path, entries) | _by_number(path, added)
+    missing = next((row for row in range(rows) if row not in words), None)
+    if missing is not None:
+        raise InvalidInputError(f"{path}: no token for row {missing} of {rows}")
+    return [words[row] for row in range(rows)]
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raise for a repeated name; the reference library would read the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return found
+def _by_number(path: Path, entries: Iterable[tuple[int, str]]) -> dict[int, str]:
+    tokens: dict[int, str] = {}
+    for number, token in entries:
+        if tokens.setdefault(number, token) != token:
+            raise InvalidInputError(
+                f"{path}: the tokens {tokens[number]!r} and {token!r} both have number {number}"
+            )
+    return tokens
 
 
 def make_header(rows: int, encoding: Encoding, words: int = 0) -> bytes:
     """Return a header of fixed length, so that the numbers can be filled in later.
 
-    `words` is how many bytes of words follow the matrix. Scales come last, aligned for
-    floats.
+    `words` is how many bytes of words follow the matrix. Scales come last, aligned for floats.
     """
-    stored = _NAMES_OF_DTYPES[encoding.dtype]
     parts = [
-        (NAMES[0], stored, [rows, encoding.width], encoding.stored.itemsize),
-        (WORDS, "U8", [words], 1),
+        (NAMES[0], _TYPES_OF_DTYPES[encoding.dtype], [rows, encoding.width]),
+        (_WORDS, "U8", [words]),
     ]
     if encoding.has_scales:
-        parts += [
-            (PADDING, "U8", [_padding(rows * encoding.width + words)], 1),
-            (SCALES, "F32", [rows], 4),
-        ]
+        padding = -(rows * encoding.width + words) % 4
+        parts += [(_PADDING, "U8", [padding]), (_SCALES, "F32", [rows])]
     tensors: dict[str, Any] = {}
     end = 0
-    for name, dtype, shape, itemsize in parts:
-        begin, end = end, end + prod(shape) * itemsize
+    for name, dtype, shape in parts:
+        begin, end = end, end + prod(shape) * np.dtype(_TYPES[dtype]).itemsize
         tensors[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
     if encoding.dtype == "binary":
         tensors["__metadata__"] = {_BITS: str(encoding.dimension)}
-    length = _SCALED_HEADER_BYTES if encoding.has_scales else _HEADER_BYTES
-    text = json.dumps(tensors).ljust(length - 8)
-    return (length - 8).to_bytes(8, "little") + text.encode()
+    length = (_SCALED_HEADER_BYTES if encoding.has_scales else _HEADER_BYTES) - 8
+    return length.to_bytes(8, "little") + json.dumps(tensors).ljust(length).encode()
 
 
-def _padding(size: int) -> int:
-    """Return how many bytes to add for a multiple of four, which aligns floats."""
-    return -size % 4
-
-
-class SafetensorsWriter(ArrayWriter):
-    """Collects words in another file and scales in memory, and moves both to the end."""
-
-    def __init__(self, stream: BinaryIO, words: BinaryIO, encoding: Encoding) -> None:
-        self._lines = words
-        self._scales: list[NDArray[np.float32]] = []
-        super().__init__(stream, words, encoding)
-
-    def write(self, encoded: Encoded) -> None:
-        """Append words and rows."""
-        if self._encoding.has_scales:
-            self._scales.append(encoded[2])
-        super().write(encoded)
-
-    def finish(self, count: int) -> None:
-        """Append words and scales, and fill in the header."""
-        size = self._lines.tell()
-        self._lines.seek(0)
-        shutil.copyfileobj(self._lines, self._stream, _COPIED_AT_ONCE)
-        if self._scales:
-            self._stream.write(bytes(_padding(count * self._encoding.width + size)))
-            self._stream.write(np.concatenate(self._scales).data)
-        self._write_header(make_header(count, self._encoding, size))
-
-
-@contextmanager
-def _open_writer(target: Target, dimension: int, count: int | None) -> Iterator[SafetensorsWriter]:
+def _write(target: Target, chunks: Chunks) -> int:
+    """Write the matrix; words wait in another file, scales in memory, until it is complete."""
     path = target.files[0]
+    encoding = Encoding(target.dtype or FLOAT32, target.dimension)
+    all_scales: list[NDArray[np.float32]] = []
+    written = 0
     with (
-        open_with_words(target) as (stream, _),
-        TemporaryFile(dir=path.parent) as words,
+        replace_atomically(path) as beside,
+        open_byte_writer(beside) as stream,
+        TemporaryFile(dir=path.parent) as lines,
     ):
-        lines = cast("BinaryIO", words)
-        yield SafetensorsWriter(stream, lines, Encoding(target.dtype, dimension))
+        stream.write(make_header(0, encoding))
+        for words, rows in chunks:
+            check_finite(words, rows, encoding.dtype)
+            lines.write(to_lines(words))
+            codes, scales = encoding.encode(rows, words)
+            stream.write(codes.data)
+            all_scales.append(scales)
+            written += len(words)
+        size = lines.tell()
+        lines.seek(0)
+        shutil.copyfileobj(lines, stream, 1 << 20)
+        if encoding.has_scales:
+            stream.write(bytes(-(written * encoding.width + size) % 4))
+            stream.write(np.concatenate(all_scales).data)
+        stream.seek(0)
+        stream.write(make_header(written, encoding, size))
+    return written
 
 
-def _recognise(head: Head) -> bool:
+def _recognize(head: Head) -> bool:
     """Check the first bytes: a little-endian length that fits the file, then a JSON object."""
-    data = head.data
-    length = int.from_bytes(data[:8], "little")
-    return len(data) > 9 and data[8:9] == b"{" and length <= head.size - 8
+    length = int.from_bytes(head.data[:8], "little")
+    return head.data[8:9] == b"{" and length <= head.size - 8
 
 
 FORMAT = Format(
-    name=_NAME,
+    name="safetensors",
     description="the matrix `embeddings` (model2vec), `embedding.weight` (static "
     "sentence-transformers), or the only one",
-    recognise=_recognise,
-    open=lambda head, wordless: open_safetensors(head.path),
-    open_writer=_open_writer,
+    recognize=_recognize,
+    open=_open,
+    write=_write,
     suffixes=(".safetensors",),
     dtypes=DTYPES,
     read_dtypes=("float64", "bfloat16"),

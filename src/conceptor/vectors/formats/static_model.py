@@ -2,7 +2,7 @@
 
 A folder holds `model.safetensors` (a matrix with a row for each token), `tokenizer.json` and a
 configuration; sentence-transformers may keep the first two in a folder `0_StaticEmbedding`. In a
-vocabulary-quantised model2vec model tokens share rows: the vector of token t is
+vocabulary-quantized model2vec model tokens share rows: the vector of token t is
 `weights[t] * embeddings[mapping[t]]`. Numbers are float32, float16 or int8. The scale of int8 is
 not stored: only directions count.
 """
@@ -11,42 +11,32 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from conceptor.algebra.affine_map import AffineMap
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.files import name_in_errors, read_object, replace_folder_atomically
+from conceptor.base.files import read_object, replace_folder_atomically
 from conceptor.base.folders import copy_folder, is_for_readers
+from conceptor.base.progress import Progress
 from conceptor.vectors.formats.encoding import first_lost
-from conceptor.vectors.formats.format import Format
-from conceptor.vectors.formats.npy import as_float32
-from conceptor.vectors.formats.words_file import read_tokenizer
-from conceptor.vectors.source import (
-    BLOCK_BYTES,
-    Chunk,
-    LocatedChunk,
-    VectorSource,
-    check_finite,
-)
-from conceptor.vectors.tokenizer import load_tokenizer, token_usage
-from conceptor.vectors.vectors import RowKind
+from conceptor.vectors.formats.format import Format, Target, check_finite
+from conceptor.vectors.formats.npy import as_float32, read_pieces
+from conceptor.vectors.formats.safetensors import NAMES, map_tensors, read_tokenizer
+from conceptor.vectors.vectors import Findings, RowKind, Vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from conceptor.vectors.target import Target
-
-_NAME = "static-model"
 _MODEL, _TOKENIZER, _CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 _NESTED = "0_StaticEmbedding"
-_MODEL2VEC, _SENTENCE_TRANSFORMERS = "embeddings", "embedding.weight"
+_MODEL2VEC = NAMES[0]
 # A tensor beside the matrix, which other loaders ignore: the mean of the vectors of a store.
 OFFSET = "offset"
 _DTYPES = ("float16", "float32", "float64", "int8")
@@ -83,24 +73,94 @@ def _belongs(path: Path) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tensors:
-    """The content of `model.safetensors`."""
+class ModelFolder:
+    """A folder and the tensors of its `model.safetensors`."""
 
+    folder: Path
+    path: Path
     name: str
     matrix: NDArray[Any]
     weights: NDArray[Any] | None
     mapping: NDArray[Any] | None
-    offset: NDArray[Any] | None = None
+    offset: NDArray[Any] | None
 
-    def rows(self, start: int, stop: int) -> NDArray[np.float32]:
+    def __len__(self) -> int:
+        return len(self.matrix if self.mapping is None else self.mapping)
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the tokenizer, without padding and truncation."""
+        from conceptor.vectors.tokenizer import load_tokenizer
+
+        return load_tokenizer(self.path.with_name(_TOKENIZER), len(self))
+
+    def rows(self, part: slice) -> NDArray[np.float32]:
         """Return the vectors of some tokens."""
-        if self.mapping is None:
-            found = as_float32(self.matrix[start:stop])
-        else:
-            found = as_float32(self.matrix[self.mapping[start:stop]])
+        rows = as_float32(self.matrix[part if self.mapping is None else self.mapping[part]])
         if self.weights is not None:
-            found = found * self.weights[start:stop, np.newaxis].astype(np.float32)
-        return found
+            rows = rows * self.weights[part, np.newaxis].astype(np.float32)
+        return rows
+
+
+def open_static_model(folder: Path, findings: Findings | None = None) -> Vectors:
+    """Open the tokens of a static model and their vectors; `extra` is its `ModelFolder`."""
+    place = find_model(folder)
+    if place is None:
+        raise InvalidInputError(
+            f"{folder}: not a static model; it has no {_MODEL} with a {_TOKENIZER}"
+        )
+    model = _read_model(folder, place / _MODEL)
+    rows, dimension = len(model), int(model.matrix.shape[1])
+    tokenizer = place / _TOKENIZER
+    labels = partial(read_tokenizer, tokenizer, rows)
+    return Vectors(
+        str(folder),
+        dimension,
+        partial(read_pieces, rows, dimension, labels, model.rows),
+        estimate=rows,
+        kind=RowKind.TOKENS,
+        token_counts=lambda counts: count_tokens(model.tokenizer(), counts),
+        ranked=False,
+        files=(folder, model.path, tokenizer),
+        dtype=model.matrix.dtype.name,
+        findings=findings or Findings(),
+        extra=model,
+    )
+
+
+def _rewrite(vectors: Vectors, target: Target, map_: AffineMap | None, progress: Progress) -> int:
+    """Write the folder with new vectors for the same tokens; all its other files stay.
+
+    Tokens that shared a row still do, if their new vectors differ only by a factor.
+    """
+    model: ModelFolder = vectors.extra
+    dtype = target.dtype or vectors.dtype
+    has_config = model.name == _MODEL2VEC and (model.folder / _CONFIG).is_file()
+    config = read_object(model.folder / _CONFIG) if has_config else {}
+    parts = []
+    for words, rows in vectors.chunks(progress, "writing"):
+        mapped = rows if map_ is None else map_.map_words(words, rows)
+        parts.append(np.asarray(mapped, dtype=np.float32))
+        check_finite(words, parts[-1], dtype)
+    count = sum(map(len, parts))
+    if count != len(model):
+        raise InvalidInputError(
+            f"{model.folder}: only {count} of {len(model)} rows are valid; a static model needs "
+            "all of them"
+        )
+    tensors = _share_rows(np.concatenate(parts), model.mapping)
+    matrix = quantize(tensors.pop(_MODEL2VEC), dtype)
+    config |= {"hidden_dim": int(matrix.shape[1]), "embedding_dtype": matrix.dtype.name}
+    config.pop("vocabulary_quantization", None)
+    if "mapping" in tensors:
+        config["vocabulary_quantization"] = len(matrix)
+    assert target.path is not None  # it is a folder
+    with replace_folder_atomically(target.path) as beside:
+        copy_folder(model.folder, beside, _belongs, target.path)
+        path = beside / model.path.relative_to(model.folder)
+        _save(path, {model.name: matrix} | tensors)
+        if has_config:
+            (beside / _CONFIG).write_text(json.dumps(config, indent=4), encoding="utf-8")
+    return count
 
 
 def count_tokens(tokenizer: Tokenizer, counts: Mapping[str, float]) -> dict[str, float]:
@@ -108,6 +168,8 @@ def count_tokens(tokenizer: Tokenizer, counts: Mapping[str, float]) -> dict[str,
 
     Special tokens have no count. A tokenizer's order is not by frequency.
     """
+    from conceptor.vectors.tokenizer import token_usage
+
     special = {each.content for each in tokenizer.get_added_tokens_decoder().values()}
     usage = token_usage(tokenizer, counts)
     tokens = {number: token for token, number in tokenizer.get_vocab().items()}
@@ -116,116 +178,6 @@ def count_tokens(tokenizer: Tokenizer, counts: Mapping[str, float]) -> dict[str,
         for number in np.flatnonzero(usage).tolist()
         if tokens[number] not in special
     }
-
-
-class StaticModelSource(VectorSource):
-    """The tokens of a static model and their vectors."""
-
-    format = _NAME
-    place = "token"
-    kind = RowKind.TOKENS
-
-    def __init__(self, folder: Path) -> None:
-        found = find_model(folder)
-        if found is None:
-            raise InvalidInputError(
-                f"{folder}: not a static model; it has no {_MODEL} with a {_TOKENIZER}"
-            )
-        self.folder, self._model = folder, found / _MODEL
-        self._tensors = _read_tensors(self._model)
-        matrix, mapping = self._tensors.matrix, self._tensors.mapping
-        self.rows = len(matrix) if mapping is None else len(mapping)
-        self.tokenizer_path = found / _TOKENIZER
-        self._done = 0
-        super().__init__(self._model, matrix.shape[1], matrix.dtype)
-        self.path = folder
-
-    @property
-    def offset(self) -> NDArray[np.float32] | None:
-        """The mean of the store that an encoder is attached to, if it is attached."""
-        found = self._tensors.offset
-        return None if found is None else as_float32(found)
-
-    @property
-    def worth_keeping(self) -> bool:
-        """Never: the matrix is in memory as it is stored."""
-        return False
-
-    def files(self) -> list[Path]:
-        """Return the files that are read."""
-        return [self._model, self.tokenizer_path] if hasattr(self, "rows") else [self._model]
-
-    def tokenizer(self) -> Tokenizer:
-        """Return the tokenizer, without padding and truncation."""
-        return load_tokenizer(self.tokenizer_path, self.rows)
-
-    def token_counts(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """Return how often tokens are used, from how often words are."""
-        return count_tokens(self.tokenizer(), counts)
-
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got."""
-        return self._done / max(self.rows, 1)
-
-    def _decode(self) -> Iterator[LocatedChunk]:
-        words = read_tokenizer(self.tokenizer_path, self.rows)
-        step = max(1, BLOCK_BYTES // (4 * self.dimension))
-        for start in range(0, self.rows, step):
-            self._done = min(start + step, self.rows)
-            piece = words[start : self._done]
-            chunk = Chunk(piece.take(np.arange(len(piece))), self._tensors.rows(start, self._done))
-            yield LocatedChunk(chunk, np.arange(start + 1, self._done + 1))
-
-    def write(self, target: Path, vectors: NDArray[np.float32], dtype: str | None = None) -> None:
-        """Write the folder with new vectors for the same tokens; all its other files stay.
-
-        By default `dtype` is that of the folder. Tokens that shared a row still do, if their new
-        vectors differ only by a factor.
-        """
-        stored = dtype or np.dtype(self.dtype).name
-        tensors = _share_rows(vectors, self._tensors.mapping)
-        matrix = quantize(tensors.pop("embeddings"), stored)
-        settings = self.check_settings()
-        with replace_folder_atomically(target) as beside:
-            copy_folder(self.folder, beside, _belongs, target)
-            place = beside / self._model.parent.relative_to(self.folder)
-            with name_in_errors(target):
-                _save(place / _MODEL, {self._tensors.name: matrix} | tensors)
-                if settings:
-                    _update(beside / _CONFIG, settings, matrix, quantised="mapping" in tensors)
-
-    def check_settings(self) -> dict[str, Any]:
-        """Return the configuration of a model2vec folder; raise if it cannot be read."""
-        config = self.folder / _CONFIG
-        if self._tensors.name != _MODEL2VEC or not config.is_file():
-            return {}
-        return read_object(config)
-
-
-class FolderWriter:
-    """Takes chunks like other writers; the folder appears at the end."""
-
-    def __init__(self, source: StaticModelSource, target: Path, dtype: str) -> None:
-        self._source, self._target, self._dtype = source, target, dtype
-        self._parts: list[NDArray[np.float32]] = []
-
-    def encode(self, chunk: Chunk) -> NDArray[np.float32]:
-        """Check the numbers."""
-        check_finite(chunk, np.dtype(np.float16 if self._dtype == "float16" else np.float32))
-        return chunk.vectors
-
-    def write(self, encoded: NDArray[np.float32]) -> None:
-        """Keep the rows."""
-        self._parts.append(encoded)
-
-    def finish(self, count: int) -> None:
-        """Write the folder."""
-        if count != self._source.rows:
-            raise InvalidInputError(
-                f"{self._source.path}: only {count} of {self._source.rows} rows are valid; a "
-                "static model needs all of them"
-            )
-        self._source.write(self._target, np.concatenate(self._parts), self._dtype)
 
 
 def quantize(vectors: NDArray[Any], dtype: str) -> NDArray[Any]:
@@ -239,7 +191,7 @@ def quantize(vectors: NDArray[Any], dtype: str) -> NDArray[Any]:
         raise InvalidInputError(f"a vector has a number too large for {dtype} ({largest:.3g})")
     else:
         stored = np.ascontiguousarray(vectors, dtype=dtype)
-    lost = first_lost(vectors, np.asarray(stored.any(axis=1)))
+    lost = first_lost(vectors, np.asarray(~stored.any(axis=1)))
     if lost >= 0:
         # Libraries that load the folder use one scale for all rows; there is no room for more.
         size = np.abs(vectors[lost]).max()
@@ -259,19 +211,10 @@ def write_folder(
     dtype: str = "float32",
     more: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write a new static model: whole or not at all.
+    """Write a new static model atomically.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (tokens, n)
-    tokenizer : str
-        The content of `tokenizer.json`.
-    config
-        More entries of `config.json`.
-    card
-        The content of `README.md`.
-    more
-        Further tensors, by name.
+    `tokenizer` is the content of `tokenizer.json`, `config` has more entries of `config.json`,
+    `card` is the content of `README.md`, and `more` has further tensors, by name.
     """
     matrix = quantize(vectors, dtype)
     static = "sentence_transformers.models.StaticEmbedding"
@@ -288,7 +231,7 @@ def write_folder(
         "max_length": None,  # as in sentence-transformers: texts are not truncated
         "embedding_dtype": dtype,
     } | dict(config)
-    with replace_folder_atomically(target) as beside, name_in_errors(target):
+    with replace_folder_atomically(target) as beside:
         _save(beside / _MODEL, {_MODEL2VEC: matrix, **(more or {})})
         (beside / _TOKENIZER).write_text(tokenizer, encoding="utf-8")
         for name, content in ((_CONFIG, settings), ("modules.json", modules)):
@@ -296,33 +239,13 @@ def write_folder(
         (beside / "README.md").write_text(card, encoding="utf-8")
 
 
-def _read_tensors(path: Path) -> _Tensors:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            names = set(file.keys())
-            name = next(
-                (each for each in (_MODEL2VEC, _SENTENCE_TRANSFORMERS) if each in names), ""
-            )
-            if not name:
-                raise InvalidInputError(
-                    f"{path}: no {_MODEL2VEC} and no {_SENTENCE_TRANSFORMERS}; not a static model"
-                )
-            found = {
-                each: file.get_tensor(each)
-                for each in (name, "weights", "mapping", OFFSET)
-                if each in names
-            }
-    except (SafetensorError, AttributeError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        said = " ".join(str(error).split())
-        raise InvalidInputError(f"{path}: cannot be read ({said}); fetch it again") from None
-    tensors = _Tensors(
-        name, found[name], found.get("weights"), found.get("mapping"), found.get(OFFSET)
-    )
-    matrix, mapping, weights = tensors.matrix, tensors.mapping, tensors.weights
+def _read_model(folder: Path, path: Path) -> ModelFolder:
+    tensors, _ = map_tensors(path)
+    name = next((each for each in NAMES if each in tensors), "")
+    if not name:
+        raise InvalidInputError(f"{path}: no {' and no '.join(NAMES)}; not a static model")
+    matrix, mapping, weights = tensors[name], tensors.get("mapping"), tensors.get("weights")
+    offset = tensors.get(OFFSET)
     if matrix.ndim != 2 or matrix.dtype.name not in _DTYPES:
         raise InvalidInputError(f"{path}: {name} is not a matrix of {', '.join(_DTYPES)}")
     if mapping is not None and not (
@@ -331,22 +254,21 @@ def _read_tensors(path: Path) -> _Tensors:
         and (not mapping.size or (mapping.min() >= 0 and mapping.max() < len(matrix)))
     ):
         raise InvalidInputError(f"{path}: mapping refers to rows that {name} does not have")
-    offset = tensors.offset
-    if offset is not None and not (
-        offset.shape == matrix.shape[1:] and offset.dtype.kind == "f" and np.isfinite(offset).all()
-    ):
-        raise InvalidInputError(f"{path}: {OFFSET} is not a vector of {matrix.shape[1]} numbers")
-    rows = len(matrix) if mapping is None else len(mapping)
-    if weights is not None and not (weights.shape == (rows,) and weights.dtype.kind in "fiu"):
+    model = ModelFolder(folder, path, name, matrix, weights, mapping, offset)
+    if weights is not None and not (weights.shape == (len(model),) and weights.dtype.kind in "fiu"):
         shape = " × ".join(map(str, weights.shape)) or "one number"
-        raise InvalidInputError(f"{path}: weights of shape {shape} for {rows} tokens")
-    return tensors
+        raise InvalidInputError(f"{path}: weights of shape {shape} for {len(model)} tokens")
+    if offset is None:
+        return model
+    if offset.shape != matrix.shape[1:] or not np.isfinite(as_float32(offset)).all():
+        raise InvalidInputError(f"{path}: {OFFSET} is not a vector of {matrix.shape[1]} numbers")
+    return replace(model, offset=as_float32(offset))
 
 
 def _share_rows(vectors: NDArray[np.float32], mapping: NDArray[Any] | None) -> dict[str, Any]:
     """Return the matrix, with a mapping and weights if tokens shared rows and still can."""
     if mapping is None:
-        return {"embeddings": vectors}
+        return {_MODEL2VEC: vectors}
     _, mapped = np.unique(mapping, return_inverse=True)
     lengths = np.linalg.norm(vectors, axis=1)
     # The longest vector represents its cluster, because a zero vector has no direction.
@@ -356,9 +278,9 @@ def _share_rows(vectors: NDArray[np.float32], mapping: NDArray[Any] | None) -> d
     weights = np.einsum("ij,ij->i", vectors, shared[mapped])
     rest = np.linalg.norm(vectors - weights[:, None] * shared[mapped], axis=1)
     if (rest > 1e-4 * lengths.max(initial=0.0)).any():
-        return {"embeddings": vectors}
+        return {_MODEL2VEC: vectors}
     return {
-        "embeddings": shared,
+        _MODEL2VEC: shared,
         "mapping": mapped.astype(np.int64),
         "weights": weights.astype(np.float32),
     }
@@ -371,36 +293,12 @@ def _save(path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     path.write_bytes(save(contiguous))
 
 
-def _update(
-    config: Path, settings: dict[str, Any], matrix: NDArray[Any], *, quantised: bool
-) -> None:
-    """Write a model2vec configuration, with the entries about the matrix updated."""
-    settings = settings | {
-        "hidden_dim": int(matrix.shape[1]),
-        "embedding_dtype": matrix.dtype.name,
-    }
-    settings.pop("vocabulary_quantization", None)
-    if quantised:
-        settings["vocabulary_quantization"] = len(matrix)
-    config.write_text(json.dumps(settings, indent=4), encoding="utf-8")
-
-
-@contextmanager
-def _open_writer(target: Target, dimension: int, count: int | None) -> Iterator[FolderWriter]:
-    yield FolderWriter(cast("StaticModelSource", target.source), target.files[0], target.dtype)
-
-
-def _check_source(source: VectorSource | None) -> None:
-    cast("StaticModelSource", source).check_settings()
-
-
 FORMAT = Format(
-    name=_NAME,
+    name="static-model",
     description="folders of model2vec and static sentence-transformers; tokens with their vectors",
-    recognise=lambda head: find_model(head.path) is not None,
-    open=lambda head, wordless: StaticModelSource(head.path),
-    open_writer=_open_writer,
+    recognize=lambda head: find_model(head.path) is not None,
+    open=lambda head, findings, _: open_static_model(head.path, findings),
+    rewrite=_rewrite,
     dtypes=_DTYPES,
-    check_source=_check_source,
     is_folder=True,
 )

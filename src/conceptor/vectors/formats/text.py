@@ -1,300 +1,201 @@
-"""Lines `word number ... number`: without a header (GloVe) or with one (word2vec, fastText)."""
+"""Lines `word number ... number`: without a header (GloVe) or with one (word2vec, fastText).
+
+Lines end at a newline, fields at a space or tab, and nowhere else. A word is everything before the
+last n numbers, so it may contain spaces. Any other character, U+00A0, U+0085 and U+2028 included,
+is part of the word.
+
+Polars parses the numbers of a block as one column; each becomes the float32 nearest to the text.
+It writes the shortest decimals that read back as the same float32.
+"""
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from contextlib import closing, suppress
-from decimal import Decimal
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from io import BytesIO
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.threads import ordered_map, prefetch, processors
-from conceptor.vectors.formats.format import Format
-from conceptor.vectors.formats.head import LONGEST_LINE, is_number
-from conceptor.vectors.formats.rows import RowLayout, check_header_count
-from conceptor.vectors.formats.words_file import BOM, refuse_word
-from conceptor.vectors.source import BLOCK_BYTES, Chunk, LocatedChunk, VectorSource
-from conceptor.vectors.streams import ByteReader
-from conceptor.vectors.words import PackedWords
+from conceptor.vectors.formats.format import (
+    BLOCK_BYTES,
+    Chunks,
+    Columns,
+    Format,
+    Target,
+    refuse_word,
+)
+from conceptor.vectors.formats.head import BOM, FIELD, Head, is_number
+from conceptor.vectors.formats.streams import ByteReader
+from conceptor.vectors.formats.word2vec_binary import check_header_count, write_rows
+from conceptor.vectors.vectors import Findings, Rows, Vectors
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+Parsed = tuple[list[bytes], NDArray[np.float32], NDArray[np.int64], list[tuple[int, str]]]
 
-    from numpy.typing import NDArray
-
-    from conceptor.vectors.formats.head import Head
-
-_GLOVE = "glove-text"
-_WORD2VEC = "word2vec-text"
-# The longest number written, "-0.0000123456789", and the separator before it.
-_NUMBER_WIDTH = 17
+_SPACE = re.compile("[ \t\n]")
 _ROWS_COMPARED = 10
-_NEWLINE = 10
 
 
-class TextSource(VectorSource):
-    """Lines end at a newline, fields at a space or tab, and nowhere else.
-
-    A word is everything before the last n numbers, so it may contain blanks. Any other character,
-    U+00A0, U+0085 and U+2028 included, is part of the word.
-    """
-
-    place = "line"
-
-    def __init__(
-        self,
-        path: Path,
-        dimension: int,
-        header_count: int | None,
-        newline: bytes = b"\n",
-        labels: Sequence[str] | None = None,
-    ) -> None:
-        self.header_count = header_count
-        self._newline = newline  # or a carriage return, as on the first Macintosh
-        self.format = _GLOVE if header_count is None else _WORD2VEC
-        self._reader: ByteReader | None = None
-        self._labels = labels
-        super().__init__(path, dimension, np.dtype(np.float32))
-
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got."""
-        return self._reader.fraction_read() if self._reader else None
-
-    def _first_labels(self) -> Sequence[str] | None:
-        return self._labels
-
-    def _decode(self) -> Iterator[LocatedChunk]:
-        has_header = self.header_count is not None
-        rows = 0
-        line = 2 if has_header else 1
-        spare: deque[bytearray] = (
-            deque()
-        )  # blocks are reused: fresh memory costs as much as reading
-
-        def parse(lines: _Lines) -> _Parsed:
-            parsed = parse_block(lines.block, self.dimension, lines.start, lines.stop)
-            spare.append(lines.block)
-            return parsed
-
-        with (
-            ByteReader(self.path) as self._reader,
-            closing(prefetch(self._read_lines(self._reader, spare))) as blocks,
-            closing(ordered_map(parse, blocks, processors())) as parsed,
-        ):
-            for part in parsed:
-                for bad in part.bad:
-                    self._reject(line + bad.line, bad.found)
-                rows += len(part.chunk.words) + len(part.bad)
-                yield LocatedChunk(part.chunk, line + part.lines)
-                line += part.line_count
-        check_header_count(self, self.header_count, rows)
-
-    def _read_lines(self, reader: ByteReader, spare: deque[bytearray]) -> Iterator[_Lines]:
-        """Yield whole lines in blocks of about `BLOCK_BYTES`, each ending in a newline."""
+def _read(
+    path: Path, dimension: int, header_count: int | None, findings: Findings
+) -> Iterator[Rows]:
+    count, line, has_more = 0, 1, True
+    with ByteReader(path) as reader:
         rest = reader.read(len(BOM)).removeprefix(BOM)
-        skip_first = self.header_count is not None
-        at_end = False
-        while not at_end:
-            stop = len(rest) + BLOCK_BYTES
-            block = _take(spare, stop + 1)
-            block[: len(rest)] = rest
-            with memoryview(block) as view:
-                filled = len(rest) + reader.readinto(view[len(rest) : stop])
-            at_end = filled < stop
-            if self._newline != b"\n":
-                block[:filled] = block[:filled].replace(self._newline, b"\n")
-            if at_end and filled and block[filled - 1] != _NEWLINE:
-                block[filled] = _NEWLINE
-                filled += 1
-            cut = block.rfind(b"\n", 0, filled) + 1
-            rest = bytes(memoryview(block)[cut:filled])
-            if len(rest) > LONGEST_LINE:
-                raise InvalidInputError(
-                    f"{reader.path}, byte {reader.position - len(rest)}: "
-                    f"found a line longer than {LONGEST_LINE} bytes; this is not a vectors file"
-                )
-            start = 0
-            if skip_first and cut:
-                start = block.index(b"\n") + 1
-                skip_first = False
-            if start < cut:
-                yield _Lines(block, start, cut)
+        while has_more:
+            block = reader.read(BLOCK_BYTES)
+            has_more = bool(block)
+            lines = (rest + block).split(b"\n")
+            if has_more or not lines[-1]:
+                rest = lines.pop()  # it goes on in the next block
+            if line == 1 and header_count is not None and lines:
+                del lines[0]
+                line = 2
+            words, values, places, bad = parse_lines(lines, dimension)
+            for place, problem in bad:
+                findings.reject(f"{path}, line {line + place}: {problem}")
+            count += len(words) + len(bad)
+            labels = [word.decode(errors="surrogateescape") for word in words]
+            yield Rows(labels, values, line + places)
+            line += len(lines)
+    check_header_count(path, findings, header_count, count)
+
+
+def parse_lines(lines: list[bytes], dimension: int) -> Parsed:
+    """Return words, rows and their places among the lines; and places and problems of bad lines."""
+    words, numbers = [], []
+    for line in lines:
+        # Most files end lines in a number, or in a space like fastText.
+        word, _, tail = line.rstrip(b" \r").partition(b" ")
+        if tail.count(b" ") != dimension - 1 or b"\t" in line:
+            break
+        words.append(word)
+        numbers.append(tail)
+    else:
+        values = _parse_numbers(numbers, dimension)
+        if values is not None:
+            return words, values, np.arange(len(lines)), []
+    return _parse_carefully(lines, dimension)
+
+
+def _parse_carefully(lines: list[bytes], dimension: int) -> Parsed:
+    """Parse lines some of which are ragged or empty, or have words or gaps with several spaces."""
+    rows: list[tuple[int, bytes, list[bytes]]] = []
+    bad: list[tuple[int, str]] = []
+    for place, raw in enumerate(lines):
+        line = raw.rstrip(b" \t\r")
+        fields = list(FIELD.finditer(line))
+        numbers = [each[0] for each in fields[-dimension:]]
+        is_wordless = len(fields) == dimension and line[:1] in (b" ", b"\t")
+        if len(fields) > dimension or is_wordless:
+            word = line[: fields[-dimension].start()].rstrip(b" \t")
+            rows.append((place, word, numbers))
+        elif fields:
+            problem = f"expected a word and {dimension} numbers, found {len(fields)} fields"
+            bad.append((place, problem))
+    values = _parse_numbers([b" ".join(numbers) for _, _, numbers in rows], dimension)
+    if values is None:
+        good = []
+        for row in rows:
+            wrong = next((field for field in row[2] if not is_number(field)), None)
+            if wrong is None:
+                good.append(row)
             else:
-                spare.append(block)
+                shown = wrong[:40].decode(errors="replace")
+                problem = f"expected {dimension} numbers after the word, found {shown!r}"
+                bad.append((row[0], problem))
+        rows = good
+        values = _parse_numbers([b" ".join(numbers) for _, _, numbers in rows], dimension)
+    places = np.array([place for place, _, _ in rows], dtype=np.int64)
+    assert values is not None  # all fields are numbers
+    return [word for _, word, _ in rows], values, places, sorted(bad)
 
 
-def _take(spare: deque[bytearray], size: int) -> bytearray:
-    """Return a used block with room for `size` bytes, or a new one."""
-    with suppress(IndexError):
-        while len(block := spare.popleft()) < size:
-            pass
-        return block
-    return bytearray(size + size // 16)
+def _parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | None:
+    """Parse rows of numbers, separated by single spaces; None if a field is not a number."""
+    if not rows:
+        return np.zeros((0, dimension), dtype=np.float32)
+    import polars
+
+    try:
+        # One column whose lines end in spaces; a tab, which would begin another, is an error.
+        column = polars.read_csv(
+            b" ".join(rows),
+            has_header=False,
+            schema={"number": polars.Float32},
+            separator="\t",
+            eol_char=" ",
+            quote_char=None,
+        )["number"]
+    except polars.exceptions.PolarsError:
+        return None
+    if column.null_count() or len(column) != len(rows) * dimension:
+        return None
+    numbers: NDArray[np.float32] = column.to_numpy(writable=True)
+    return numbers.reshape(len(rows), dimension)
 
 
-class _Lines(NamedTuple):
-    """Whole lines, at ``block[start:stop]``."""
+def encode(words: Sequence[str], rows: NDArray[np.float32]) -> bytes:
+    """Return the lines of some rows; each number reads back as the same float32."""
+    import polars
 
-    block: bytearray
-    start: int
-    stop: int
-
-
-class _BadLine(NamedTuple):
-    line: int
-    found: str
+    frame = polars.from_numpy(rows, [str(i) for i in range(rows.shape[1])], orient="row")
+    frame.insert_column(0, polars.Series("word", words, polars.String))
+    lines = BytesIO()
+    frame.write_csv(lines, include_header=False, separator=" ", quote_style="never")
+    return lines.getvalue()
 
 
-class _Parsed(NamedTuple):
-    chunk: Chunk
-    lines: NDArray[np.int64]
-    line_count: int
-    bad: list[_BadLine]
+def _write(target: Target, chunks: Chunks) -> int:
+    name = target.format.name
+
+    def encode_checked(words: Sequence[str], rows: NDArray[np.float32]) -> bytes:
+        """Raise for a word that would be split in the wrong place when the line is read."""
+        spaced = filter(_SPACE.search, words) if _SPACE.search("".join(words)) else ()
+        for word in spaced:
+            if "\n" in word:
+                refuse_word(word, "a line break", name)
+            if word.strip(" \t") != word:
+                refuse_word(word, "a leading or trailing space", name)
+            if name == GLOVE.name and is_number(re.split("[ \t]", word)[-1].encode()):
+                refuse_word(word, "a space followed by a number", name)
+        return encode(words, rows)
+
+    return write_rows(target, chunks, encode_checked)
 
 
-def parse_block(
-    block: bytearray, dimension: int, start: int = 0, stop: int | None = None
-) -> _Parsed:
-    """Parse the complete lines of a part; each number becomes the float32 nearest to the text."""
-    from conceptor.kernels import parse_rows
-
-    stop = len(block) if stop is None else stop
-    text = np.frombuffer(block, dtype=np.uint8)
-    lines_found = int(np.count_nonzero(text[start:stop] == _NEWLINE))
-    most = min((stop - start) // (2 * dimension) + 1, lines_found + 1)
-    values = np.empty((most, dimension), dtype=np.float32)
-    starts, ends, lines = np.empty((3, most), dtype=np.int64)
-    unsure = np.empty((dimension + 1024, 4), dtype=np.int64)
-    bad_table = np.empty((64, 4), dtype=np.int64)
-    counts = np.zeros(5, dtype=np.int64)
-    rows = line = 0
-    bad: list[_BadLine] = []
-    while start < stop:
-        tables = (starts[rows:], ends[rows:], lines[rows:], unsure, bad_table, counts)
-        parse_rows(text, stop, start, values[rows:], *tables)
-        new_rows, new_lines, n_unsure, n_bad, start = counts.tolist()
-        for row, column, begin, end in unsure[:n_unsure].tolist():
-            values[rows + row, column] = nearest_float32(block[begin:end].decode("ascii"))
-        for bad_line, kind, begin, end in bad_table[:n_bad].tolist():
-            found = _describe(block[begin:end], kind, dimension)
-            bad.append(_BadLine(line + bad_line, found))
-        lines[rows : rows + new_rows] += line
-        rows += new_rows
-        line += new_lines
-    words = PackedWords.cut(text, starts[:rows], ends[:rows])
-    return _Parsed(Chunk(words, values[:rows]), lines[:rows], line, bad)
-
-
-def _describe(line: bytearray, kind: int, dimension: int) -> str:
-    from conceptor.kernels.parse import RAGGED
-
-    fields = line.split()
-    if kind == RAGGED:
-        return f"expected a word and {dimension} numbers, found {len(fields)} fields"
-    wrong = next((field for field in fields[-dimension:] if not is_number(field)), b"")
-    shown = wrong[:40].decode(errors="replace")
-    return f"expected {dimension} numbers after the word, found {shown!r}"
-
-
-def nearest_float32(text: str) -> np.float32:
-    """Return the float32 nearest to a decimal number, ties to even, by exact comparison."""
-    exact = Decimal(text)
-    with np.errstate(over="ignore"):
-        guess = np.float32(float(text))
-        if (np.isfinite(guess) and Decimal(float(guess)) <= exact) or guess == -np.inf:
-            lower, upper = guess, np.nextafter(guess, np.float32(np.inf))
-        else:
-            lower, upper = np.nextafter(guess, np.float32(-np.inf)), guess
-    # float64 holds the midpoint of two float32s exactly; 2^128 replaces infinity.
-    ends = [
-        float(end) if np.isfinite(end) else math.copysign(2.0**128, end) for end in (lower, upper)
-    ]
-    middle = Decimal((ends[0] + ends[1]) / 2)
-    if exact == middle:
-        return lower if int(lower.view(np.int32)) & 1 == 0 else upper
-    return lower if exact < middle else upper
-
-
-def encoded_size(chunk: Chunk) -> int:
-    """Return an upper bound on the bytes of a chunk's lines."""
-    rows, dimension = chunk.vectors.shape
-    return int(chunk.words.text_bytes + rows * (_NUMBER_WIDTH * dimension + 1))
-
-
-def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
-    """Write a chunk's lines into `buffer`; each number reads back as the same float32."""
-    from conceptor.kernels import format_rows
-
-    words, vectors = chunk
-    used: int = format_rows(words.blob, words.offsets, vectors, vectors.view(np.int32), buffer)
-    return used
-
-
-def _check_words(words: PackedWords, name: str) -> None:
-    """Raise for a word that would be split in the wrong place when the line is read."""
-    if (row := words.first_with(b"\n")) >= 0:
-        refuse_word(words[row], "a line break", name)
-    rest = words
-    while (row := rest.first_with(b" \t")) >= 0:
-        word = rest.raw(row)
-        if word[:1] in b" \t" or word[-1:] in b" \t":
-            refuse_word(rest[row], "a leading or trailing blank", name)
-        tail = word.replace(b"\t", b" ").rpartition(b" ")[2]
-        if name == _GLOVE and is_number(tail):
-            refuse_word(rest[row], "a blank followed by a number", name)
-        rest = rest[row + 1 :]
-
-
-def _open_word2vec(head: Head, wordless: bool) -> TextSource:
+def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
     """Open text; raise if the header's dimension is too small, so that words would get numbers.
 
     A word may end in numbers, but the first words do not all end in the same count of them.
     """
-    count, dimension = head.lines.header or (0, 0)
-    if not head.lines.rest.strip():
-        raise InvalidInputError(
-            f"{head.path}: the header says {count} vectors, but nothing follows it"
-        )
-    rows = sum(bool(line.strip()) for line in head.lines.rest.split(b"\n"))
-    if dimension == 1 and head.lines.is_whole and count != rows:
-        first = head.lines.first.decode(errors="replace")
-        raise InvalidInputError(
-            f"{head.path}: not a file of vectors, or its first line, {first!r}, is wrong: it "
-            f"means {count} vectors of one number, but {rows} lines follow"
-        )
-    found = head.lines.numbers[1 : _ROWS_COMPARED + 1]
-    long = [numbers for numbers in found if numbers >= dimension]
-    if len(long) > 1 and min(long) == max(long) > dimension:
+    count, dimension = head.header or (None, head.dimension)
+    long = [each for each in head.numbers[1 : _ROWS_COMPARED + 1] if each >= dimension]
+    if count is not None and len(long) > 1 and min(long) == max(long) > dimension:
         raise InvalidInputError(
             f"{head.path}: the header says {dimension} numbers per row, but rows have {long[0]}; "
             "correct or remove the first line"
         )
-    labels = head.lines.labels(dimension)[1:]
-    return TextSource(head.path, dimension, count, head.lines.newline, labels)
-
-
-def _open_glove(head: Head, wordless: bool) -> TextSource:
-    lines = head.lines
-    labels = lines.labels(lines.dimension)
-    return TextSource(head.path, lines.dimension, None, lines.newline, labels)
-
-
-def _rows(name: str, *, has_header: bool) -> RowLayout:
-    check = partial(_check_words, name=name)
-    return RowLayout(name, has_header, check, encoded_size, encode, is_text=True)
+    lines = head.data.count(b"\n")
+    return Vectors(
+        str(head.path),
+        dimension,
+        partial(_read, head.path, dimension, count, findings),
+        estimate=count or int(lines * head.size / max(len(head.data), 1)) or None,
+        costly=True,
+        findings=findings,
+    )
 
 
 WORD2VEC = Format(
-    name=_WORD2VEC,
+    name="word2vec-text",
     description="a `count dimension` line, then rows; fastText's `.vec`",
-    recognise=lambda head: head.lines.header is not None,
-    open=_open_word2vec,
-    open_writer=_rows(_WORD2VEC, has_header=True).open_writer,
+    recognize=lambda head: head.header is not None,
+    open=_open,
+    write=_write,
     suffixes=(".vec",),
     kept_suffixes=(".txt",),
     streamed=True,
@@ -302,11 +203,11 @@ WORD2VEC = Format(
     is_counted=True,
 )
 GLOVE = Format(
-    name=_GLOVE,
+    name="glove-text",
     description="rows only",
-    recognise=lambda head: not head.lines.doubt,
-    open=_open_glove,
-    open_writer=_rows(_GLOVE, has_header=False).open_writer,
+    recognize=lambda head: head.dimension > 0,
+    open=_open,
+    write=_write,
     suffixes=(".txt", ".glove"),
     streamed=True,
     is_text=True,

@@ -1,156 +1,215 @@
-"""word2vec's binary format: a line `count dimension`, then rows `word SPACE float32s [NEWLINE]`."""
+"""word2vec's binary format: a line `count dimension`, then rows `word SPACE float32s [NEWLINE]`.
+
+Text shares the header and how it is written.
+"""
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.threads import prefetch
-from conceptor.vectors.chunks import chunk_rows
-from conceptor.vectors.formats.format import Format
-from conceptor.vectors.formats.rows import RowLayout, check_header_count
-from conceptor.vectors.formats.words_file import refuse_word
-from conceptor.vectors.source import Chunk, LocatedChunk, VectorSource
-from conceptor.vectors.streams import ByteReader, detect_compression
-from conceptor.vectors.words import PackedWords
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from conceptor.vectors.formats.head import Head
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import name_in_errors, replace_atomically
+from conceptor.vectors.formats.format import (
+    BLOCK_BYTES,
+    Chunks,
+    Columns,
+    Format,
+    Target,
+    check_finite,
+    refuse_word,
+)
+from conceptor.vectors.formats.head import BOM, Head, is_number, split_fields
+from conceptor.vectors.formats.streams import ByteReader, open_byte_writer
+from conceptor.vectors.vectors import Findings, Rows, Vectors
 
 _NAME = "word2vec-binary"
 _LONGEST_WORD = 1 << 16
-# Bytes for most words, the space and the newline; a buffer of that size holds a whole chunk.
-_USUAL_WORD = 32
+_COUNT_DIGITS = 12
+_ROWS_COMPARED = 20
 
 
-class Word2VecBinarySource(VectorSource):
-    """Reads files with and without the newline after each row."""
+def check_header_count(path: Path, findings: Findings, expected: int | None, rows: int) -> None:
+    """Compare the header's count with the rows that the file has.
 
-    format = _NAME
+    Fewer rows mean a truncated file: an error, or a remark with `on_error = "skip"`. If there are
+    more, all are read and a remark is added.
+    """
+    if expected is None or rows == expected:
+        return
+    message = f"{path}: the header says {expected} rows, but the file has {rows}"
+    if rows < expected and findings.on_error == "raise":
+        raise InvalidInputError(
+            f"{message}; it is probably truncated: fetch it again, or read the existing rows with "
+            "--on-error skip"
+        )
+    findings.remarks.append(f"{message}; all {rows} were read")
 
-    def __init__(self, path: Path, header: tuple[int, int], header_bytes: int) -> None:
-        self.header_count, dimension = header
-        self._header_bytes = header_bytes
-        self._reader: ByteReader | None = None
-        super().__init__(path, dimension, np.dtype("<f4"))
 
-    @property
-    def worth_keeping(self) -> bool:
-        """Only if the file is compressed."""
-        return detect_compression(self.path) is not None
-
-    def fraction_read(self) -> float | None:
-        """Return how far the current pass has got."""
-        return self._reader.fraction_read() if self._reader else None
-
-    def _decode(self) -> Iterator[LocatedChunk]:
-        row = 0
-        with (
-            ByteReader(self.path) as self._reader,
-            closing(prefetch(self._rows(self._reader))) as chunks,
-        ):
-            for chunk in chunks:
-                rows = len(chunk.words)
-                yield LocatedChunk(chunk, np.arange(row + 1, row + rows + 1))
-                row += rows
-        check_header_count(self, self.header_count, row)
-
-    def _rows(self, reader: ByteReader) -> Iterator[Chunk]:
-        reader.read(self._header_bytes)
-        width, most = 4 * self.dimension, chunk_rows(self.dimension)
-        size = max(most * (width + _USUAL_WORD), 2 * (width + _LONGEST_WORD))
-        buffer = np.empty(size, dtype=np.uint8)
-        filled = 0
-        while True:
-            filled += reader.readinto(buffer[filled:].data)
-            chunk, used = _scan(buffer[:filled], self.dimension, most)
-            if len(chunk.words):
-                yield chunk
-            elif filled == len(buffer):
+def _read(path: Path, header: tuple[int, int], findings: Findings) -> Iterator[Rows]:
+    """Read rows with and without the newline after each."""
+    header_count, dimension = header
+    width, count, rest = 4 * dimension, 0, b""
+    size = max(BLOCK_BYTES, 2 * (width + _LONGEST_WORD))
+    with ByteReader(path) as reader:
+        while more := reader.read(size):
+            block = rest + more
+            words, parts, start = [], [], 0
+            if reader.position == len(more):
+                start = more.index(b"\n") + 1  # the header
+            while True:
+                while block.startswith(b"\n", start):
+                    start += 1
+                space = block.find(b" ", start)
+                end = space + 1 + width
+                if space < 0 or end > len(block):
+                    break
+                words.append(block[start:space])
+                parts.append(block[space + 1 : end])
+                start = end
+            rest = block[start:]
+            if len(rest) > width + _LONGEST_WORD:
                 raise InvalidInputError(
-                    f"{self.path}, byte {reader.position - filled}: found a word longer than "
+                    f"{path}, byte {reader.position - len(rest)}: found a word longer than "
                     f"{_LONGEST_WORD} bytes; the file is not word2vec binary, or it is damaged"
                 )
-            elif filled - used == 0 or not buffer[used:filled].tobytes().strip(b"\n"):
-                return
-            else:
-                self._report_truncation(reader.position - (filled - used), filled - used)
-                return
-            buffer[: filled - used] = buffer[used:filled]
-            filled -= used
-
-    def _report_truncation(self, byte: int, left: int) -> None:
-        message = (
-            f"{self.path}, byte {byte}: the file ends within a row "
-            f"({left} bytes left; a row is a word and {4 * self.dimension} bytes)"
-        )
-        if self.on_error == "raise":
-            raise InvalidInputError(
-                f"{message}; fetch it again, or read the complete rows with ",
-                Setting("on_error", "skip"),
+            rows = np.frombuffer(bytearray().join(parts), dtype="<f4").reshape(-1, dimension)
+            count += len(words)
+            labels = [word.decode(errors="surrogateescape") for word in words]
+            yield Rows(labels, rows, np.arange(count - len(words) + 1, count + 1))
+        if rest:
+            message = (
+                f"{path}, byte {reader.position - len(rest)}: the file ends within a row "
+                f"({len(rest)} bytes left; a row is a word and {width} bytes)"
             )
-        self.findings.remarks.append(message)
+            if findings.on_error == "raise":
+                raise InvalidInputError(
+                    f"{message}; fetch it again, or read the complete rows with --on-error skip"
+                )
+            findings.remarks.append(message)
+    check_header_count(path, findings, header_count, count)
 
 
-def _scan(buffer: NDArray[np.uint8], dimension: int, most: int) -> tuple[Chunk, int]:
-    """Return the first rows, up to a limit, and the bytes that they take."""
-    from conceptor.kernels import scan_binary
-
-    most = min(most, len(buffer) // (4 * dimension + 1))
-    vectors = np.empty((most, 4 * dimension), dtype=np.uint8)
-    starts = np.empty(most, dtype=np.int64)
-    ends = np.empty(most, dtype=np.int64)
-    taken = np.empty(2, dtype=np.int64)
-    scan_binary(buffer, vectors, starts, ends, taken)
-    rows, used = taken.tolist()
-    words = PackedWords.cut(buffer, starts[:rows], ends[:rows])
-    return Chunk(words, vectors[:rows].view("<f4")), used
+def _open(head: Head, findings: Findings, _: Columns) -> Vectors:
+    header = head.header or (0, 0)
+    return Vectors(
+        str(head.path),
+        header[1],
+        partial(_read, head.path, header, findings),
+        estimate=header[0],
+        costly=head.compression is not None,
+        findings=findings,
+    )
 
 
-def encoded_size(chunk: Chunk) -> int:
-    """Return how many bytes a chunk's rows take."""
-    rows, dimension = chunk.vectors.shape
-    return int(chunk.words.text_bytes + rows * (4 * dimension + 2))
+def encode(words: Sequence[str], rows: NDArray[np.float32]) -> bytes:
+    """Return some rows as bytes; raise for a word that could not be read back."""
+    joined = "\n".join(words)
+    encoded = joined.encode().split(b"\n")
+    if len(encoded) != len(words) or " " in joined:
+        bad = next(word for word in words if " " in word or "\n" in word)
+        refuse_word(bad, "a space or newline", _NAME)
+    data, width = rows.astype("<f4", copy=False).tobytes(), 4 * rows.shape[1]
+    parts: list[bytes] = []
+    for i, word in enumerate(encoded):
+        parts += (word, b" ", data[i * width : (i + 1) * width], b"\n")
+    return b"".join(parts)
 
 
-def encode(chunk: Chunk, buffer: NDArray[np.uint8]) -> int:
-    """Write a chunk's rows into `buffer`; return the bytes used."""
-    from conceptor.kernels import join_binary
-
-    words, vectors = chunk
-    little = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint8)
-    join_binary(words.blob, words.offsets, little, buffer)
-    return encoded_size(chunk)
-
-
-def _check_words(words: PackedWords) -> None:
-    if (row := words.first_with(b" \n")) >= 0:
-        refuse_word(words[row], "a space or newline", _NAME)
-
-
-def _recognise(head: Head) -> bool:
-    header = head.lines.header
-    return header is not None and not head.lines.has_row(header[1]) and head.lines.is_binary
+@contextmanager
+def _open_stream(target: Target) -> Iterator[BinaryIO]:
+    if target.path is None:
+        with name_in_errors("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        return
+    member = target.path.name.removesuffix(".zip")
+    with (
+        replace_atomically(target.path) as path,
+        open_byte_writer(path, target.compression, member) as stream,
+    ):
+        yield stream
 
 
-def _open(head: Head, wordless: bool) -> Word2VecBinarySource:
-    return Word2VecBinarySource(head.path, head.lines.header or (0, 0), head.lines.rest_at)
+def write_rows(
+    target: Target,
+    chunks: Chunks,
+    encode: Callable[[Sequence[str], NDArray[np.float32]], bytes],
+) -> int:
+    """Write rows of bytes, after a header if the format has one; return the number of rows.
+
+    If the count is not known before, the header is filled in last and has the same length for any
+    count. Binary files get zeros before it, because word2vec's own reader would take a space after
+    it as part of the first word; text, where no reader minds, gets spaces after it.
+    """
+    name, has_header, count = target.format.name, target.format.is_counted, target.count
+    dimension = target.dimension
+    if dimension == 1 and not has_header:
+        raise InvalidInputError(
+            f"{name} looks like a list of counts if vectors have one number; write .vec, "
+            "which has a header"
+        )
+    if has_header and count is None and (target.path is None or target.compression):
+        raise InvalidInputError(
+            f"{name} begins with the number of vectors, which cannot be filled in later in a "
+            "compressed file or a pipe; pass count"
+        )
+
+    def late_header(count: int) -> bytes:
+        if not target.format.is_text:
+            return f"{count:0{_COUNT_DIGITS}d} {dimension}\n".encode()
+        width = _COUNT_DIGITS + 1 + len(str(dimension))
+        return f"{count} {dimension}".ljust(width).encode() + b"\n"
+
+    written = 0
+    with _open_stream(target) as stream:
+        if has_header:
+            stream.write(late_header(0) if count is None else b"%d %d\n" % (count, dimension))
+        for words, rows in chunks:
+            check_finite(words, rows)
+            data = encode(words, np.ascontiguousarray(rows, dtype=np.float32))
+            if not has_header and not written and data.startswith(BOM):
+                stream.write(BOM)  # readers drop one
+            stream.write(data)
+            written += len(words)
+        if has_header and count is None:
+            stream.seek(0)
+            stream.write(late_header(written))
+        elif has_header and written != count:
+            raise InvalidInputError(f"count is {count}, but there were {written} vectors")
+    return written
+
+
+def _recognize(head: Head) -> bool:
+    """Check that a header is followed by something other than rows of text.
+
+    In text most lines end in numbers; damaged text has no control characters, and many numbers.
+    """
+    if head.header is None:
+        return False
+    dimension = head.header[1]
+    lines = [line for line in head.lines[1:_ROWS_COMPARED] if line]
+    numbers = [[is_number(field) for field in split_fields(line)] for line in lines]
+    rows = sum(len(each) > dimension and all(each[-dimension:]) for each in numbers)
+    if 2 * rows > len(lines):
+        return False
+    has_control = any(byte < 9 for line in lines for byte in line)
+    return has_control or 2 * sum(map(sum, numbers)) < max(1, sum(map(len, numbers)))
 
 
 FORMAT = Format(
     name=_NAME,
     description="with and without a newline after each row",
-    recognise=_recognise,
+    recognize=_recognize,
     open=_open,
-    open_writer=RowLayout(_NAME, True, _check_words, encoded_size, encode).open_writer,
+    write=lambda target, chunks: write_rows(target, chunks, encode),
     suffixes=(".bin", ".w2v"),
     streamed=True,
     is_counted=True,
