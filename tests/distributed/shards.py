@@ -1,4 +1,4 @@
-"""Shards to work on, and how to look at what became of them."""
+"""Shards to work on, and ways to look at the results."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ def vectors(rows: int, dimension: int = DIMENSION) -> np.ndarray:
 
 
 def table(X: np.ndarray, first: int = 0) -> pa.Table:
-    """Words, vectors and other columns, among them one of weights."""
+    """Words, vectors and other columns."""
     numbers = np.arange(first, first + len(X))
     lists = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), X.shape[1])
     return pa.table(
         {
             "word": [f"w{i}" for i in numbers],
             "embedding": lists,
-            "mass": (numbers * 7 % 11).astype(np.float64),
             "tags": pa.array([["a"], [], ["b", "c"]]).take(pa.array(numbers % 3)),
         }
     ).replace_schema_metadata({"owner": "someone"})
 
 
 def write_parquet(folder: Path, X: np.ndarray, parts: int, **options: object) -> list[Path]:
-    """Write rows to so many tables of about the same length."""
+    """Write rows to this many tables of about the same length."""
     folder.mkdir(parents=True, exist_ok=True)
     paths, first = [], 0
     for i, rows in enumerate(np.array_split(X, parts)):
@@ -55,7 +54,7 @@ def read_parquet(paths: list[Path], column: str = "embedding") -> np.ndarray:
 
 
 def names(folder: Path) -> set[str]:
-    """All that lies in a directory, leftovers included."""
+    """Everything in a directory, leftovers included."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
@@ -66,9 +65,9 @@ def states(folder: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def assert_close(found, expected) -> None:
+def assert_close(moments, expected) -> None:
     """Moments agree to 1e-10 of their size."""
-    assert found.count == expected.count
+    assert moments.count == expected.count
     for name in ("weight", "squared_weight", "mean", "scatter"):
-        one, two = (np.asarray(getattr(each, name)) for each in (found, expected))
+        one, two = (np.asarray(getattr(each, name)) for each in (moments, expected))
         assert np.abs(one - two).max() <= 1e-10 * np.abs(two).max(), name

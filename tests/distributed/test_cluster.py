@@ -14,8 +14,10 @@ import psutil
 import pytest
 from distributed import Client, Security
 
-from conceptor import ConceptorNegation, InvalidInputError, Moments
-from conceptor.distributed import connect, moments, survey, transform
+from conceptor import ConceptorNegation, Moments
+from conceptor.base.errors import InvalidInputError
+from conceptor.distributed import connect, moments, transform
+from conceptor.distributed.processing import MAP_NAME, RECORD
 from tests.distributed.shards import (
     DIMENSION,
     assert_close,
@@ -45,12 +47,6 @@ def many(tmp_path_factory):
     return X, write_parquet(folder / "in", X, SHARDS)
 
 
-@pytest.fixture
-def small_tasks(monkeypatch):
-    """One task for each shard."""
-    monkeypatch.setattr(survey, "TASK_BYTES", 1)
-
-
 def pids(client):
     """The processes of the two workers, once both answer."""
 
@@ -73,17 +69,7 @@ def test_a_stranger_cannot_use_the_local_cluster(client):
 @posix_only("sends signals")
 def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
     _, paths = many
-    arguments = [
-        "postprocess",
-        paths[0],
-        tmp_path / "out",
-        "--workers",
-        1,
-        "--aperture",
-        2,
-        "--weights",
-        "uniform",
-    ]
+    arguments = ["postprocess", paths[0], tmp_path / "out", "--workers", 1]
     with start(command(*arguments), stderr=-1, text=True) as process:
 
         def starting():
@@ -95,10 +81,10 @@ def test_workers_killed_while_they_start_are_one_line(tmp_path, many):
             return None
 
         os.kill(until(starting), signal.SIGKILL)
-        _, said = process.communicate()
+        _, stderr = process.communicate()
     assert process.returncode == 1
-    assert said.startswith("conceptor: the local workers could not be started (")
-    assert said.count("\n") == 1
+    assert stderr.startswith("conceptor: the local workers could not be started (")
+    assert stderr.count("\n") == 1
 
 
 class Killer:
@@ -120,22 +106,19 @@ def parts(folder):
 
 
 @posix_only("sends signals")
-@pytest.mark.usefixtures("small_tasks")
 def test_workers_killed_during_the_moments(client, many):
     X, paths = many
-    undisturbed = moments(paths, "column:mass")
-    mass = np.arange(len(X)) * 7 % 11
-    assert_close(undisturbed, Moments.from_vectors(X, mass.astype(float)))
+    undisturbed = moments(paths)
+    assert_close(undisturbed, Moments.from_vectors(X))
     killer = Killer(client)
-    found = moments(paths, "column:mass", progress=killer)
+    disturbed = moments(paths, progress=killer)
     assert killer.fraction < 1
     until(lambda: not pids(client) & killer.victims)
-    np.testing.assert_array_equal(found.scatter, undisturbed.scatter)
-    np.testing.assert_array_equal(found.mean, undisturbed.mean)
+    np.testing.assert_array_equal(disturbed.scatter, undisturbed.scatter)
+    np.testing.assert_array_equal(disturbed.mean, undisturbed.mean)
 
 
 @posix_only("sends signals")
-@pytest.mark.usefixtures("small_tasks")
 def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
     X, paths = many
     killer = Killer(client)
@@ -143,7 +126,7 @@ def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
     assert killer.fraction < 1
     until(lambda: not pids(client) & killer.victims)
     assert report.words == len(X)
-    assert names(tmp_path / "out") == {"manifest.json", *(path.name for path in paths)}
+    assert names(tmp_path / "out") == {RECORD, *(path.name for path in paths)}
     np.testing.assert_allclose(
         read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
     )
@@ -152,19 +135,23 @@ def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
 def test_a_dask_array_on_workers(client, cn):
     X = vectors(5000)
     lazy = da.from_array(X, chunks=(700, DIMENSION))
-    told = []
-    found = moments(lazy, "zipf", progress=lambda *news: told.append(news))
-    assert_close(found, Moments.from_vectors(X, 1 / (np.arange(5000) + 2.7)))
-    until(lambda: told and told[-1] == ("moments", 1.0, 5000))
+    by_rank = moments(lazy, weights="zipf")
+    assert_close(by_rank, Moments.from_vectors(X, 1 / (np.arange(5000) + 2.7)))
     np.testing.assert_allclose(transform(cn.map_, lazy).compute(), cn.transform(X), atol=1e-5)
 
 
 def test_a_bad_row_on_workers(client, folder, cn):
     np.save(folder / "in/a.npy", np.full((3, DIMENSION), np.inf))
     np.save(folder / "in/b.npy", np.ones((3, DIMENSION)))
-    with pytest.raises(InvalidInputError, match=r"in/a.npy, row 1: the vector has NaN or Inf"):
+    with pytest.raises(InvalidInputError, match=r"in/a.npy, row 1: the vector of .* has Inf"):
         transform(cn.map_, folder / "in/*.npy", folder / "out")
-    assert names(folder / "out") == {"manifest.json", "b.npy"}
+    assert names(folder / "out") == {RECORD, "b.npy"}
+
+
+def recorded(out):
+    """The shards that the record of a directory lists as done."""
+    record = out / RECORD
+    return json.loads(record.read_text())["done"] if record.exists() else {}
 
 
 def killed_midway(arguments, out):
@@ -172,13 +159,13 @@ def killed_midway(arguments, out):
     for _ in range(5):
         with start(command("postprocess", *arguments)) as process:
             try:
-                until(lambda process=process: states(out) or process.poll() is not None)
+                until(lambda process=process: recorded(out) or process.poll() is not None)
             finally:
                 process.kill()
-        done = states(out)
+        done = recorded(out)
         if process.returncode == -signal.SIGKILL and 0 < len(done) < SHARDS:
-            return done
-        shutil.rmtree(out)  # all was done before the kill came; once more
+            return {name: state for name, state in states(out).items() if name in done}
+        shutil.rmtree(out)  # everything was done before the kill; try again
     raise TimeoutError
 
 
@@ -191,18 +178,18 @@ def test_a_killed_client_goes_on_where_it_was(cluster, many, tmp_path, request):
     # scheduler are two.
     value = 1 if cluster == "--workers" else request.getfixturevalue("scheduler")
     arguments = [f"{paths[0].parent}/*.parquet", tmp_path / "out", cluster, value]
-    arguments += ["--aperture", "2", "--weights", "uniform"]
+    arguments += ["--method", "cn:aperture=2:lengths=unit", "--weights", "uniform"]
     done = killed_midway(arguments, tmp_path / "out")
     run = conceptor("postprocess", *arguments, "--json")
     assert run.returncode == 0, run.stderr
     assert "dashboard at http://127.0.0.1:" in run.stderr
     report = json.loads(run.stdout)
     assert report["words"] == len(X)
-    assert "shards were already done" in report["remarks"][0]
+    assert "shards were already done" in "".join(report["remarks"])
     after = states(tmp_path / "out")
     assert {name: after[name] for name in done} == done
-    kept = {"manifest.json", "map.safetensors", *(path.name for path in paths)}
-    until(lambda: names(tmp_path / "out") == kept)
+    files = {RECORD, MAP_NAME, *(path.name for path in paths)}
+    until(lambda: names(tmp_path / "out") == files)
     cn = ConceptorNegation(aperture=2.0).fit(X)
     np.testing.assert_allclose(
         read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6

@@ -17,8 +17,6 @@ if any(find_spec(name) is None for name in ("dask", "distributed", "fsspec", "py
     raise MissingExtraError("running on a cluster", "dask")
 
 from conceptor.distributed.cluster import connect
-from conceptor.distributed.moments import moments
-from conceptor.distributed.postprocess import postprocess
-from conceptor.distributed.transform import transform
+from conceptor.distributed.processing import moments, postprocess, transform
 
 __all__ = ["connect", "moments", "postprocess", "transform"]

@@ -1,26 +1,34 @@
-"""Finding shards, ordering them, and opening each in its format."""
+"""Shards: files on any fsspec file system, read and written by the ordinary readers and writers."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.distributed.content import NpyContent, WordFileContent
-from conceptor.distributed.parquet import ParquetContent
-from conceptor.distributed.storage import Place, parse_state
-from conceptor.vectors.formats import arrow, npy
-from conceptor.vectors.formats.registry import choose_format
+import fsspec
+import numpy as np
+from fsspec.implementations.local import LocalFileSystem
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from conceptor.base.errors import ConceptorError, InvalidInputError
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.formats.format import Columns
+from conceptor.vectors.formats.npy import words_path
+from conceptor.vectors.target import has_known_suffix
+from conceptor.vectors.vectors import Rows, Vectors
 
-    from conceptor.distributed.content import Content
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+# Keys under which file systems report that a file has changed, most reliable first.
+_STAMPS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")
+# Later words are longer by this many standard errors, if shards continue one sorted list.
+_LONGER = 3.0
 
 
 @dataclass(frozen=True)
@@ -29,47 +37,85 @@ class Shard:
 
     Attributes
     ----------
-    place
-        Its location.
+    fs, path
+        Its file system, and its path there.
     name
         Its path relative to the common directory; the output gets the same name.
-    size, stamp
-        Its bytes, and a timestamp or checksum that shows whether it has changed.
-    column
-        The column that holds the vectors, if it must be named.
+    state
+        Its bytes and a stamp that changes with its content.
+    column, rows
+        As for `open_vectors`.
     """
 
-    place: Place
+    fs: Any
+    path: str
     name: str
-    size: int
-    stamp: str
-    column: str | None = None
+    state: str
+    column: Columns = None
+    rows: str | None = None
 
-    @property
-    def content(self) -> Content:
-        """The shard opened in its format, which is recognised by its first bytes."""
-        head = self.place.head(6)
-        if head.startswith(arrow.PARQUET_MAGIC):
-            return ParquetContent(self.place, self.column)
-        if self.column is not None:
-            raise InvalidInputError(
-                f"{self.place}: only Parquet shards have columns; remove ",
-                Setting("column", self.column),
-            )
-        if head.startswith(npy.MAGIC):
-            return NpyContent(self.place)
-        return WordFileContent(self.place)
+    def __str__(self) -> str:
+        is_local = isinstance(self.fs, LocalFileSystem)
+        return self.path if is_local else str(self.fs.unstrip_protocol(self.path))
 
-    def check_unchanged(self) -> None:
-        """Raise if the file has changed since it was listed."""
-        if self.place.state() != (self.size, self.stamp):
-            raise InvalidInputError(
-                f"{self.place}: changed while it was being processed; repeat the same call"
-            )
+    @contextmanager
+    def open(self) -> Iterator[Vectors]:
+        """Yield the vectors of this file, from a temporary copy if it is not on this machine."""
+        with local_copy(self.fs, self.path) as path:
+            yield open_vectors(path, column=self.column, rows=self.rows)
+
+
+@contextmanager
+def local_copy(fs: Any, path: str) -> Iterator[Path]:  # noqa: ANN401
+    """Yield a local path: the file's own, or that of a temporary copy, with its words file."""
+    if isinstance(fs, LocalFileSystem):
+        yield Path(path)
+        return
+    with TemporaryDirectory(prefix="conceptor-") as folder:
+        copy = Path(folder) / PurePosixPath(path).name
+        fs.get_file(path, str(copy))
+        words = str(PurePosixPath(path).with_name(words_path(copy).name))
+        if copy.suffix == ".npy" and fs.exists(words):
+            fs.get_file(words, str(words_path(copy)))
+        yield copy
+
+
+@contextmanager
+def publishing(fs: Any, path: str) -> Iterator[Path]:  # noqa: ANN401
+    """Yield a local path to write to; after the block everything written appears at `path`.
+
+    A local file is written in place by the ordinary, atomic writers. Any other is uploaded under a
+    temporary name and moved, which every store does atomically.
+    """
+    if isinstance(fs, LocalFileSystem):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        yield Path(path)
+        return
+    with TemporaryDirectory(prefix="conceptor-") as folder:
+        yield Path(folder) / PurePosixPath(path).name
+        fs.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
+        for file in Path(folder).iterdir():
+            target = PurePosixPath(path).with_name(file.name)
+            beside = str(target.with_name(f".{file.name}.{secrets.token_hex(4)}.partial"))
+            fs.put_file(str(file), beside)
+            fs.mv(beside, str(target))
+
+
+def open_store(url: str, options: Mapping[str, Any] | None) -> tuple[Any, str]:
+    """Return the file system of a path or URL, and the path there."""
+    try:
+        fs, path = fsspec.core.url_to_fs(url, **(options or {}))
+    except (ImportError, ValueError) as error:  # the error names the missing package
+        raise InvalidInputError(f"{url}: {error}") from None
+    fs.invalidate_cache()
+    return fs, str(path)
 
 
 def find_shards(
-    source: Paths, column: str | None = None, options: Mapping[str, Any] | None = None
+    source: Paths,
+    column: Columns = None,
+    rows: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Shard]:
     """List the shards in a file, a directory, a pattern, or several of these, without duplicates.
 
@@ -77,67 +123,58 @@ def find_shards(
     or an underscore. Directories and patterns are sorted by name, numbers by value (`part-2`
     before `part-10`); a list keeps its order.
     """
-    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    found: dict[tuple[str, str], Shard] = {}
-    for one in several:
-        place = Place.from_path(os.fspath(one), options)
-        for root, path, info in _list_files(place):
-            size, stamp = parse_state(info)
-            name = str(PurePosixPath(path).relative_to(root))
-            shard = Shard(Place(place.fs, path), name, size, stamp, column)
-            found.setdefault((str(shard.place), path), shard)
-    shards = list(found.values())
-    names = [shard.name for shard in shards]
+    sources = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    shards: dict[str, Shard] = {}
+    for each in sources:
+        fs, path = open_store(os.fspath(each), options)
+        root, files = _list_files(fs, path, os.fspath(each))
+        for file in sorted(files, key=_natural_key):
+            name = str(PurePosixPath(file).relative_to(root))
+            shard = Shard(fs, file, name, _state(files[file]), column, rows)
+            shards.setdefault(str(shard), shard)
+    names = [shard.name for shard in shards.values()]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInputError(
             f"{twice}: shards with this name come from two directories; pass a parent of both"
         )
-    return shards
+    return list(shards.values())
 
 
-def _list_files(place: Place) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Return root, path and file information of the files a path or pattern matches, sorted."""
-    place.fs.invalidate_cache()
-    if _has_wildcard(place.path) and not place.fs.exists(place.path):
-        parts = PurePosixPath(place.path).parts
-        first = next(i for i, part in enumerate(parts) if _has_wildcard(part))
-        root = str(PurePosixPath(*parts[:first]))
-        found = place.fs.glob(place.path, detail=True)
-        files = {path: info for path, info in found.items() if info["type"] == "file"}
+def _list_files(fs: Any, path: str, name: str) -> tuple[str, dict[str, Mapping[str, Any]]]:  # noqa: ANN401
+    """Return the common directory, and file information by path, for a path or pattern."""
+    if any(sign in path for sign in "*?[") and not fs.exists(path):
+        parts = PurePosixPath(path).parts
+        first = next(i for i, part in enumerate(parts) if any(sign in part for sign in "*?["))
+        matches = fs.glob(path, detail=True)
+        files = {file: info for file, info in matches.items() if info["type"] == "file"}
         if not files:
-            raise InvalidInputError(f"{place}: no file matches")
-    elif place.fs.isdir(place.path):
-        root = place.path
-        found = place.fs.find(place.path, detail=True)
-        files = {path: info for path, info in found.items() if _is_shard(path, root)}
-        formats = {choose_format(Path(path))[0].name for path in files}
+            raise InvalidInputError(f"{name}: no file matches")
+        return str(PurePosixPath(*parts[:first])), files
+    if fs.isdir(path):
+        files = {
+            file: info
+            for file, info in fs.find(path, detail=True).items()
+            if _is_shard(PurePosixPath(file).relative_to(path))
+        }
         if not files:
-            raise InvalidInputError(f"{place}: no vectors files in this directory")
-        if len(formats) > 1:
+            raise InvalidInputError(f"{name}: no vectors files in this directory")
+        suffixes = {PurePosixPath(file).suffix for file in files}
+        if len(suffixes) > 1:
             raise InvalidInputError(
-                f"{place}: contains {' and '.join(sorted(formats))} files; select one kind with a "
+                f"{name}: contains {' and '.join(sorted(suffixes))} files; select one kind with a "
                 "pattern such as 'shards/*.parquet'"
             )
-    elif place.fs.exists(place.path):
-        root, files = place.parent.path, {place.path: place.fs.info(place.path)}
-    else:
-        raise InvalidInputError(f"{place}: no such file or directory")
-    return [(root, path, files[path]) for path in sorted(files, key=_natural_key)]
+        return path, files
+    if not fs.exists(path):
+        raise InvalidInputError(f"{name}: no such file or directory")
+    return str(PurePosixPath(path).parent), {path: fs.info(path)}
 
 
-def _has_wildcard(text: str) -> bool:
-    return any(character in text for character in "*?[")
-
-
-def _is_shard(path: str, root: str) -> bool:
-    if any(part[0] in "._" for part in PurePosixPath(path).relative_to(root).parts):
-        return False
-    try:
-        choose_format(Path(path))
-    except InvalidInputError:
-        return False
-    return True
+def _is_shard(path: PurePosixPath) -> bool:
+    is_hidden = any(part[0] in "._" for part in path.parts)
+    is_words = path.name.endswith(".words.txt")
+    return not is_hidden and not is_words and has_known_suffix(Path(path))
 
 
 def _natural_key(path: str) -> list[tuple[int, str]]:
@@ -146,3 +183,69 @@ def _natural_key(path: str) -> list[tuple[int, str]]:
         (int(part), "") if part.isdigit() else (-1, part)
         for part in re.findall(r"[0-9]+|[^0-9]+", path)
     ]
+
+
+def _state(info: Mapping[str, Any]) -> str:
+    """Return size and change stamp from a file system's file information."""
+    stamp = next((info[key] for key in _STAMPS if info.get(key) is not None), "")
+    return f"{info.get('size')} {stamp}"
+
+
+def open_shards(shards: Sequence[Shard]) -> Vectors:
+    """Return the shards as `Vectors`, one after the other, with the facts of the first.
+
+    Shards that cannot be read are left out; the task that processes such a shard reports it.
+    """
+    first = _first_readable(shards)
+
+    def read() -> Iterator[Rows]:
+        for shard in shards:
+            with suppress(ConceptorError, OSError), shard.open() as vectors:
+                yield from vectors.read()
+
+    return replace(
+        first,
+        name=str(shards[0]),
+        read=read,
+        count=None,
+        estimate=None,
+        ranked=_continue_one_list(shards),
+        files=(),
+        costly=False,
+    )
+
+
+def _first_readable(shards: Sequence[Shard]) -> Vectors:
+    """Return the facts of the first shard that can be opened; raise if there is none."""
+    errors = []
+    for shard in shards:
+        try:
+            with shard.open() as vectors:
+                vectors.first_words()
+                return vectors
+        except (ConceptorError, OSError) as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _continue_one_list(shards: Sequence[Shard]) -> bool:
+    """Return whether the shards, in order, may be one list sorted by frequency.
+
+    Frequent words are short. If shards continue one list, the last starts with longer words
+    than the first; if rows were distributed over shards, all start alike.
+    """
+    if len(shards) == 1:
+        return True
+    lengths = []
+    for shard in (shards[0], shards[-1]):
+        try:
+            with shard.open() as vectors:
+                words = vectors.first_words() if vectors.has_words else []
+        except (ConceptorError, OSError):
+            words = []
+        lengths.append(np.array([len(word) for word in words]))
+    first, last = lengths
+    if min(len(first), len(last)) < 2:
+        return False
+    error = np.sqrt(first.var() / len(first) + last.var() / len(last))
+    return bool(last.mean() - first.mean() > _LONGER * error)
