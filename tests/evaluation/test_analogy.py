@@ -5,8 +5,9 @@ import pytest
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, Missing, WordVectors, evaluate
+from conceptor.evaluation import Battery, Missing, evaluate
 from conceptor.evaluation.analogy import FILE, Analogy, read_analogies
+from conceptor.vectors.table import WordVectors
 
 
 def score(task, vectors, missing=Missing.SKIP):

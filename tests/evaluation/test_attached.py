@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import conceptor
-from conceptor import InvalidInputError, StaticModel
-from conceptor.evaluation.attached import AttachWarning, attach
-from conceptor.evaluation.attached.judgements import read_judgements
-from conceptor.evaluation.attached.measuring import Loss, Questions, fuse, make_questions, search
-from conceptor.evaluation.attached.survey import survey
-from conceptor.integrations.stores import StoredTexts, StoredVectors, open_store
+from conceptor import StaticModel
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation.attached import AttachWarning, Loss, attach, make_questions
+from conceptor.evaluation.judged import fuse, nearest_rows, read_judgments
+from conceptor.integrations.stores import open_store
+from conceptor.static_models.attaching import survey
+from conceptor.vectors.vectors import RowKind, Rows, Vectors
 
 TOPICS = [
     [f"{topic}{ending}" for ending in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
@@ -55,9 +56,6 @@ def test_an_encoder_finds_documents_by_their_sentences(store, encoder):
     assert encoder.provenance["documents"] == len(texts)
     assert encoder.provenance["loss"]["against"] == "document"
     np.testing.assert_allclose(encoder.offset, vectors.mean(axis=0), atol=1e-6)
-
-
-def test_the_public_name_is_the_function():
     assert conceptor.attach is attach
 
 
@@ -79,15 +77,6 @@ def test_folders_load_in_the_real_libraries(store, encoder, tmp_path):
     assert encoder.provenance["verdict"] in card
 
 
-def test_the_ranking_does_not_depend_on_the_offset(store, encoder):
-    """Subtracting q · offset takes the same number off every document's score."""
-    vectors = store[1]
-    query = encoder.encode(["ba be. ca ce"])
-    scores = query @ vectors.T
-    shifted = query @ (vectors - encoder.offset).T
-    np.testing.assert_allclose(scores - query @ encoder.offset, shifted, atol=1e-5)
-
-
 def test_against_a_model_that_is_a_static_one_nothing_is_lost(store):
     """The teacher averages words, so the fit can follow it; one of random words cannot be met."""
     texts, _ = store
@@ -107,18 +96,14 @@ def test_against_a_model_that_is_a_static_one_nothing_is_lost(store):
 def test_a_model_that_did_not_make_the_vectors_is_noticed(store):
     texts, vectors = store
     generator = np.random.default_rng(1)
+
+    def other(texts):
+        return generator.normal(size=(len(texts), 24))
+
     with pytest.warns(AttachWarning, match="differ from the stored ones"):
-        attach(
-            texts,
-            vectors,
-            model=lambda t: generator.normal(size=(len(t), 24)),
-            vocabulary=["ba"],
-            sentences=None,
-        )
+        attach(texts, vectors, model=other, vocabulary=["ba"], sentences=None)
     with pytest.raises(InvalidInputError, match="vectors have 7 dimensions"):
-        attach(
-            texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"], sentences=None
-        )
+        attach(texts, vectors, model=lambda t: np.ones((len(t), 7)), vocabulary=["ba"])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +129,7 @@ def test_stores_that_need_a_warning(store):
     texts, vectors = store
 
     def said(texts, vectors):
-        return " ".join(survey(StoredTexts(texts, vectors)).warnings())
+        return " ".join(survey(open_store(texts, vectors)).warnings)
 
     assert said(texts, vectors) == ""  # the negative control
     assert "only 100 documents" in said(texts[:100], vectors[:100])
@@ -158,14 +143,7 @@ def test_stores_that_need_a_warning(store):
     assert "two groups" in said(texts, apart)
 
 
-def test_few_documents_are_attached_with_a_warning(store):
-    texts, vectors = store
-    with pytest.warns(AttachWarning, match="only 40 documents"):
-        made = attach(texts[:40], vectors[:40])
-    assert "verdict" in made.provenance
-
-
-def test_scripts_without_blanks_are_cut_too():
+def test_scripts_without_spaces_are_cut_too():
     texts = [f"日本語の文章{i}です。今日は雨{i % 7}が降る" for i in range(300)]
     vectors = np.random.default_rng(0).normal(size=(300, 8))
     with pytest.warns(AttachWarning, match="the loss was not measured"):
@@ -174,40 +152,61 @@ def test_scripts_without_blanks_are_cut_too():
     assert np.isfinite(made.encode(texts[:2])).all()
 
 
-def test_searching_in_chunks_is_searching_at_once():
+class CountedStore:
+    """Batches of 20 rows; counts how many were read, and how many are in memory at a time."""
+
+    def __init__(self, texts, vectors):
+        self.texts, self.vectors = texts, vectors
+        self.batches = self.alive = self.most = 0
+        self.store = Vectors("counted", vectors.shape[1], self.read, kind=RowKind.TEXTS)
+
+    def read(self):
+        for start in range(0, len(self.texts), 20):
+            rows = self.vectors[start : start + 20].copy()
+            weakref.finalize(rows, self.forget)
+            self.batches += 1
+            self.alive += 1
+            self.most = max(self.most, self.alive)
+            yield Rows(self.texts[start : start + 20], rows)
+            del rows
+
+    def forget(self):
+        self.alive -= 1
+
+
+def test_searching_in_batches_is_searching_at_once():
     generator = np.random.default_rng(0)
-    rows = generator.integers(-3, 4, size=(500, 4)).astype(np.float32)  # many ties
+    rows = generator.integers(-3, 4, size=(510, 4)).astype(np.float32)  # many ties
     queries = generator.integers(-3, 4, size=(7, 4)).astype(np.float32)
-    store = StoredTexts(["x y"] * 500, rows)
-    type(store).batch_rows = property(lambda self: 33)
-    try:
-        found = search(store, queries)
-    finally:
-        del type(store).batch_rows
+    nearest = nearest_rows(CountedStore(["x y"] * 510, rows).store, queries, 10)
     expected = np.argsort(-(queries @ rows.T), axis=1, kind="stable")[:, :10]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(nearest, expected)
 
 
-def test_questions_are_sentences_and_always_the_same():
+def test_memory_does_not_grow_with_the_store(monkeypatch):
+    """At most a few batches are held, and of the tokens a sample: the same for twice the store."""
+    monkeypatch.setattr("conceptor.static_models.attaching._SAMPLE", 20)
+    monkeypatch.setattr("conceptor.evaluation.attached._TOKENS", 20_000)
+    for count in (1000, 2000):
+        counted = CountedStore(*make_store(count, n=8))
+        made = attach(counted.store)
+        assert counted.batches >= 3 * count // 20  # several passes over all of them
+        assert counted.most <= 4
+        # 24 tokens and three sizes of pieces: 277 documents fill the limit, by a hash give or take.
+        assert 100 < made.provenance["documents"] < 500
+
+
+def test_questions_are_sentences():
     text = "Too short. This sentence has exactly seven words. " * 3
     assert set(make_questions(text)) == {"This sentence has exactly seven words."}
     assert make_questions("one two") == []
     words = " ".join(map(str, range(100)))
     assert make_questions(words) == [" ".join(map(str, range(40, 60)))]
-    one, other = Questions(), Questions()
-    texts = [f"This is sentence number {i} of many." for i in range(1000)]
-    for i, each in enumerate(texts):
-        one.add(i, each)
-    for i, each in reversed(list(enumerate(texts))):
-        other.add(i, each)
-    assert set(one.rows()) == set(other.rows())
-    assert len(one) == 300
 
 
 def test_fusion_by_reciprocal_ranks():
     """By hand: 7 is second and first, 5 first and absent, 9 third and second."""
-    found = fuse([np.array([5, 7, 9]), np.array([7, 9, -1])], 10)
-    assert found == [7, 9, 5]
+    assert fuse(np.array([5, 7, 9]), np.array([7, 9, -1])) == [7, 9, 5] + [-1] * 7
 
 
 def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
@@ -218,12 +217,12 @@ def test_the_verdict_follows_the_lower_end_and_the_number_of_documents():
     assert Loss("document", 900, 100, 70, 61, 80).verdict == "use it"
 
 
-def test_judgements_are_checked(tmp_path):
+def test_judgments_are_checked(tmp_path):
     queries, relevant = tmp_path / "q.tsv", tmp_path / "r.tsv"
     queries.write_text("1\tfirst\n2\tsecond\n")
     relevant.write_text("1\t3\n1\t4\t0\n2\t5\t1\n")
-    store = StoredTexts(list("abcde"), np.eye(5))
-    found = read_judgements(queries, relevant, store, 5)
+    store = open_store(list("abcde"), np.eye(5))
+    found = read_judgments(queries, relevant, store, 5)
     assert found.named_by == "rows"
     assert found.queries == ["first", "second"]
     assert [list(rows) for rows in found.relevant] == [[2], [4]]
@@ -235,66 +234,57 @@ def test_judgements_are_checked(tmp_path):
         ("1\t2\tmuch\n", "line 1: expected"),
         ("1\t0\n", "no document '0'; the store has rows 1 to 5$"),
         ("1\td7\n", "no document 'd7'; the store has rows 1 to 5$"),
-        ("1\t2\t0\n", "no query has a relevant document"),
+        ("1\t2\t0\n", "lists no relevant row"),
     ):
         relevant.write_text(text)
         with pytest.raises(InvalidInputError, match=said):
-            read_judgements(queries, relevant, store, 5)
+            read_judgments(queries, relevant, store, 5)
+    relevant.write_text("1\t2\n")
     with pytest.raises(InvalidInputError, match=r"id is not a column of ids.*: none"):
-        read_judgements(queries, relevant, store, 5, "id")
+        read_judgments(queries, relevant, store, 5, "id")
 
 
-def judged_by(tmp_path, relevant, id_column=None, **columns):
-    """Return the rows of the only query, in a store of five documents with these columns."""
+NAMES = ["d5", "d4", " d3", "d2", None]
+FROM_ONE, FROM_ZERO, TWICE = [1, 2, 3, 4, 5], [0, 1, 2, 3, 4], ["a", "b", "a", "c", "c"]
+AMBIGUOUS = "may be rows of the store, or ids of its column id"
+
+
+@pytest.mark.parametrize(
+    ("columns", "id_column", "documents", "expected"),
+    [
+        ({"doc_id": NAMES}, None, ["d2", "d3"], ("doc_id", [2, 3])),
+        ({"doc_id": NAMES}, None, ["1", "5"], ("rows", [0, 4])),
+        # A column with another name is only used if it is named.
+        ({"code": NAMES}, "code", ["d2"], ("code", [3])),
+        ({"code": NAMES}, None, ["d2"], "no document 'd2'; the store has rows 1 to 5; name"),
+        ({"doc_id": NAMES}, None, ["9" * 5000], "there is no document '999"),
+        ({"doc_id": NAMES}, None, ["d2", "d9"], r"line 2: there is no document 'd9'; .*doc_id"),
+        ({"doc_id": NAMES}, "doc_id", ["d9"], r"'d9'; it is not in the column doc_id$"),
+        ({"doc_id": NAMES}, "x", ["d2"], r"x is not a column of ids.*: doc_id"),
+        # From 1 both mean the same; from 0 they do not, unless only one of them fits.
+        ({"id": FROM_ONE}, None, ["2", "3"], ("rows", [1, 2])),
+        ({"id": FROM_ZERO}, None, ["0", "2"], ("id", [0, 2])),
+        ({"id": FROM_ZERO}, None, ["5"], ("rows", [4])),
+        ({"id": FROM_ZERO}, None, ["2", "3"], AMBIGUOUS),
+        ({"id": FROM_ZERO}, "id", ["2", "3"], ("id", [2, 3])),
+        ({"id": FROM_ZERO}, "rows", ["2", "3"], ("rows", [1, 2])),
+        ({"id": TWICE}, "id", ["a"], "has 'a' in rows 1 and 3; ids must be unique"),
+        ({"id": TWICE}, None, ["b"], ("id", [1])),
+    ],
+)
+def test_judgments_name_documents_by_row_or_id(tmp_path, columns, id_column, documents, expected):
     pa = pytest.importorskip("pyarrow")
     texts = [f"document number {word}" for word in ("one", "two", "three", "four", "five")]
     table = pa.table({"text": texts, "vector": list(np.eye(5, dtype=np.float32)), **columns})
     (tmp_path / "q.tsv").write_text("1\ta query\n")
-    (tmp_path / "r.tsv").write_text("".join(f"1\t{name}\n" for name in relevant))
-    store = open_store(table)
-    found = read_judgements(tmp_path / "q.tsv", tmp_path / "r.tsv", store, 5, id_column)
-    return found.named_by, found.relevant[0].tolist()
-
-
-def test_judgements_name_documents_by_id(tmp_path):
-    names = ["d5", "d4", " d3", "d2", None]
-    assert judged_by(tmp_path, ["d2", "d3"], doc_id=names) == ("doc_id", [2, 3])
-    assert judged_by(tmp_path, ["1", "5"], doc_id=names) == ("rows", [0, 4])
-    # A column with another name is only used if it is named.
-    assert judged_by(tmp_path, ["d2"], "code", code=names) == ("code", [3])
-    with pytest.raises(
-        InvalidInputError, match="no document 'd2'; the store has rows 1 to 5; name"
-    ):
-        judged_by(tmp_path, ["d2"], code=names)
-    with pytest.raises(InvalidInputError, match="there is no document '999"):
-        judged_by(tmp_path, ["9" * 5000], doc_id=names)
-    with pytest.raises(InvalidInputError, match=r"line 2: there is no document 'd9'; .*doc_id"):
-        judged_by(tmp_path, ["d2", "d9"], doc_id=names)
-    with pytest.raises(InvalidInputError, match=r"'d9'; it is not in the column doc_id$"):
-        judged_by(tmp_path, ["d9"], "doc_id", doc_id=names)
-    with pytest.raises(InvalidInputError, match=r"x is not a column of ids.*: doc_id"):
-        judged_by(tmp_path, ["d2"], "x", doc_id=names)
-
-
-def test_numbers_that_may_be_rows_or_ids_must_be_chosen(tmp_path):
-    """From 1 both mean the same; from 0 they do not, unless one of them cannot be meant."""
-    assert judged_by(tmp_path, ["2", "3"], id=[1, 2, 3, 4, 5]) == ("rows", [1, 2])
-    from_zero = [0, 1, 2, 3, 4]
-    assert judged_by(tmp_path, ["0", "2"], id=from_zero) == ("id", [0, 2])
-    assert judged_by(tmp_path, ["5"], id=from_zero) == ("rows", [4])
-    with pytest.raises(
-        InvalidInputError, match="may be rows of the store, or ids of its column id"
-    ):
-        judged_by(tmp_path, ["2", "3"], id=from_zero)
-    assert judged_by(tmp_path, ["2", "3"], "id", id=from_zero) == ("id", [2, 3])
-    assert judged_by(tmp_path, ["2", "3"], "rows", id=from_zero) == ("rows", [1, 2])
-
-
-def test_ids_that_name_two_documents_are_refused(tmp_path):
-    twice = ["a", "b", "a", "c", "c"]
-    with pytest.raises(InvalidInputError, match="has 'a' in rows 1 and 3; ids must be unique"):
-        judged_by(tmp_path, ["a"], "id", id=twice)
-    assert judged_by(tmp_path, ["b"], id=twice) == ("id", [1])
+    (tmp_path / "r.tsv").write_text("".join(f"1\t{name}\n" for name in documents))
+    arguments = (tmp_path / "q.tsv", tmp_path / "r.tsv", open_store(table), 5, id_column)
+    if isinstance(expected, str):
+        with pytest.raises(InvalidInputError, match=expected):
+            read_judgments(*arguments)
+    else:
+        judgments = read_judgments(*arguments)
+        assert (judgments.named_by, judgments.relevant[0].tolist()) == expected
 
 
 def test_judged_beside_bm25(store, tmp_path):
@@ -308,40 +298,3 @@ def test_judged_beside_bm25(store, tmp_path):
     assert rows["BM25"]["recall@10"] > 90  # the queries are in the documents
     assert rows["attached"]["difference"] == 0
     assert json.loads(json.dumps(made.provenance)) == made.provenance
-
-
-class CountedStore(StoredVectors):
-    """Batches of 20 rows; counts how many were read, and how many are in memory at a time."""
-
-    def __init__(self, texts, vectors):
-        super().__init__("counted", vectors.shape[1])
-        self.texts, self.vectors = texts, vectors
-        self.read = self.alive = self.most = 0
-
-    def batches(self):
-        for start in range(0, len(self.texts), 20):
-            rows = self.vectors[start : start + 20].copy()
-            weakref.finalize(rows, self.forget)
-            self.read += 1
-            self.alive += 1
-            self.most = max(self.most, self.alive)
-            yield self.texts[start : start + 20], rows
-            del rows
-
-    def forget(self):
-        self.alive -= 1
-
-
-def test_memory_does_not_grow_with_the_store(monkeypatch):
-    """At most a few batches are held, and of the tokens a sample: the same for twice the store."""
-    monkeypatch.setattr("conceptor.evaluation.attached.survey._SAMPLE", 20)
-    monkeypatch.setattr("conceptor.evaluation.attached.attaching._TOKENS", 20_000)
-    found = []
-    for count in (1000, 2000):
-        store = CountedStore(*make_store(count, n=8))
-        made = attach(store)
-        assert store.read >= 3 * count // 20  # several passes over all of them
-        assert store.most <= 4
-        found.append(made.provenance["documents"])
-    # 24 tokens and three sizes of pieces: 277 documents fill the limit, by a hash give or take.
-    assert all(100 < documents < 500 for documents in found)

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from conceptor.evaluation import WordVectors
 from conceptor.evaluation.classification import FILES, read_classification
+from conceptor.vectors.table import WordVectors
 
 
 def write(folder, dataset, *parts):
@@ -59,10 +59,3 @@ def test_a_test_file_is_scored_as_scikit_learn_does(tmp_path, rng, vectors):
     outcome = task.score(vectors)
     assert outcome.score == pytest.approx(100 * expected)
     assert outcome.total == 90
-
-
-def test_a_turn_of_the_vectors_changes_nothing(tmp_path, rng, vectors):
-    paths = write(tmp_path, "TREC", texts(rng, 200), texts(rng, 100))
-    task = read_classification("TREC", paths)
-    turned = vectors.with_vectors(vectors.vectors @ np.linalg.qr(rng.normal(size=(6, 6)))[0] * 5)
-    assert task.score(turned).score == pytest.approx(task.score(vectors).score, abs=1.5)

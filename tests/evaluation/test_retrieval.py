@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from conceptor.evaluation import WordVectors
 from conceptor.evaluation.retrieval import FILES, average_precision, ndcg, read_retrieval
+from conceptor.vectors.table import WordVectors
 
 
 @given(st.lists(st.booleans(), min_size=11, max_size=40).filter(any))

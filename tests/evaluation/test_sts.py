@@ -6,7 +6,6 @@ from scipy.stats import pearsonr
 
 from conceptor.base.tokens import tokenize
 from conceptor.data import registry as datasets
-from conceptor.evaluation import WordVectors
 from conceptor.evaluation.sts import (
     BENCHMARK_FILES,
     FILES,
@@ -15,29 +14,16 @@ from conceptor.evaluation.sts import (
     read_benchmark,
     read_tasks,
 )
+from conceptor.vectors.table import WordVectors
 
 PAIR_COUNTS = {
-    "2012/MSRpar": 1500,
-    "2012/MSRvid": 1500,
-    "2012/OnWN": 750,
-    "2012/SMTeuroparl": 1193,
-    "2012/SMTnews": 399,
-    "2013/FNWN": 189,
-    "2013/OnWN": 561,
-    "2013/headlines": 750,
-    "2014/OnWN": 750,
-    "2014/deft-forum": 450,
-    "2014/deft-news": 300,
-    "2014/headlines": 750,
-    "2014/images": 750,
-    "2014/tweet-news": 750,
-    "2015/answers-forums": 375,
-    "2015/answers-students": 750,
-    "2015/belief": 375,
-    "2015/headlines": 750,
-    "2015/images": 750,
+    "2012/MSRpar": 1500, "2012/MSRvid": 1500, "2012/OnWN": 750, "2012/SMTeuroparl": 1193,
+    "2012/SMTnews": 399, "2013/FNWN": 189, "2013/OnWN": 561, "2013/headlines": 750,
+    "2014/OnWN": 750, "2014/deft-forum": 450, "2014/deft-news": 300, "2014/headlines": 750,
+    "2014/images": 750, "2014/tweet-news": 750, "2015/answers-forums": 375,
+    "2015/answers-students": 750, "2015/belief": 375, "2015/headlines": 750, "2015/images": 750,
     "SICK": 4927,
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +58,10 @@ def test_pairs_are_read_as_they_stand(tasks):
     assert all(0 <= pair.gold <= 5 for task in tasks.values() for pair in task.pairs)
 
 
-def test_a_task_is_never_made_from_a_part_of_its_files(paths):
+def test_a_task_is_never_made_from_a_part_of_its_files_and_splits_are_whole_files(paths):
     some = {name: path for name, path in paths.items() if name != "sts/sts-mt.csv"}
     assert [task.dataset for task in read_tasks(some)] == ["2015/answers-students", "SICK"]
     assert read_tasks({}) == []
-
-
-def test_the_benchmark_splits_are_whole_files(paths):
     sizes = [len(read_benchmark(name, paths[file]).pairs) for name, file in BENCHMARK_FILES.items()]
     assert sizes == [1500, 1379]
 
@@ -111,14 +94,6 @@ def test_a_sentence_without_a_known_token_counts_as_cosine_zero_and_not_as_used(
     assert (outcome.used, outcome.total) == (2, 4)
     predicted = outcome.statistic.predicted
     assert predicted == pytest.approx([0.5**0.5, 4 / (10**0.5 * 2**0.5), 0.0, 0.0])
-
-
-def test_averages_weigh_a_repeated_word_by_its_repetitions():
-    vectors = WordVectors(["a", "b"], np.array([[3.0, 0.0], [0.0, 3.0]]))
-    task = SentenceSimilarity("toy", [SentencePair("a a b", "b unknown", 1.0)])
-    means, known = task.texts.averages(vectors)
-    np.testing.assert_allclose(means, [[2.0, 1.0], [0.0, 3.0]])
-    assert known.tolist() == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import sys
 import pytest
 from matplotlib.figure import Figure
 
-from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError, MissingExtraError
+from conceptor import AllButTheTop, ConceptorNegation
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.report import plots
 
 
@@ -21,11 +22,6 @@ def test_the_lines_are_the_gates(gates) -> None:
         assert (line.get_ydata() == gate).all()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ABTT", "CN"]
     assert ax.get_ylabel() == "kept"
-
-
-def test_a_single_line_needs_no_legend(gates) -> None:
-    ax = plots.plot_directions({"CN": gates["CN"]}, Figure().subplots())
-    assert ax.get_legend() is None
 
 
 def test_one_panel_per_name(gates, tmp_path) -> None:

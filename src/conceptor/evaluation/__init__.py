@@ -1,20 +1,23 @@
-"""Benchmarks for word vectors from any source."""
+"""Benchmarks for vectors from any source, and comparisons of methods."""
 
 from conceptor.evaluation.battery import FAMILIES, PAPER_FAMILIES, Battery, evaluate, load_battery
+from conceptor.evaluation.comparison import Comparison, compare
 from conceptor.evaluation.result import Evaluation, Row
 from conceptor.evaluation.task import Missing, Outcome, Task
-from conceptor.vectors.table import WordVectors
+from conceptor.evaluation.text_comparison import TextComparison
 
 __all__ = [
     "FAMILIES",
     "PAPER_FAMILIES",
     "Battery",
+    "Comparison",
     "Evaluation",
     "Missing",
     "Outcome",
     "Row",
     "Task",
-    "WordVectors",
+    "TextComparison",
+    "compare",
     "evaluate",
     "load_battery",
 ]

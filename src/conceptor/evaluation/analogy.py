@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from conceptor.base.errors import InvalidInputError
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Missing, Outcome, Searched, with_lower
+from conceptor.evaluation.task import Missing, Outcome, Searched, SearchTask, with_lower
 from conceptor.vectors.search import Contest
+from conceptor.vectors.table import WordVectors
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from conceptor.vectors.table import WordVectors
-
-    Question = tuple[str, str, str, str]
+Question = tuple[str, str, str, str]
 
 FILE = "analogy/questions-words.txt"
 FAMILY = "Google family"
@@ -29,13 +25,13 @@ CANDIDATES = 30_000
 
 
 @dataclass(frozen=True, eq=False)
-class Analogy:
+class Analogy(SearchTask):
     """Share of questions (a, b, c, d) where d is nearest to b − a + c, with a, b and c excluded.
 
     All words are searched; with `among`, only the first ones (the most frequent in a file sorted by
     frequency), and a question with any other word counts as missing. Unlike in other tasks, words
     are always looked up in lower case too, as in word2vec's tool and gensim: the questions
-    capitalise names.
+    capitalize names.
     """
 
     dataset: str
@@ -55,20 +51,18 @@ class Analogy:
         flat = [word for question in self.questions for word in question]
         rows = vectors.rows(flat, lowercase=True).reshape(-1, 4)
         places = vectors.places[rows] if len(vectors) else rows
-        known = np.asarray((rows >= 0).all(axis=1))
+        covered = np.asarray((rows >= 0).all(axis=1))
         if self.among is not None:
-            known &= (places < self.among).all(axis=1)
-        used, questions = np.unique(rows[known], return_inverse=True)
+            covered &= (places < self.among).all(axis=1)
+        used, questions = np.unique(rows[covered], return_inverse=True)
         contest = Contest(
-            vectors.vectors[used], questions.reshape(-1, 4), places[known], among=self.among
+            vectors.vectors[used], questions.reshape(-1, 4), places[covered], among=self.among
         )
 
         def outcome() -> Outcome:
             correct = np.zeros(len(rows), dtype=np.bool_)
-            correct[known] = contest.won
-            return Outcome.from_items(
-                self, known, missing, lambda kept: Mean(correct[kept]), in_mean=self.in_mean
-            )
+            correct[covered] = contest.won
+            return self.outcome_of_items(covered, missing, lambda scored: Mean(correct[scored]))
 
         return Searched(contest, outcome)
 
@@ -100,11 +94,9 @@ def _read_sections(path: str | os.PathLike[str]) -> dict[str, list[Question]]:
         if line.startswith(":"):
             section = line[1:].strip()
         elif line.strip():
-            match line.split():
-                case [a, b, c, d]:
-                    sections.setdefault(section, []).append((a, b, c, d))
-                case _:
-                    raise InvalidInputError(
-                        f"{os.fspath(path)}, line {number}: expected four words"
-                    )
+            try:
+                a, b, c, d = line.split()
+            except ValueError:
+                raise InvalidInputError(f"{path}, line {number}: expected four words") from None
+            sections.setdefault(section, []).append((a, b, c, d))
     return sections

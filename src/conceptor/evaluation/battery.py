@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
 from conceptor.base.errors import InvalidInputError, did_you_mean
 from conceptor.base.progress import Progress, silent
@@ -12,44 +15,62 @@ from conceptor.evaluation import (
     analogy,
     categorization,
     classification,
-    neighbours,
-    own,
     retrieval,
     similarity,
     sts,
+    synonyms,
 )
+from conceptor.evaluation.labels import name_files, read_pairs
 from conceptor.evaluation.result import Evaluation
-from conceptor.evaluation.task import Missing, SearchTask, Task
-from conceptor.vectors.chunks import Transform, as_vectors, collect_rows, keep_vectors
+from conceptor.evaluation.task import Missing, SearchTask
+from conceptor.vectors.files import as_vectors
 from conceptor.vectors.search import Search, search
-from conceptor.vectors.vectors import RowKind, Vectors
+from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import RowKind, Transform, Vectors, collect_rows, keep
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from conceptor.vectors.table import WordVectors
-
-    Paths = Mapping[str, str | os.PathLike[str]]
+# Returns the benchmarks of a dataset from the paths of its files, by their names.
+Reader = Callable[[str, Mapping[str, Path]], Sequence[SearchTask]]
 
 PAPER_FAMILIES = ("similarity", "sts", "categorization")
-FAMILIES = (
-    *PAPER_FAMILIES,
-    "neighbours",
-    "analogy",
-    "retrieval",
-    "classification",
-    "sts-b",
-)
 # Run by default if their files are found locally; the paper's are downloaded.
-MORE_FAMILIES = ("neighbours", "analogy", "retrieval")
+MORE_FAMILIES = ("synonyms", "analogy", "retrieval")
+FAMILIES = (*PAPER_FAMILIES, *MORE_FAMILIES, "classification", "sts-b")
+
+
+def _each(read: Callable[[str, Path], SearchTask]) -> Reader:
+    """Return the reader of datasets that are one file and one benchmark each."""
+    return lambda dataset, paths: [read(dataset, path) for path in paths.values()]
+
+
+# The files of each dataset of each family, and how to read them.
+_READERS: dict[str, tuple[Mapping[str, str | tuple[str, ...]], Reader]] = {
+    "similarity": (similarity.FILES, _each(similarity.read_words)),
+    "sts": ({"STS": sts.FILES}, lambda _, paths: sts.read_tasks(paths)),
+    "categorization": (categorization.FILES, _each(categorization.Categorization.read)),
+    "synonyms": (
+        {"synonyms": synonyms.FILE},
+        lambda _, paths: synonyms.read_synonyms(paths[synonyms.FILE]),
+    ),
+    "analogy": (
+        {"Google": analogy.FILE},
+        lambda _, paths: analogy.read_analogies(paths[analogy.FILE]),
+    ),
+    "retrieval": (retrieval.FILES, retrieval.read_retrieval),
+    "classification": (
+        classification.FILES,
+        lambda dataset, paths: [classification.read_classification(dataset, paths)],
+    ),
+    "sts-b": (sts.BENCHMARK_FILES, _each(sts.read_benchmark)),
+}
+for _family, _files in similarity.LANGUAGES.items():
+    _READERS[_family] = _files, _each(partial(similarity.read_words, family=_family))
 
 
 @dataclass(frozen=True, eq=False)
 class Battery:
     """Benchmarks that are ready to run, and why others are missing."""
 
-    tasks: Sequence[Task | SearchTask]
+    tasks: Sequence[SearchTask]
     missing: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -58,19 +79,26 @@ class Battery:
         return frozenset().union(*(task.words for task in self.tasks))
 
     def run(
-        self, vectors: WordVectors, name: str = "vectors", missing: Missing = Missing.SKIP
+        self,
+        vectors: object,
+        name: str = "vectors",
+        missing: Missing = Missing.SKIP,
+        progress: Progress = silent,
     ) -> Evaluation:
-        """Score vectors in memory on every benchmark."""
-        return self.run_all({name: vectors}, vectors, {name: ()}, missing)[0][name]
+        """Score vectors on every benchmark; only the benchmarks' words are kept in memory."""
+        opened = as_vectors(vectors)
+        rows = collect_rows(opened, self.words, progress=progress)
+        unchanged: dict[str, Transform] = {name: lambda _, rows: rows}
+        return self.run_all({name: rows}, opened, unchanged, missing, progress)[0][name]
 
     def run_all(
         self,
         tables: Mapping[str, WordVectors],
         vectors: Vectors,
-        transforms: Mapping[str, Sequence[Transform]],
+        transforms: Mapping[str, Transform],
         missing: Missing = Missing.SKIP,
         progress: Progress = silent,
-        more: Mapping[str, Sequence[Search]] | None = None,
+        more: Mapping[str, Search] | None = None,
     ) -> tuple[dict[str, Evaluation], dict[int, str]]:
         """Score vectors after each of several transforms.
 
@@ -78,37 +106,22 @@ class Battery:
         vectors share one pass over `vectors`, also with the `more` searches of the same names.
         Returns the evaluations, and the words of the rows that the searches found.
         """
-        started = {
-            name: {
-                task: task.begin(table, missing)
-                for task in self.tasks
-                if isinstance(task, SearchTask)
-            }
+        begun = {
+            name: [task.begin(table, missing) for task in self.tasks]
             for name, table in tables.items()
         }
-        searches = {
+        searches: dict[str, list[Search]] = {
             # Without any word of the benchmarks there is nothing to search for.
-            name: [
-                *(one.search for one in by.values() if len(tables[name])),
-                *(more or {}).get(name, ()),
-            ]
-            for name, by in started.items()
+            name: [each.search for each in begun[name] if each.search and len(table)]
+            for name, table in tables.items()
         }
-        names: dict[int, str] = {}
-        if any(searches.values()):
-            names = search(vectors, searches, transforms, progress)
+        for name, each in (more or {}).items():
+            searches[name].append(each)
+        names = search(vectors, searches, transforms, progress) if any(searches.values()) else {}
         evaluations = {}
-        steps, done = len(tables) * len(self.tasks), 0
-        for name, table in tables.items():
-            outcomes = []
-            for task in self.tasks:
-                progress("scoring", done / steps, 0)
-                outcomes.append(
-                    started[name][task].outcome()
-                    if isinstance(task, SearchTask)
-                    else task.score(table, missing)
-                )
-                done += 1
+        for done, name in enumerate(tables):
+            progress("scoring", done / len(tables), 0)
+            outcomes = [each.outcome() for each in begun[name]]
             evaluations[name] = Evaluation(name, outcomes, self.missing)
         return evaluations, names
 
@@ -126,7 +139,7 @@ def evaluate(
 
     Parameters
     ----------
-    vectors : path, WordVectors, (words, array), mapping or gensim KeyedVectors
+    vectors : path, Vectors, WordVectors, (words, array), mapping or gensim KeyedVectors
         The vectors to score; only the words in the benchmarks are kept in memory.
     tasks : names from `FAMILIES`, or a Battery
         By default the paper's, and all others except classification whose files are found locally.
@@ -143,18 +156,15 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Can be printed, or converted with `to_frame()` and `to_dict()`.
+        A notebook shows it as a table; ``pandas.DataFrame(result.rows())`` is a data frame.
     """
     if missing not in tuple(Missing):
-        known = ", ".join(Missing)
-        raise InvalidInputError(f"missing is {missing!r}; it must be one of {known}")
-    opened = keep_vectors(as_vectors(vectors))
+        policies = ", ".join(Missing)
+        raise InvalidInputError(f"missing is {missing!r}; it must be one of {policies}")
+    opened = keep(as_vectors(vectors))
     refuse_texts(opened)
     battery = tasks if isinstance(tasks, Battery) else load_battery(tasks, data)
-    title = name or opened.name
-    rows = collect_rows(opened, battery.words, progress)
-    found, _ = battery.run_all({title: rows}, opened, {title: ()}, Missing(missing), progress)
-    return found[title]
+    return battery.run(opened, name or opened.name, Missing(missing), progress)
 
 
 def refuse_texts(vectors: Vectors) -> None:
@@ -182,60 +192,44 @@ def load_battery(
         paper = load_battery(PAPER_FAMILIES, data, start=start, offline=offline, progress=progress)
         more = load_battery(MORE_FAMILIES, data, offline=True)
         return Battery([*paper.tasks, *more.tasks], paper.missing)
-    wanted = list(dict.fromkeys(families))
-    unknown = [family for family in wanted if family not in _FILES]
-    if unknown or not wanted:
-        found = "no tasks were given"
-        if unknown:
-            found = f"unknown task {unknown[0]!r}{did_you_mean(unknown[0], _FILES)}"
-        raise InvalidInputError(f"{found}; choose from {', '.join(_FILES)}")
-    files = [file for family in wanted for names in _FILES[family].values() for file in names]
-    paths, missing = datasets.fetch_all(files, data, offline=offline, progress=progress)
-    tasks: list[Task | SearchTask] = []
-    for family in wanted:
-        for dataset, names in _FILES[family].items():
-            # STS can run with some of its files.
-            if family == "sts" or all(name in paths for name in names):
-                tasks += _read(family, dataset, paths, start)
-    return Battery(tasks, missing)
+    names = list(dict.fromkeys(families))
+    if not names:
+        raise InvalidInputError(f"no tasks were given; choose from {', '.join(_READERS)}")
+    for family in names:
+        if family not in _READERS:
+            raise InvalidInputError(
+                f"unknown task {family!r}{did_you_mean(family, _READERS)}; choose from "
+                f"{', '.join(_READERS)}"
+            )
+    groups = [
+        (family, dataset, (files,) if isinstance(files, str) else files)
+        for family in names
+        for dataset, files in _READERS[family][0].items()
+    ]
+    every = [file for *_, files in groups for file in files]
+    paths, missing = datasets.fetch_all(every, data, offline=offline, progress=progress)
+    tasks: list[SearchTask] = []
+    for family, dataset, files in groups:
+        local = {file: paths[file] for file in files if file in paths}
+        # STS can run with some of its files.
+        if family == "sts" or len(local) == len(files):
+            tasks += _READERS[family][1](dataset, local)
+    return Battery(
+        [replace(t, start=start) if isinstance(t, categorization.Categorization) else t
+         for t in tasks],
+        missing,
+    )  # fmt: skip
 
 
-def _read(
-    family: str, dataset: str, paths: Paths, start: categorization.KMeansStart
-) -> Sequence[Task | SearchTask]:
-    names = _FILES[family][dataset]
-    if family == "similarity" or family in own.LANGUAGES:
-        return [own.read_words(dataset, paths[names[0]], family)]
-    match family:
-        case "sts":
-            return sts.read_tasks(paths)
-        case "categorization":
-            return [categorization.Categorization.read(dataset, paths[names[0]], start)]
-        case "neighbours":
-            return neighbours.read_neighbours(paths[names[0]])
-        case "analogy":
-            return analogy.read_analogies(paths[names[0]])
-        case "retrieval":
-            return retrieval.read_retrieval(dataset, paths)
-        case "classification":
-            return [classification.read_classification(dataset, paths)]
-        case _:
-            return [sts.read_benchmark(dataset, paths[names[0]])]
-
-
-def _one_each(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    return {dataset: (file,) for dataset, file in files.items()}
-
-
-# The files of each dataset of each family.
-_FILES: dict[str, dict[str, tuple[str, ...]]] = {
-    "similarity": _one_each(similarity.FILES),
-    "sts": {"STS": sts.FILES},
-    "categorization": _one_each(categorization.FILES),
-    "neighbours": {"synonyms": (neighbours.FILE,)},
-    "analogy": {"Google": (analogy.FILE,)},
-    "retrieval": retrieval.FILES,
-    "classification": classification.FILES,
-    "sts-b": _one_each(sts.BENCHMARK_FILES),
-    **{family: _one_each(files) for family, files in own.LANGUAGES.items()},
-}
+def read_own(
+    pairs: Sequence[str | os.PathLike[str]] = (),
+    sentence_pairs: Sequence[str | os.PathLike[str]] = (),
+) -> list[similarity.WordSimilarity | sts.SentenceSimilarity]:
+    """Return a benchmark for each file of the user's own pairs, named after the file."""
+    names = iter(name_files([*pairs, *sentence_pairs]))
+    words = [similarity.read_words(next(names), file, "pairs", once=True) for file in pairs]
+    sentences = [
+        sts.SentenceSimilarity(next(names), read_pairs(file, once=True), "sentence-pairs")
+        for file in sentence_pairs
+    ]
+    return [*words, *sentences]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Outcome
-from conceptor.evaluation.texts import Texts, TextTask
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+from conceptor.evaluation.task import Outcome, Texts, TextTask
 
 # One file is split into ten folds; with two, the second is the test; with three, the second
 # chooses C.
@@ -39,7 +35,7 @@ _STRENGTHS = (0.01, 0.1, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class TextClassification(TextTask):
-    """Accuracy of logistic regression on the standardised averages of word vectors.
+    """Accuracy of logistic regression on the standardized averages of word vectors.
 
     `part` is the number of each text's file. Texts of one file are tested in ten folds, and C is
     chosen on the fold after each. Otherwise the last file is the test, and C is chosen on the file
@@ -58,15 +54,27 @@ class TextClassification(TextTask):
         """The texts, split into tokens."""
         return Texts(self.sentences)
 
-    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
+    def score_texts(self, vectors: NDArray[Any], covered: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+
         right = np.zeros(len(self.labels), dtype=np.bool_)
         tested = np.zeros(len(self.labels), dtype=np.bool_)
         for train, choose, test in self._splits():
-            right[test] = self._right(made, train, choose, test)
+            # Newton's method is much faster than the default if texts outnumber dimensions, and
+            # each fit starts from the last solution.
+            model = LogisticRegression(solver="newton-cholesky", tol=1e-3, warm_start=True)
+            scaled = StandardScaler().fit(vectors[train]).transform(vectors).astype(np.float32)
+            accuracies = []
+            for strength in _STRENGTHS:
+                model.set_params(C=strength).fit(scaled[train], self.labels[train])
+                accuracies.append(model.score(scaled[choose], self.labels[choose]))
+            model.set_params(C=_STRENGTHS[int(np.argmax(accuracies))])
+            model.fit(scaled[train | choose], self.labels[train | choose])
+            right[test] = model.predict(scaled[test]) == self.labels[test]
             tested |= test
-        used, total = int((known & tested).sum()), int(tested.sum())
-        return Outcome.of(self, used, total, Mean(right[tested]))
+        return self.outcome(Mean(right[tested]), int((covered & tested).sum()), int(tested.sum()))
 
     def _splits(self) -> Iterator[tuple[NDArray[np.bool_], ...]]:
         """Yield the texts for training, for choosing C, and for testing."""
@@ -80,32 +88,6 @@ class TextClassification(TextTask):
         choose = self.part == 1 if last > 1 else (self.part == 0) & (folds == 0)
         test = self.part == last
         yield ~test & ~choose, choose, test
-
-    def _right(
-        self,
-        made: NDArray[Any],
-        train: NDArray[np.bool_],
-        choose: NDArray[np.bool_],
-        test: NDArray[np.bool_],
-    ) -> NDArray[np.bool_]:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import StandardScaler
-
-        # Newton's method is much faster than the default if texts outnumber dimensions, and each
-        # fit starts from the last solution.
-        model = LogisticRegression(solver="newton-cholesky", tol=1e-3, warm_start=True)
-        scaled = StandardScaler().fit(made[train]).transform(made).astype(np.float32)
-
-        def fit(rows: NDArray[np.bool_], strength: float) -> LogisticRegression:
-            return model.set_params(C=strength).fit(scaled[rows], self.labels[rows])
-
-        scores = [
-            fit(train, strength).score(scaled[choose], self.labels[choose])
-            for strength in _STRENGTHS
-        ]
-        best = fit(train | choose, _STRENGTHS[int(np.argmax(scores))])
-        right: NDArray[np.bool_] = best.predict(scaled[test]) == self.labels[test]
-        return right
 
 
 def read_classification(

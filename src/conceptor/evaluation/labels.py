@@ -1,76 +1,147 @@
-"""The user's own labels for rows of texts: scored pairs, and queries with relevant rows."""
+"""The user's labels: scored pairs of words, sentences or rows, and queries with relevant rows."""
 
 from __future__ import annotations
 
+import csv
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import cosines
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.evaluation.own import check_once, name_files, read_pairs, split_lines
-from conceptor.evaluation.retrieval import DEPTH, ndcg
-from conceptor.evaluation.statistics import Mean, SpearmanCorrelation
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.files import read_lines
+from conceptor.evaluation.retrieval import DEPTH, score_rankings
+from conceptor.evaluation.statistics import SpearmanCorrelation
 from conceptor.evaluation.task import Outcome
 from conceptor.vectors.search import Nearest
 from conceptor.vectors.table import MISSING
 from conceptor.vectors.texts import SomeRows, as_texts, read_some
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Rows = NDArray[Any]
+Path_ = str | os.PathLike[str]
+# Two rows and a score. A row is named by its text, by its number from 1 as a string, or by its
+# index from 0.
+RowPair = tuple[str | int, str | int, float]
 
-    Rows = NDArray[Any]
-
-
-# The families of results.
-PAIRS, RETRIEVAL = "text-pairs", "text-retrieval"
+# The families of results for rows of texts.
+TEXT_PAIRS, TEXT_RETRIEVAL = "text-pairs", "text-retrieval"
 _RECALL_DEPTH = 100
-# Scores of this many queries with a block of rows take only megabytes.
-_QUERIES_AT_ONCE = 2048
 
 
-@dataclass(frozen=True, eq=False)
-class TextPairs:
-    """Scored pairs of rows; pairs with a missing row are left out."""
+class SentencePair(NamedTuple):
+    """Two sentences, words or rows, and their similarity according to people."""
 
-    dataset: str
-    left: Sequence[str | int]
-    right: Sequence[str | int]
-    gold: NDArray[np.float64]
+    left: str
+    right: str
+    gold: float
 
-    @property
-    def asked(self) -> list[str | int]:
-        """The rows that are needed."""
-        return [*self.left, *self.right]
 
-    def begin(self, some: SomeRows) -> Callable[[Callable[[Rows], Rows]], Outcome]:
-        """Return a function that scores a transform of the rows; raise if no pair has rows."""
-        left, right = (
-            np.array([some.find(each) for each in side]) for side in (self.left, self.right)
-        )
-        known = (left != MISSING) & (right != MISSING)
-        if not known.any():
+def split_lines(path: Path_, what: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the fields of each line that is neither blank nor a comment.
+
+    Fields are separated by tabs. In a file without tabs they are separated by commas if its name
+    ends in .csv, and otherwise by spaces.
+    """
+    lines = read_lines(path, what, f"of {what}")
+    tabs = any("\t" in line for _, line in lines)
+    by_comma = Path(path).suffix.lower() == ".csv" and not tabs
+    for number, line in lines:
+        if not line.startswith("#"):
+            fields = next(csv.reader([line])) if by_comma else line.split("\t" if tabs else None)
+            yield number, [field.strip() for field in fields]
+
+
+def read_pairs(path: Path_, *, once: bool = False) -> list[SentencePair]:
+    """Read lines of two words or sentences and a score; skip a heading and # comments.
+
+    With `once`, raise for a pair listed twice, in either order: it would count twice and narrow
+    intervals.
+    """
+    pairs: list[SentencePair] = []
+    lines: dict[frozenset[str], int] = {}
+    for index, (number, fields) in enumerate(split_lines(path, "pairs")):
+        where = f"{os.fspath(path)}, line {number}"
+        try:
+            left, right, score = fields
+            if "_" in score or not score.isascii():  # Python accepts 1_000, and any digits
+                raise ValueError
+            gold = float(score)
+        except ValueError:
+            if index == 0 and len(fields) == 3:
+                continue  # a heading
             raise InvalidInputError(
-                f"{self.dataset}: no pair has both of its texts (such as {str(self.left[0])!r}) "
-                "among the rows; use the texts of the rows, or row numbers from 1"
+                f"{where}: expected two texts and a score, separated by tabs; found {len(fields)} "
+                "fields" + (f", the last is {fields[-1]!r}" if len(fields) == 3 else "")
+            ) from None
+        if not (left and right and math.isfinite(gold)):
+            raise InvalidInputError(f"{where}: a text is empty or the score is not finite")
+        if (before := lines.setdefault(frozenset((left, right)), number)) != number and once:
+            raise InvalidInputError(
+                f"{where}: the same pair as on line {before}; remove one, or replace both by one "
+                "line with their mean score"
             )
-        rows = some.vectors[left[known]], some.vectors[right[known]]
-        gold = self.gold[known]
+        pairs.append(SentencePair(left, right, gold))
+    if not pairs:
+        raise InvalidInputError(f"{os.fspath(path)}: contains no pairs")
+    if len({pair.gold for pair in pairs}) == 1:
+        raise InvalidInputError(
+            f"{os.fspath(path)}: all scores are equal, so nothing can agree with them"
+        )
+    return pairs
 
-        def score(change: Callable[[Rows], Rows]) -> Outcome:
-            found = SpearmanCorrelation(cosines(change(rows[0]), change(rows[1])), gold)
-            used, total = int(known.sum()), len(known)
-            return Outcome(PAIRS, self.dataset, "spearman", used, total, found)
 
-        return score
+def name_files(files: Sequence[Path_]) -> list[str]:
+    """Return the names of files of pairs in results: file names, or paths if names are equal."""
+    names = [Path(file).name for file in files]
+    if len(set(names)) < len(names):
+        names = [os.fspath(file) for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidInputError("a file of pairs was named twice; name each once")
+    return names
+
+
+def read_text_pairs(pairs: object) -> dict[str, Sequence[RowPair]]:
+    """Return scored pairs by name from a file, from files, or from two rows and a score each."""
+    if pairs is None:
+        return {}
+    listed: list[Any] = [pairs] if isinstance(pairs, (str, os.PathLike)) else list(pairs)  # type: ignore[call-overload]
+    if listed and isinstance(listed[0], (str, os.PathLike)):
+        named = zip(name_files(listed), listed, strict=True)
+        return {name: read_pairs(file, once=True) for name, file in named}
+    if any(len(each) != 3 for each in listed):
+        raise InvalidInputError("pairs: each pair must be two rows and a score")
+    return {"pairs": listed} if listed else {}
+
+
+def begin_pairs(
+    dataset: str, pairs: Sequence[RowPair], some: SomeRows
+) -> Callable[[Callable[[Rows], Rows]], Outcome]:
+    """Return a function that scores a transform of rows; pairs with a missing row are left out."""
+    places = np.array([[some.find(left), some.find(right)] for left, right, _ in pairs])
+    covered = (places != MISSING).all(axis=1)
+    if not covered.any():
+        raise InvalidInputError(
+            f"{dataset}: no pair has both of its texts (such as {str(pairs[0][0])!r}) among the "
+            "rows; use the texts of the rows, or row numbers from 1"
+        )
+    left, right = some.vectors[places[covered, 0]], some.vectors[places[covered, 1]]
+    gold = np.array([pair[2] for pair in pairs], dtype=np.float64)[covered]
+
+    def score(change: Callable[[Rows], Rows]) -> Outcome:
+        statistic = SpearmanCorrelation(cosines(change(left), change(right)), gold)
+        return Outcome(TEXT_PAIRS, dataset, "spearman", len(gold), len(covered), statistic)
+
+    return score
 
 
 @dataclass(frozen=True, eq=False)
-class Judgements:
+class Judgments:
     """Vectors of queries, and the rows that are relevant to each, with their origin."""
 
     dataset: str
@@ -78,89 +149,45 @@ class Judgements:
     relevant: Sequence[Mapping[str | int, str]]
 
     @property
-    def asked(self) -> list[str | int]:
+    def rows(self) -> list[str | int]:
         """The rows that are needed."""
-        return [each for some in self.relevant for each in some]
+        return [each for rows in self.relevant for each in rows]
 
-    def begin(self, some: SomeRows, dimension: int) -> list[frozenset[int]]:
+    def find(self, some: SomeRows, dimension: int) -> list[frozenset[int]]:
         """Return the places of the relevant rows of each query; raise for an unknown row."""
         if self.queries.shape[1] != dimension:
             raise InvalidInputError(
                 f"{self.dataset}: the queries have {self.queries.shape[1]} dimensions, the rows "
                 f"{dimension}; encode both with the same model"
             )
-        found = []
+        places = []
         for rows in self.relevant:
-            places = [some.find(row) for row in rows]
-            for (row, where), place in zip(rows.items(), places, strict=True):
-                if place == MISSING:
+            for row, where in rows.items():
+                if some.find(row) == MISSING:
                     raise InvalidInputError(
                         f"{where}: there is no row {str(row)!r} among {some.count:,}; use a row "
                         "number from 1, or the text of a row"
                     )
-            found.append(frozenset(some.places[places].tolist()))
-        return found
+            places.append(frozenset(some.places[[some.find(row) for row in rows]].tolist()))
+        return places
 
-    def searches(self, change: Callable[[Rows], Rows]) -> list[Nearest]:
-        """Return searches for the queries after a transform."""
-        rows = change(self.queries)
-        step = _QUERIES_AT_ONCE
-        return [Nearest(rows[i : i + step], _RECALL_DEPTH) for i in range(0, len(rows), step)]
+    def search(self, change: Callable[[Rows], Rows]) -> Nearest:
+        """Return the search for the queries after a transform."""
+        return Nearest(change(self.queries), _RECALL_DEPTH)
 
-    def outcomes(
-        self, searches: Sequence[Nearest], relevant: Sequence[frozenset[int]]
-    ) -> list[Outcome]:
-        """Return the scores of finished searches: nDCG@10 and recall@100."""
-        found = np.concatenate([each.rows for each in searches])
-        gains, recalls = [], []
-        for near, wanted in zip(found.tolist(), relevant, strict=True):
-            hits = np.array([row in wanted for row in near])
-            # Rows that were not found come last, beyond the first ten of nDCG@10.
-            missed = np.ones(len(wanted) - int(hits.sum()), dtype=np.bool_)
-            gains.append(ndcg(np.concatenate([hits, missed])))
-            recalls.append(hits.sum() / len(wanted))
-        scores = {f"nDCG@{DEPTH}": gains, f"recall@{_RECALL_DEPTH}": recalls}
+    def outcomes(self, nearest: Nearest, relevant: Sequence[frozenset[int]]) -> list[Outcome]:
+        """Return the scores of a finished search: nDCG@10 and recall@100."""
+        pairs = zip(nearest.rows.tolist(), relevant, strict=True)
+        hits = [np.array([row in right for row in rows]) for rows, right in pairs]
+        gain, recall = score_rankings(hits, relevant)
+        used, name = (len(hits), len(hits)), f"{self.dataset}, recall"
         return [
-            Outcome(
-                RETRIEVAL,
-                self.dataset if number == 0 else f"{self.dataset}, recall",
-                metric,
-                len(each),
-                len(each),
-                Mean(np.array(each, dtype=np.float64)),
-                in_mean=number == 0,
-            )
-            for number, (metric, each) in enumerate(scores.items())
+            Outcome(TEXT_RETRIEVAL, self.dataset, f"nDCG@{DEPTH}", *used, gain),
+            Outcome(TEXT_RETRIEVAL, name, f"recall@{_RECALL_DEPTH}", *used, recall, False),
         ]
 
 
-def read_text_pairs(pairs: object) -> list[TextPairs]:
-    """Return scored pairs from files, or from triples of two rows and a score.
-
-    A row is named by its text, by its number from 1 as a string, or by its index from 0.
-    """
-    if pairs is None:
-        return []
-    if isinstance(pairs, (str, os.PathLike)):
-        pairs = [pairs]
-    given: list[Any] = list(pairs)  # type: ignore[call-overload]
-    if not given or not isinstance(given[0], (str, os.PathLike)):
-        return [_pairs_of("pairs", given)] if given else []
-    found = []
-    for name, file in zip(name_files(given), given, strict=True):
-        check_once(file)
-        found.append(_pairs_of(name, read_pairs(file)))
-    return found
-
-
-def _pairs_of(name: str, triples: Sequence[tuple[Any, Any, float]]) -> TextPairs:
-    if any(len(each) != 3 for each in triples):
-        raise InvalidInputError(f"{name}: each pair must be two rows and a score")
-    left, right, gold = zip(*triples, strict=True)
-    return TextPairs(name, left, right, np.array(gold, dtype=np.float64))
-
-
-def read_judgements(queries: object, relevant: object) -> Judgements | None:
+def read_judgments(queries: object, relevant: object) -> Judgments | None:
     """Return queries and their relevant rows; raise if only one of the two is given.
 
     Parameters
@@ -168,50 +195,52 @@ def read_judgements(queries: object, relevant: object) -> Judgements | None:
     queries : path, array or Vectors
         Vectors from the same model as the rows, one per query.
     relevant : path, mapping, or sequence of rows for each query
-        A file has lines with a query, a relevant row, and optionally a grade; 0 or below means not
-        relevant. TREC's `query 0 row grade` works too.
+        For the lines of a file, see `read_relevant`.
     """
     if queries is None and relevant is None:
         return None
     if queries is None or relevant is None:
         here, other = ("queries", "relevant") if relevant is None else ("relevant", "queries")
-        raise InvalidInputError(Setting(here), " needs ", Setting(other), " too; give both")
+        raise InvalidInputError(f"--{here} needs --{other} too; give both")
     opened = as_texts(queries)
     by_query: dict[int, dict[str | int, str]] = {}
     if isinstance(relevant, (str, os.PathLike)):
-        lines = _read_lines(relevant)
-        some = read_some(opened, asked=[query for _, query, _ in lines])
+        name, lines = Path(relevant).name, read_relevant(relevant)
+        sample = read_some(opened, requests=[query for _, query, _ in lines])
         for where, query, row in lines:
-            number = some.find(query)
-            if number == MISSING:
+            index = sample.find(query)
+            if index == MISSING:
                 raise InvalidInputError(
-                    f"{where}: there is no query {query!r} among the {some.count:,} of "
+                    f"{where}: there is no query {query!r} among the {sample.count:,} of "
                     f"{opened.name}; use its number from 1, or its text"
                 )
-            by_query.setdefault(int(some.places[number]), {}).setdefault(row, where)
-        name = Path(relevant).name
+            by_query.setdefault(int(sample.places[index]), {}).setdefault(row, where)
     else:
         name = "queries"
         items = relevant.items() if isinstance(relevant, Mapping) else enumerate(relevant)  # type: ignore[arg-type]
         for place, rows in items:
             named = (each if isinstance(each, str) else int(each) for each in rows)
             by_query[int(place)] = dict.fromkeys(named, name)
-    asked = sorted(query for query, rows in by_query.items() if rows)
-    if not asked:
+    numbers = sorted(query for query, rows in by_query.items() if rows)
+    if not numbers:
         raise InvalidInputError(f"{name}: no query has a relevant row")
-    some = read_some(opened, asked=asked)
-    if asked[0] < 0 or asked[-1] >= some.count:
+    sample = read_some(opened, requests=numbers)
+    if numbers[0] < 0 or numbers[-1] >= sample.count:
         raise InvalidInputError(
-            f"{name}: has judgements for query {asked[-1] if asked[0] >= 0 else asked[0]}, but "
-            f"there are {some.count:,} queries, numbered from 0"
+            f"{name}: has judgments for query {numbers[-1] if numbers[0] >= 0 else numbers[0]}, "
+            f"but there are {sample.count:,} queries, numbered from 0"
         )
-    return Judgements(name, some.vectors, [by_query[each] for each in asked])
+    return Judgments(name, sample.vectors, [by_query[each] for each in numbers])
 
 
-def _read_lines(path: str | os.PathLike[str]) -> list[tuple[str, str, str]]:
-    """Return the place, the query and the row of each relevant row."""
-    found = []
-    for number, fields in split_lines(path, "judgements"):
+def read_relevant(path: Path_) -> list[tuple[str, str, str]]:
+    """Return the place in the file, the query and the row for each relevant row.
+
+    A line has a query, a row, and optionally a grade; 0 or below means not relevant. TREC's
+    `query 0 row grade` works too.
+    """
+    lines = []
+    for number, fields in split_lines(path, "judgments"):
         where = f"{os.fspath(path)}, line {number}"
         try:
             query, *between, row = fields if len(fields) == 2 else fields[:-1]
@@ -220,10 +249,10 @@ def _read_lines(path: str | os.PathLike[str]) -> list[tuple[str, str, str]]:
                 raise ValueError
         except ValueError:
             raise InvalidInputError(
-                f"{where}: expected a query, a row and maybe a grade, separated by tabs or blanks"
+                f"{where}: expected a query, a row and maybe a grade, separated by tabs or spaces"
             ) from None
         if grade > 0:
-            found.append((where, query, row))
-    if not found:
+            lines.append((where, query, row))
+    if not lines:
         raise InvalidInputError(f"{os.fspath(path)}: lists no relevant row")
-    return found
+    return lines

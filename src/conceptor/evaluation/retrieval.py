@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import row_lengths
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Outcome
-from conceptor.evaluation.texts import Texts, TextTask
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
+from conceptor.evaluation.task import Outcome, Texts, TextTask
 
 # Documents, queries, judgements.
 FILES: dict[str, tuple[str, ...]] = {
@@ -56,6 +52,7 @@ class Retrieval(TextTask):
     dataset: str
     collection: Collection
     metric: str = "nDCG@10"
+    in_mean: bool = True
     task = "retrieval"
 
     @property
@@ -63,25 +60,36 @@ class Retrieval(TextTask):
         """The documents, then the queries."""
         return self.collection.texts
 
-    def score_texts(self, made: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
+    def score_texts(self, vectors: NDArray[Any], covered: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""
         count = len(self.collection.documents)
-        unit = made / row_lengths(made)[:, np.newaxis]
+        unit = vectors / row_lengths(vectors)[:, np.newaxis]
         # Ties are broken by document order.
         ranked = np.argsort(-(unit[count:] @ unit[:count].T), axis=1, kind="stable")
-        score = ndcg if self.metric == "nDCG@10" else average_precision
+        score = ndcg if self.in_mean else average_precision
         pairs = zip(ranked, self.collection.relevant, strict=True)
         scores = np.array([score(np.isin(order, relevant)) for order, relevant in pairs])
-        used, in_mean = int(known[count:].sum()), self.metric == "nDCG@10"
-        return Outcome.of(self, used, len(scores), Mean(scores), in_mean=in_mean)
+        return self.outcome(Mean(scores), int(covered[count:].sum()), len(scores))
 
 
-def ndcg(hits: NDArray[np.bool_]) -> float:
-    """Return nDCG@10 of a ranking, given its relevant documents."""
+def ndcg(hits: NDArray[np.bool_], relevant: int | None = None) -> float:
+    """Return nDCG@10 of a ranking: which of its documents are relevant, in order.
+
+    `relevant` is the number of relevant documents, if the ranking may not have all of them.
+    """
     discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
     top = hits[:DEPTH]
-    ideal = discounts[: min(DEPTH, int(hits.sum()))].sum()
+    ideal = discounts[: int(hits.sum()) if relevant is None else relevant].sum()
     return float(top @ discounts[: len(top)] / ideal)
+
+
+def score_rankings(
+    hits: Sequence[NDArray[np.bool_]], relevant: Sequence[Sized]
+) -> tuple[Mean, Mean]:
+    """Return nDCG@10 and recall of each query: which of its first documents are relevant."""
+    counted = [(each, len(rows)) for each, rows in zip(hits, relevant, strict=True)]
+    gains = np.array([ndcg(each, count) for each, count in counted])
+    return Mean(gains), Mean(np.array([each.sum() / count for each, count in counted]))
 
 
 def average_precision(hits: NDArray[np.bool_]) -> float:
@@ -98,27 +106,30 @@ def read_retrieval(dataset: str, paths: Mapping[str, str | os.PathLike[str]]) ->
     """
     documents, queries, judgements = (paths[name] for name in FILES[dataset])
     texts = _read_records(documents, _FIELDS[dataset])
-    asked = _read_records(queries, ("W",))
-    relevant: list[list[int]] = [[] for _ in asked]
+    query_texts = _read_records(queries, ("W",))
+    relevant: list[list[int]] = [[] for _ in query_texts]
     for line in Path(judgements).read_text().splitlines():
         query, document, grade = (int(field) for field in line.split()[:3])
         if grade >= 0:
             relevant[query - 1].append(document - 1)
-    judged = [i for i, found in enumerate(relevant) if found]
+    judged = [i for i, rows in enumerate(relevant) if rows]
     collection = Collection(
         texts,
-        [asked[i] for i in judged],
+        [query_texts[i] for i in judged],
         [np.unique(np.array(relevant[i], dtype=np.intp)) for i in judged],
     )
-    return [Retrieval(dataset, collection), Retrieval(f"{dataset} MAP", collection, "MAP")]
+    return [
+        Retrieval(dataset, collection),
+        Retrieval(f"{dataset} MAP", collection, "MAP", in_mean=False),
+    ]
 
 
 def _read_records(path: str | os.PathLike[str], fields: tuple[str, ...]) -> list[str]:
     """Return some fields of each `.I` record, joined."""
     text = Path(path).read_text(encoding="latin-1")
-    found = []
+    texts = []
     for record in re.split(r"^\.I \d+ *\n", text, flags=re.MULTILINE)[1:]:
         _, *rest = re.split(r"^\.([A-Z]) *\n", record, flags=re.MULTILINE)
         by_name = zip(rest[::2], rest[1::2], strict=True)
-        found.append(" ".join(" ".join(part.split()) for name, part in by_name if name in fields))
-    return found
+        texts.append(" ".join(" ".join(part.split()) for name, part in by_name if name in fields))
+    return texts

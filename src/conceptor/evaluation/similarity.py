@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import cosines
+from conceptor.evaluation.labels import read_pairs
 from conceptor.evaluation.statistics import SpearmanCorrelation
-from conceptor.evaluation.task import Missing, Outcome, with_lower
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from conceptor.vectors.table import WordVectors
+from conceptor.evaluation.task import Missing, Outcome, Task, with_lower
+from conceptor.vectors.table import WordVectors
 
 FILES = {
     "RG65": "word-similarity/EN-RG-65.txt",
@@ -28,10 +25,18 @@ FILES = {
     "SimLex": "word-similarity/EN-SIMLEX-999.txt",
     "SimVerb": "word-similarity/EN-SimVerb-3500.txt",
 }
+# The files of sets in other languages, by family and dataset.
+LANGUAGES = {
+    f"similarity-{code}": {
+        f"SimLex {code}": f"word-similarity/{code.upper()}-SIMLEX-999.txt",
+        f"WS {code}": f"word-similarity/{code.upper()}-WS-353.txt",
+    }
+    for code in ("de", "it", "ru")
+}
 
 
 @dataclass(frozen=True, eq=False)
-class WordSimilarity:
+class WordSimilarity(Task):
     """Spearman's ρ between human scores and cosines, over the pairs the vectors cover."""
 
     dataset: str
@@ -47,15 +52,15 @@ class WordSimilarity:
 
     def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
         """Score the vectors; O(pairs × dimension)."""
-        lowercase = missing is Missing.LOWERCASE
-        left = vectors.rows((pair[0] for pair in self.pairs), lowercase=lowercase)
-        right = vectors.rows((pair[1] for pair in self.pairs), lowercase=lowercase)
-        known = (left >= 0) & (right >= 0)
+        flat = (word for pair in self.pairs for word in pair)
+        rows = vectors.rows(flat, lowercase=missing is Missing.LOWERCASE).reshape(-1, 2)
+        covered = np.asarray((rows >= 0).all(axis=1))
+        left, right = rows[covered].T
         predicted = np.zeros(len(self.pairs))
-        predicted[known] = cosines(vectors.vectors[left[known]], vectors.vectors[right[known]])
+        predicted[covered] = cosines(vectors.vectors[left], vectors.vectors[right])
         gold = np.asarray(self.gold)
-        return Outcome.from_items(
-            self, known, missing, lambda kept: self.correlate(predicted[kept], gold[kept])
+        return self.outcome_of_items(
+            covered, missing, lambda scored: self.correlate(predicted[scored], gold[scored])
         )
 
     def correlate(
@@ -63,3 +68,11 @@ class WordSimilarity:
     ) -> SpearmanCorrelation:
         """Return the correlation of these pairs, with average ranks for ties."""
         return SpearmanCorrelation(predicted, gold)
+
+
+def read_words(
+    dataset: str, path: str | os.PathLike[str], family: str = "similarity", *, once: bool = False
+) -> WordSimilarity:
+    """Read word pairs as a benchmark of a family; with `once`, raise for a repeated pair."""
+    pairs = read_pairs(path, once=once)
+    return WordSimilarity(dataset, [pair[:2] for pair in pairs], [p.gold for p in pairs], family)

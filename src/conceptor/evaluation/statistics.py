@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from conceptor.base.progress import Progress, silent
 from conceptor.base.threads import one_blas_thread
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
-    ItemWeights = NDArray[np.float64]
+Vector = NDArray[np.float64]
+ItemWeights = NDArray[np.float64]
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.arrays import cosines
+from conceptor.evaluation.labels import SentencePair
 from conceptor.evaluation.statistics import PearsonCorrelation
-from conceptor.evaluation.task import Outcome
-from conceptor.evaluation.texts import Texts, TextTask
+from conceptor.evaluation.task import Outcome, Texts, TextTask
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+__all__ = ["SentencePair", "SentenceSimilarity", "read_benchmark", "read_tasks"]
 
 # The paper's tasks, by year. Two files of 2012 have a prefix that the tables leave out.
 _TASKS = {
@@ -33,21 +32,12 @@ _LATER_TASKS = {
     "2016": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
     "2017": ("track5.en-en",),
 }
-_PREFIX = "surprise."
 _STUDENTS = "sts/2015-answers-students.test.tsv"
 _SICK = "sick/SICK_test_annotated.txt"
 _WITH_GENRE = ("sts/sts-train.csv", "sts/sts-dev.csv", "sts/sts-test.csv")
 _WITHOUT_GENRE = ("sts/sts-other.csv", "sts/sts-mt.csv")
 FILES = (*_WITH_GENRE, *_WITHOUT_GENRE, _STUDENTS, _SICK)
 BENCHMARK_FILES = {"STS-B dev": "sts/sts-dev.csv", "STS-B test": "sts/sts-test.csv"}
-
-
-class SentencePair(NamedTuple):
-    """Two sentences and their similarity according to people."""
-
-    left: str
-    right: str
-    gold: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +55,17 @@ class SentenceSimilarity(TextTask):
     metric = "pearson"
 
     @cached_property
-    def gold(self) -> NDArray[np.float64]:
-        """The human scores."""
-        return np.array([pair.gold for pair in self.pairs])
-
-    @cached_property
     def texts(self) -> Texts:
         """Every sentence: all left ones, then all right ones."""
         return Texts([pair.left for pair in self.pairs] + [pair.right for pair in self.pairs])
 
-    def score_texts(self, sentences: NDArray[Any], known: NDArray[np.bool_]) -> Outcome:
+    def score_texts(self, vectors: NDArray[Any], covered: NDArray[np.bool_]) -> Outcome:
         """Score vectors of `texts`, however they were made."""
         half = len(self.pairs)
-        both = known[:half] & known[half:]
-        predicted = np.where(both, cosines(sentences[:half], sentences[half:]), 0.0)
-        found = PearsonCorrelation(predicted, self.gold)
-        return Outcome.of(self, int(both.sum()), half, found, in_mean=self.in_mean)
+        both = covered[:half] & covered[half:]
+        predicted = np.where(both, cosines(vectors[:half], vectors[half:]), 0.0)
+        statistic = PearsonCorrelation(predicted, np.array([pair.gold for pair in self.pairs]))
+        return self.outcome(statistic, int(both.sum()), half)
 
 
 def read_tasks(
@@ -91,29 +76,29 @@ def read_tasks(
     A task is left out if any of its files is missing. `later` adds the tasks of 2016 and 2017,
     which the paper does not use.
     """
-    found: defaultdict[str, list[SentencePair]] = defaultdict(list)
+    pairs: defaultdict[str, list[SentencePair]] = defaultdict(list)
     five = (*_WITH_GENRE, *_WITHOUT_GENRE)
     if all(name in paths for name in five):
         for name in five:
             for dataset, pair in _read_file(paths[name], first=int(name in _WITH_GENRE)):
-                found[dataset].append(pair)
+                pairs[dataset].append(pair)
     if _STUDENTS in paths:
         # Half of the rows have no score.
         students = (fields for fields in _split_lines(paths[_STUDENTS]) if fields[0])
-        found["2015/answers-students"] = [
+        pairs["2015/answers-students"] = [
             SentencePair(left, right, float(score)) for score, left, right in students
         ]
-    wanted = _TASKS | _LATER_TASKS if later else _TASKS
+    years = _TASKS | _LATER_TASKS if later else _TASKS
     tasks = [
-        SentenceSimilarity(dataset, found[dataset], in_mean=year in _TASKS)
-        for year, names in wanted.items()
+        SentenceSimilarity(dataset, pairs[dataset], in_mean=year in _TASKS)
+        for year, names in years.items()
         for dataset in (f"{year}/{name}" for name in names)
-        if dataset in found
+        if dataset in pairs
     ]
     if _SICK in paths:
         _, *rows = _split_lines(paths[_SICK])  # below a heading
-        pairs = [SentencePair(left, right, float(score)) for _, left, right, score, _ in rows]
-        tasks.append(SentenceSimilarity("SICK", pairs, in_mean=False))
+        sick = [SentencePair(left, right, float(score)) for _, left, right, score, _ in rows]
+        tasks.append(SentenceSimilarity("SICK", sick, in_mean=False))
     return tasks
 
 
@@ -131,7 +116,7 @@ def _read_file(path: str | os.PathLike[str], first: int) -> Iterator[tuple[str, 
     """
     for fields in _split_lines(path):
         task, year, _, score, left, right, *_ = fields[first:]
-        dataset = f"{year[:4]}/{task.removeprefix(_PREFIX)}"
+        dataset = f"{year[:4]}/{task.removeprefix('surprise.')}"
         yield dataset, SentencePair(left, right, float(score))
 
 

@@ -1,24 +1,22 @@
-"""The interface of benchmarks: a name, the words it needs, and a `score` method."""
+"""The interface of benchmarks, the outcome of one, and texts as averages of word vectors."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
+from conceptor.base.tokens import tokenize
 from conceptor.evaluation.statistics import Masked, Statistic, value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
-
-    from conceptor.vectors.search import Search
-    from conceptor.vectors.table import WordVectors
-
+from conceptor.vectors.search import Search
+from conceptor.vectors.table import WordVectors
 
 # A result on fewer items than this, or on a smaller share of its set, is unreliable.
 FEWEST_ITEMS, LEAST_COVERAGE = 50, 0.3
@@ -70,35 +68,6 @@ class Outcome:
     remark: str = ""
     known_tokens: tuple[int, int] | None = None
 
-    @classmethod
-    def from_items(
-        cls,
-        task: _Dataset,
-        known: NDArray[np.bool_],
-        missing: Missing,
-        make_statistic: Callable[[NDArray[np.bool_]], Statistic],
-        *,
-        in_mean: bool = True,
-    ) -> Outcome:
-        """Score the items to keep: the known ones, or all of them with `Missing.ZERO`."""
-        kept = np.ones_like(known) if missing is Missing.ZERO else known
-        statistic = Masked(make_statistic(kept), kept)
-        return cls.of(task, int(known.sum()), len(known), statistic, in_mean=in_mean)
-
-    @classmethod
-    def of(
-        cls,
-        task: _Dataset,
-        used: int,
-        total: int,
-        statistic: Statistic,
-        *,
-        in_mean: bool = True,
-        remark: str = "",
-    ) -> Outcome:
-        """Return the outcome of a task."""
-        return cls(task.task, task.dataset, task.metric, used, total, statistic, in_mean, remark)
-
     @cached_property
     def score(self) -> float:
         """The score × 100."""
@@ -110,44 +79,108 @@ class Outcome:
         return is_thin(self.used, self.total)
 
 
-class _Dataset(Protocol):
-    """The interface of every benchmark."""
-
-    @property
-    def task(self) -> str:
-        """The family: similarity, sts, categorization, ..."""
-
-    @property
-    def dataset(self) -> str:
-        """The dataset's name, as in the paper's tables."""
-
-    @property
-    def metric(self) -> str:
-        """The name of the score."""
-
-    @property
-    def words(self) -> frozenset[str]:
-        """Every word form the benchmark may look up."""
-
-
-@runtime_checkable
-class Task(_Dataset, Protocol):
-    """A benchmark that needs only the vectors of its own words."""
-
-    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
-        """Score the vectors."""
-
-
 class Searched(NamedTuple):
-    """A search among all vectors, and a function for the outcome after it has run."""
+    """A search among all vectors, if it needs one, and a function for the outcome after it."""
 
-    search: Search
+    search: Search | None
     outcome: Callable[[], Outcome]
 
 
-@runtime_checkable
-class SearchTask(_Dataset, Protocol):
-    """A benchmark that searches all vectors."""
+class SearchTask(ABC):
+    """A benchmark: `task` is its family, and `dataset` its name as in the paper's tables."""
 
+    task: str
+    dataset: str
+    metric: str
+    in_mean: bool = True
+
+    @property
+    @abstractmethod
+    def words(self) -> frozenset[str]:
+        """Every word form the benchmark may look up."""
+
+    @abstractmethod
     def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
         """Return the search to run; `vectors` hold the benchmark's words."""
+
+    def outcome(self, statistic: Statistic, used: int, total: int, remark: str = "") -> Outcome:
+        """Return the outcome of this benchmark."""
+        names = self.task, self.dataset, self.metric
+        return Outcome(*names, used, total, statistic, self.in_mean, remark)
+
+    def outcome_of_items(
+        self,
+        covered: NDArray[np.bool_],
+        missing: Missing,
+        make_statistic: Callable[[NDArray[np.bool_]], Statistic],
+    ) -> Outcome:
+        """Score the covered items, or all of them with `Missing.ZERO`."""
+        scored = np.ones_like(covered) if missing is Missing.ZERO else covered
+        statistic = Masked(make_statistic(scored), scored)
+        return self.outcome(statistic, int(covered.sum()), len(covered))
+
+
+class Task(SearchTask):
+    """A benchmark that needs only the vectors of its own words."""
+
+    @abstractmethod
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
+        """Score the vectors."""
+
+    def begin(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Searched:
+        """Return the score, without a search."""
+        return Searched(None, lambda: self.score(vectors, missing))
+
+
+class Texts:
+    """Texts, split into tokens once."""
+
+    def __init__(self, texts: Sequence[str], split: Callable[[str], list[str]] = tokenize) -> None:
+        self.texts = texts
+        self._split = split
+
+    @cached_property
+    def counts(self) -> tuple[list[str], sparse.csr_array]:
+        """The distinct tokens, and how often each occurs in each text."""
+        column: dict[str, int] = {}
+        tokens = [self._split(text) for text in self.texts]
+        columns = [column.setdefault(token, len(column)) for text in tokens for token in text]
+        starts = np.cumsum([0, *(len(text) for text in tokens)])
+        shape = len(tokens), len(column)
+        return list(column), sparse.csr_array((np.ones(len(columns)), columns, starts), shape=shape)
+
+    def averages(self, vectors: WordVectors) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the average vector of each text (one sparse product), and which have one."""
+        words, counts = self.counts
+        rows = vectors.rows(words)
+        columns = np.flatnonzero(rows >= 0)
+        counts = counts[:, columns]
+        lengths = np.asarray(counts.sum(axis=1)).ravel()
+        sums = counts @ vectors.vectors[rows[columns]].astype(np.float64)
+        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
+
+
+class TextTask(Task):
+    """A benchmark that scores vectors of texts: STS, classification, retrieval."""
+
+    @property
+    @abstractmethod
+    def texts(self) -> Texts:
+        """The texts, split into tokens."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every token of the texts."""
+        return frozenset(self.texts.counts[0])
+
+    def score(self, vectors: WordVectors, missing: Missing = Missing.SKIP) -> Outcome:
+        """Score averages of words; tokens are in lower case, so `missing` has no effect."""
+        outcome = self.score_texts(*self.texts.averages(vectors))
+        words, counts = self.texts.counts
+        times = np.asarray(counts.sum(axis=0)).ravel()
+        known_tokens = int(times[vectors.rows(words) >= 0].sum()), int(times.sum())
+        return replace(outcome, known_tokens=known_tokens)
+
+    @abstractmethod
+    def score_texts(self, vectors: NDArray[Any], covered: NDArray[np.bool_], /) -> Outcome:
+        """Score vectors of `texts`, however they were made; `covered` are those with a vector."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.base.files import replace_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from matplotlib.axes import Axes
-
-    from conceptor.base.arrays import Float64
 
 
 def figure_format(path: Path) -> str:
@@ -26,7 +24,7 @@ def figure_format(path: Path) -> str:
         raise MissingExtraError("drawing", "plots") from None
     form = path.suffix.removeprefix(".") or "svg"
     if form not in Figure().canvas.get_supported_filetypes():
-        raise InvalidInputError(f"{path}: unrecognised figure format; use svg, pdf or png")
+        raise InvalidInputError(f"{path}: unrecognized figure format; use svg, pdf or png")
     return form
 
 
@@ -49,11 +47,6 @@ def plot_directions(lines: Mapping[str, Float64], ax: Axes, **properties: Any) -
     for label, values in lines.items():
         ax.plot(np.arange(1, len(values) + 1), values, label=label, drawstyle="steps-mid")
     ax.set(xlabel="direction, strongest first", **properties)
-    return finish_axes(ax)
-
-
-def finish_axes(ax: Axes) -> Axes:
-    """Add a legend if there are several lines, and drop the frame."""
     if len(ax.lines) > 1:
         ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

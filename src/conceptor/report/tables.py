@@ -1,206 +1,220 @@
-"""Tables of scores: built once, shown in every format (`conceptor.report.forms`)."""
+"""A table, and its output formats: terminal, Markdown, LaTeX, CSV and HTML."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from conceptor.base.numbers import format_number, format_signed
-from conceptor.evaluation.statistics import CONFIDENCE, Interval
-from conceptor.evaluation.task import FEWEST_ITEMS, LEAST_COVERAGE
-from conceptor.report.forms import USED, Cell, Line, Table, csv_text
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from rich.table import Table as RichTable
 
-    from conceptor.evaluation import Evaluation, Row
-    from conceptor.evaluation.compare.words import Comparison
-
-TITLES = {
-    "similarity": "Word similarity (Spearman × 100)",
-    "sts": "Semantic textual similarity (Pearson × 100)",
-    "categorization": "Concept categorisation (purity × 100)",
-    "neighbours": "Neighbours (synonyms among the ten nearest, %)",
-    "analogy": "Analogies (accuracy %)",
-    "retrieval": "Retrieval (nDCG@10 × 100)",
-    "classification": "Text classification (accuracy %)",
-    "sts-b": "STS benchmark (Pearson × 100)",
-    "similarity-de": "Word similarity in German (Spearman × 100)",
-    "similarity-it": "Word similarity in Italian (Spearman × 100)",
-    "similarity-ru": "Word similarity in Russian (Spearman × 100)",
-    "pairs": "Your word pairs (Spearman × 100)",
-    "sentence-pairs": "Your sentence pairs (Pearson × 100)",
-    "text-pairs": "Your scored pairs (Spearman × 100)",
-    "text-retrieval": "Your queries (nDCG@10 × 100)",
-    "text-neighbours": "Neighbours kept (%)",
-    "text-related": "Related against random pairs (AUC × 100)",
-}
-MEANS = {"sts": "mean 2012–2015"}
+# The column with the number of items behind each score.
+USED = "used"
+# For tables on a terminal: the width at which a heading wraps, and the spaces between and around
+# columns.
+_HEADING, _GAP, _EDGES = 16, 2, 2
+# Characters that are special in TeX, and those that its text fonts lack.
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "×": r"$\times$",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "†": r"\dag{}",
+} | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+_NEEDS_TEX = re.compile("[" + re.escape("".join(_TEX)) + "]")
 
 
-_CSV_COLUMNS = ("method", "task", "dataset", "metric", "score", "used", "total")
-# The rows of gains, and the part of an interval that each shows.
-_GAINS = {"gain": "difference", f"{CONFIDENCE:.0%} from": "low", f"{CONFIDENCE:.0%} to": "high"}
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One entry of a table."""
+
+    text: str
+    best: bool = False
+    faint: bool = False
 
 
-def comparison_tables(
-    comparison: Comparison, *, by_task: bool = False, one_file: bool = True
-) -> list[Table]:
-    """Return a table for each task, with means and intervals of the gains at the bottom.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of a table; `summary` rows form a separate block at the bottom."""
 
-    Columns are methods on one file, or several files.
+    label: str
+    cells: Sequence[Cell]
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, column names and rows.
+
+    `prose` is for cells with words instead of numbers. With a `span`, each group of that many
+    columns belongs together, and the first of them holds words. `chart` is HTML below the table
+    on a page.
     """
-    tables = []
-    for family in comparison.families:
-        table = _family_table(family, comparison.evaluations, by_task=by_task, one_file=one_file)
-        gains = comparison.gains(family)
-        foot = []
-        for label, part in _GAINS.items() if gains else ():
-            shown = {method: format_signed(getattr(gains[method], part)) for method in gains}
-            cells = [Cell(shown.get(method, ""), faint=True) for method in comparison.methods]
-            rest = [Cell("")] * (len(table.columns) - len(cells))
-            foot.append(Line(label, [*cells, *rest], summary=True))
-        tables.append(replace(table, lines=[*table.lines, *foot]))
-    return tables
+
+    title: str
+    columns: Sequence[str]
+    lines: Sequence[Line]
+    prose: bool = False
+    span: int = 1
+    chart: str = ""
+
+    def is_text(self, place: int) -> bool:
+        """Return whether the cells of a column hold words."""
+        return self.prose or (self.span > 1 and place % self.span == 0)
+
+    def begins_summary(self, place: int) -> bool:
+        """Return whether a line is the first of the block at the bottom."""
+        is_summary = self.lines[place].summary
+        return place > 0 and is_summary and not self.lines[place - 1].summary
 
 
-def sentence_tables(comparison: Comparison, *, by_task: bool = False) -> list[Table]:
-    """Return the table of sentence encoders; column names show what each was fitted on."""
-    return [
-        replace(each, title=f"Sentence encoders: {each.title}")
-        for each in comparison_tables(comparison, by_task=by_task)
+def fit_width(table: Table, width: int) -> list[Table]:
+    """Split a table that is too wide into several tables with fewer columns.
+
+    Every part repeats the row labels. Headings may wrap; numbers never do.
+    """
+    if table.prose:
+        return [table]
+    label = max((len(line.label) for line in table.lines), default=0)
+    sizes = [
+        max(min(len(name), _HEADING), *(len(line.cells[place].text) for line in table.lines))
+        for place, name in enumerate(table.columns)
     ]
-
-
-def example_table(comparison: Comparison) -> Table:
-    """Return the neighbours of example words, before and after."""
-    methods = list(comparison.examples)
-    words = comparison.examples[methods[0]]
-    lines = [
-        Line(
-            word,
-            [
-                Cell(", ".join(near.word for near in comparison.examples[method][word]))
-                for method in methods
-            ],
+    parts: list[list[int]] = [[]]
+    for place in range(0, len(sizes), table.span):
+        together = range(place, min(place + table.span, len(sizes)))
+        needed = label + sum(sizes[i] + _GAP for i in (*parts[-1], *together))
+        if parts[-1] and needed + _EDGES > width:
+            parts.append([])
+        parts[-1] += together
+    # Avoid a last part that holds only the numbers of items.
+    if len(parts) > 1 and [table.columns[i] for i in parts[-1]] == [USED] and len(parts[-2]) > 1:
+        parts[-1].insert(0, parts[-2].pop())
+    return [
+        replace(
+            table,
+            title=table.title if not number else f"{table.title}, continued",
+            columns=[table.columns[i] for i in places],
+            lines=[replace(line, cells=[line.cells[i] for i in places]) for line in table.lines],
         )
-        for word in words
-    ]
-    return Table("Nearest words, before and after", methods, lines, prose=True)
-
-
-def coverage_note(evaluations: Iterable[Evaluation]) -> list[str]:
-    """Explain the results in brackets; return nothing if there are none."""
-    thin = {
-        f"{dataset} {covered}": None
-        for evaluation in evaluations
-        for dataset, covered in evaluation.left_out.items()
-    }
-    if not thin:
-        return []
-    named = ", ".join(list(thin)[:5]) + (f" and {len(thin) - 5} more" if len(thin) > 5 else "")
-    return [
-        f"(in brackets: left out of means, because the vectors cover fewer than {FEWEST_ITEMS} "
-        f"items or {LEAST_COVERAGE:.0%}: {named})"
+        for number, places in enumerate(parts)
     ]
 
 
-def _family_table(
-    family: str, evaluations: Mapping[str, Evaluation], *, by_task: bool, one_file: bool = False
-) -> Table:
-    """Return scores by column, with the number of items used in an extra column if possible.
+def rich_table(table: Table) -> RichTable:
+    """Return the table for a terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
-    For columns from one file, this number differs only if unknown words get vectors from their
-    spelling, and a range is enough. For several files, it may have to go into each cell.
-    """
-    columns = [
-        _rows_to_show(evaluation, family, by_task=by_task) for evaluation in evaluations.values()
-    ]
-    apart = one_file or all(
-        len({(row.used, row.total) for row in across}) == 1 for across in zip(*columns, strict=True)
+    shown = RichTable(
+        title=Text(table.title) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    lines = []
-    for across in zip(*columns, strict=True):
-        cells = _score_cells([row.score for row in across], [row.thin for row in across])
-        if apart:
-            counts = sorted({row.used for row in across})
-            used = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-            cells = [*cells, Cell(f"{used}/{across[0].total}", faint=True)]
-        else:
-            cells = [
-                replace(cell, text=f"{cell.text} ({row.used}/{row.total})")
-                for cell, row in zip(cells, across, strict=True)
-            ]
-        lines.append(Line(across[0].dataset, cells))
-    if len(lines) > 1:
-        means = [evaluation.means().get(family, math.nan) for evaluation in evaluations.values()]
-        cells, label = _score_cells(means), MEANS.get(family, "mean")
-        # If undefined scores reduce the number of sets in a mean, show that number.
-        sets = len(next(iter(evaluations.values())).of_family(family))
-        defined = [len(evaluation.mean_outcomes(family)) for evaluation in evaluations.values()]
-        if len(set(defined)) > 1:
-            cells = [
-                cell if number in (0, sets) else replace(cell, text=f"{cell.text} of {number}")
-                for cell, number in zip(cells, defined, strict=True)
-            ]
-        elif defined[0] != sets:
-            label += f" of {defined[0]}"
-        lines.append(Line(label, [*cells, Cell("")] if apart else cells, summary=True))
-    names = [*evaluations, USED] if apart else list(evaluations)
-    return Table(TITLES.get(family, family), names, lines)
+    shown.add_column("", no_wrap=not table.prose)
+    for place, column in enumerate(table.columns):
+        justify: Literal["left", "right"] = "left" if table.is_text(place) else "right"
+        size = max((len(line.cells[place].text) for line in table.lines), default=0)
+        shown.add_column(
+            column, justify=justify, overflow="fold", min_width=None if table.prose else size
+        )
+    for place, line in enumerate(table.lines):
+        if table.begins_summary(place):
+            shown.add_section()
+        cells = [
+            Text(cell.text, style="bold green" if cell.best else "dim" if cell.faint else "")
+            for cell in line.cells
+        ]
+        shown.add_row(Text(line.label, style="dim" if line.summary else ""), *cells)
+    return shown
 
 
-def _rows_to_show(evaluation: Evaluation, family: str, *, by_task: bool) -> list[Row]:
-    rows = [row for row in evaluation.rows(years=False) if row.task == family]
-    if family != "sts" or by_task:
-        return rows
-    return evaluation.years() + [row for row in rows if "/" not in row.dataset]
+def markdown(table: Table) -> str:
+    """Return the table as Markdown, with the best scores in bold."""
+    rules = ("---" if table.is_text(i) else "---:" for i in range(len(table.columns)))
+    rows = [["", *table.columns], ["---", *rules]]
+    for line in table.lines:
+        rows.append([line.label, *(f"**{c.text}**" if c.best else c.text for c in line.cells)])
+    escaped = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    body = "\n".join(f"| {' | '.join(row)} |" for row in escaped)
+    return f"### {table.title}\n\n{body}\n"
 
 
-def _score_cells(scores: Sequence[float], thin: Sequence[bool] = ()) -> list[Cell]:
-    """Format scores; mark those that print as the best, unless all are equal.
-
-    Thin scores, which rest on few items, are faint, in brackets and never the best.
-    """
-    thin = thin or [False] * len(scores)
-    counted = [
-        round(score, 2)
-        for score, few in zip(scores, thin, strict=True)
-        if not (few or math.isnan(score))
+def latex(table: Table) -> str:
+    """Return the table as LaTeX (booktabs), with the best scores in bold."""
+    kinds = "l" + "".join("l" if table.is_text(i) else "r" for i in range(len(table.columns)))
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_tex(table.title)}}}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{kinds}}}",
+        r"\toprule",
+        " & ".join(["", *map(_tex, table.columns)]) + r" \\",
+        r"\midrule",
     ]
-    best = format_number(max(counted)) if len(set(counted)) > 1 else None
-    cells = []
-    for score, few in zip(scores, thin, strict=True):
-        text = format_number(score)
-        cells.append(Cell(f"({text})", faint=True) if few else Cell(text, best=text == best))
-    return cells
+    for place, line in enumerate(table.lines):
+        if table.begins_summary(place):
+            lines.append(r"\midrule")
+        cells = (rf"\textbf{{{_tex(c.text)}}}" if c.best else _tex(c.text) for c in line.cells)
+        lines.append(" & ".join([_tex(line.label), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def comparison_csv(comparisons: Iterable[Comparison]) -> str:
-    """Return CSV at full precision, with one line per method and dataset or mean.
+def _tex(text: str) -> str:
+    return _NEEDS_TEX.sub(lambda sign: _TEX[sign[0]], text)
 
-    If there is a baseline, gains over it are included, with their intervals.
-    """
+
+def page_table(table: Table) -> str:
+    """Return the table as HTML; it scrolls by itself if it is wide."""
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    rows = []
+    for line in table.lines:
+        kinds = (
+            "best" if cell.best else "faint" if cell.faint else "word" if table.prose else ""
+            for cell in line.cells
+        )
+        pairs = zip(kinds, line.cells, strict=True)
+        cells = "".join(f'<td class="{kind}">{escape(cell.text)}</td>' for kind, cell in pairs)
+        kind = ' class="summary"' if line.summary else ""
+        rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{cells}</tr>')
+    return (
+        '<div class="wide" tabindex="0" role="region" aria-label="Table">'
+        f"<table><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def table_csv(tables: Iterable[Table]) -> str:
+    """Return CSV with one line per cell: its table, row, column and text."""
     return csv_text(
-        [*_CSV_COLUMNS, "gain", "low", "high"],
-        (row for comparison in comparisons for row in _comparison_rows(comparison)),
+        ["table", "row", "column", "value"],
+        (
+            [table.title, line.label, column, cell.text]
+            for table in tables
+            for line in table.lines
+            for column, cell in zip(table.columns, line.cells, strict=True)
+        ),
     )
 
 
-def _comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
-    for method, evaluation in comparison.evaluations.items():
-        for row in evaluation.rows():
-            parts = [each.dataset for each in evaluation.tasks_of(row.dataset)]
-            gain = comparison.interval(method, parts)
-            kept = [row.task, row.dataset, row.metric, row.score, row.used, row.total]
-            yield [method, *kept, *_parts_of(gain)]
-        for family, mean in evaluation.means().items():
-            gain = comparison.gains(family).get(method)
-            metric = evaluation.of_family(family)[0].metric
-            label = MEANS.get(family, "mean")
-            yield [method, family, label, metric, mean, "", "", *_parts_of(gain)]
-
-
-def _parts_of(gain: Interval | None) -> tuple[object, object, object]:
-    return ("", "", "") if gain is None else (gain.difference, gain.low, gain.high)
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV, with empty fields for undefined numbers."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow(["" if isinstance(x, float) and math.isnan(x) else x for x in row])
+    return stream.getvalue()

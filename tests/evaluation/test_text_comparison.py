@@ -1,4 +1,4 @@
-"""Embeddings of texts: forms side by side, on labels and without, and what to do."""
+"""Embeddings of texts: forms side by side, on labels and without, and the verdict."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from conceptor import Background, FitOptions, InvalidInputError, WordVectors, compare, postprocess
-from conceptor.algebra.recipes import METHODS
-from conceptor.evaluation.compare.forms import Form, plan_forms
-from conceptor.evaluation.compare.texts import compare_texts
-from conceptor.evaluation.compare.verdict import decide
-from conceptor.evaluation.compare.words import Comparison
-from conceptor.evaluation.labels import read_judgements, read_text_pairs
-from conceptor.evaluation.result import Evaluation
+from conceptor import compare, postprocess
+from conceptor.base.errors import InvalidInputError
+from conceptor.evaluation import Comparison, Evaluation, Outcome, text_comparison
+from conceptor.evaluation.labels import read_judgments, read_text_pairs
 from conceptor.evaluation.retrieval import ndcg
 from conceptor.evaluation.statistics import Mean
-from conceptor.evaluation.task import Outcome
-from conceptor.report.tables import comparison_csv
-from conceptor.report.texts import text_html, text_tables
+from conceptor.evaluation.text_comparison import Facts, TextComparison, compare_texts
+from conceptor.evaluation.text_forms import Form, plan_forms
+from conceptor.fit import FitOptions
+from conceptor.methods import METHODS
+from conceptor.report.result import text_result
+from conceptor.report.scores import text_tables
 from conceptor.vectors import open_vectors
+from conceptor.vectors.table import WordVectors
 from conceptor.vectors.texts import as_texts, read_some
 
 COUNT, DIMENSION = 600, 24
+PLAIN = {"sizes": [], "dtypes": ["float32"]}
 
 
 @pytest.fixture(scope="module")
 def rows() -> np.ndarray:
     """Rows in groups of four."""
     rng = np.random.default_rng(5)
-    groups = rng.standard_normal((COUNT // 4, DIMENSION))
-    return (np.repeat(groups, 4, axis=0) + 0.5 * rng.standard_normal((COUNT, DIMENSION))).astype(
-        np.float32
-    )
+    groups = np.repeat(rng.standard_normal((COUNT // 4, DIMENSION)), 4, axis=0)
+    return (groups + 0.5 * rng.standard_normal((COUNT, DIMENSION))).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def pairs() -> list[tuple[int, int, float]]:
 
 
 @pytest.fixture(scope="module")
-def found(rows, texts, pairs):
+def compared(rows, texts, pairs):
     queries = rows[::20] + 0.1
     relevant = [[i, i + 1, i + 2] for i in range(0, COUNT, 20)]
     return compare_texts(
@@ -63,21 +62,21 @@ def cosines(rows: np.ndarray) -> np.ndarray:
     return unit @ unit.T
 
 
-def score(found, name: str, family: str) -> float:
-    return found.comparison.evaluations[name].means()[family]
+def score(compared, name: str, family: str) -> float:
+    return compared.comparison.evaluations[name].means()[family]
 
 
-def test_the_original_keeps_all_of_its_neighbours(found) -> None:
-    assert score(found, "original", "text-neighbours") == 100
-    assert score(found, "original int8", "text-neighbours") > 95
-    assert score(found, "cn 6", "text-neighbours") < 100  # the control
+def test_the_original_keeps_all_of_its_neighbors(compared) -> None:
+    assert score(compared, "original", "text-neighbors") == 100
+    assert score(compared, "original int8", "text-neighbors") > 95
+    assert score(compared, "cn 6", "text-neighbors") < 100  # the control
 
 
-def test_scores_are_those_of_an_independent_computation(found, rows, pairs) -> None:
+def test_scores_are_those_of_an_independent_computation(compared, rows, pairs) -> None:
     left, right, gold = map(np.array, zip(*pairs, strict=True))
     near = cosines(rows)
     expected = 100 * stats.spearmanr(near[left.astype(int), right.astype(int)], gold).statistic
-    assert score(found, "original", "text-pairs") == pytest.approx(expected)
+    assert score(compared, "original", "text-pairs") == pytest.approx(expected)
     queries = rows[::20] + 0.1
     both = cosines(np.concatenate([queries, rows]))[: len(queries), len(queries) :]
     gains, recalls = [], []
@@ -85,15 +84,15 @@ def test_scores_are_those_of_an_independent_computation(found, rows, pairs) -> N
         hits = np.isin(order, [20 * query, 20 * query + 1, 20 * query + 2])
         gains.append(100 * ndcg(hits))
         recalls.append(100 * hits[:100].mean() * 100 / 3)
-    assert score(found, "original", "text-retrieval") == pytest.approx(np.mean(gains))
-    recall = found.comparison.evaluations["original"]["queries, recall"]
+    assert score(compared, "original", "text-retrieval") == pytest.approx(np.mean(gains))
+    recall = compared.comparison.evaluations["original"]["queries, recall"]
     assert recall.score == pytest.approx(np.mean(recalls))
 
 
-def test_facts_are_those_of_an_independent_computation(found, rows) -> None:
+def test_facts_are_those_of_an_independent_computation(compared, rows) -> None:
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(unit, compute_uv=False) ** 2
-    facts = found.facts["original"]
+    facts = compared.facts["original"]
     assert facts.strongest == pytest.approx(values[0] / values.sum(), rel=1e-5)
     near = cosines(rows.astype(np.float64))
     np.fill_diagonal(near, -np.inf)
@@ -101,7 +100,9 @@ def test_facts_are_those_of_an_independent_computation(found, rows) -> None:
     assert facts.hubness == pytest.approx(stats.skew(times), abs=0.02)
 
 
-def test_what_is_measured_is_what_postprocess_writes(found, rows, texts, pairs, tmp_path) -> None:
+def test_the_measured_rows_are_those_that_postprocess_writes(
+    compared, rows, pairs, tmp_path
+) -> None:
     np.save(tmp_path / "rows.npy", rows)
     for name, method, dtype in [
         ("gentle", "gentle", None),
@@ -109,12 +110,11 @@ def test_what_is_measured_is_what_postprocess_writes(found, rows, texts, pairs, 
         ("gentle binary", "gentle", "binary"),
     ]:
         postprocess(tmp_path / "rows.npy", tmp_path / "out.npy", method, dtype=dtype, force=True)
-        written = open_vectors(tmp_path / "out.npy", wordless=True).to_array()
-        again = compare_texts(written, ["original"], pairs=pairs, sizes=[], dtypes=["float32"])
+        written = np.concatenate([part for _, part in open_vectors(tmp_path / "out.npy").chunks()])
+        again = compare_texts(written, ["original"], pairs=pairs, **PLAIN)
         # The rotation for bits is learned from the same rows in the same order.
-        assert score(again, "original", "text-pairs") == pytest.approx(
-            score(found, name, "text-pairs"), abs=1e-3
-        )
+        expected = score(compared, name, "text-pairs")
+        assert score(again, "original", "text-pairs") == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("turn", ["rotation", "scale"])
@@ -127,56 +127,36 @@ def test_maps_that_keep_angles_keep_everything(rows, pairs, turn) -> None:
         for each in (rows, changed)
     )
     for name in ("original", "gentle"):
-        assert score(one, name, "text-neighbours") == pytest.approx(
-            score(other, name, "text-neighbours"), abs=0.1
-        )
+        near = score(other, name, "text-neighbors")
+        assert score(one, name, "text-neighbors") == pytest.approx(near, abs=0.1)
         assert score(one, name, "text-pairs") == pytest.approx(score(other, name, "text-pairs"))
         assert one.facts[name].strongest == pytest.approx(other.facts[name].strongest, rel=1e-6)
 
 
-def test_related_rows_are_told_apart_where_texts_show_it(found, rows) -> None:
-    assert score(found, "original", "text-related") > 95
-    bare = compare_texts(rows, ["original"], sizes=[], dtypes=["float32"])
+def test_related_rows_are_separated_if_texts_show_it(compared, rows, texts) -> None:
+    assert score(compared, "original", "text-related") > 95
+    bare = compare_texts(rows, ["original"], **PLAIN)
     assert "text-related" not in bare.comparison.families
     shuffled = np.random.default_rng(1).permutation(rows)  # the control
-    texts = [f"item{i} of group{i // 4} topic{i // 4}" for i in range(COUNT)]
-    mixed = compare_texts(shuffled, ["original"], texts=texts, sizes=[], dtypes=["float32"])
+    mixed = compare_texts(shuffled, ["original"], texts=texts, **PLAIN)
     assert 35 < score(mixed, "original", "text-related") < 65
 
 
-def test_cosines_have_a_meaning(found, rows) -> None:
-    background = found.backgrounds["original"]
-    assert isinstance(background, Background)
+def test_cosines_have_a_scale(compared, rows) -> None:
     near = cosines(rows.astype(np.float64))[np.triu_indices(COUNT, 1)]
-    rare = found.to_dict()["forms"][0]["background"]["one_in_1000"]
+    rare = compared.to_dict()["forms"][0]["background"]["one_in_1000"]
     assert (near >= rare).mean() == pytest.approx(0.001, rel=0.3)
 
 
-def test_rows_that_repeat_each_other_are_warned_about(rows) -> None:
+def test_repeated_rows_and_few_labels_are_warned_about(rows, pairs) -> None:
     repeated = np.repeat(rows[::4], 4, axis=0)
-    found = compare_texts(repeated, ["original"], sizes=[], dtypes=["float32"])
-    assert "nearly repeat another" in found.cautions[0]
+    found = compare_texts(repeated, ["original"], pairs=pairs[:10], **PLAIN)
+    first, second = found.comparison.cautions
+    assert "nearly repeat another" in first
+    assert "pairs: 10 items are few" in second
 
 
-def test_few_labels_are_warned_about(rows, pairs) -> None:
-    found = compare_texts(rows, ["original"], pairs=pairs[:10], sizes=[], dtypes=["float32"])
-    assert "pairs: 10 items are few" in found.cautions[0]
-
-
-def test_forms_have_the_bytes_of_their_files(rows, tmp_path) -> None:
-    forms = plan_forms(as_texts(rows))
-    np.save(tmp_path / "rows.npy", rows)
-    for name in ("gentle 12", "gentle int8", "gentle binary"):
-        form = forms[name]
-        method = str(form.recipe)
-        postprocess(tmp_path / "rows.npy", tmp_path / "o.npy", method, dtype=form.dtype, force=True)
-        size = (tmp_path / "o.npy").stat().st_size
-        scales = 4 * COUNT if form.dtype != "float32" else 0
-        assert 0 < size - scales - COUNT * form.bytes < 400  # the header
-    assert forms["original"].bytes == 4 * DIMENSION
-
-
-def test_forms_are_those_asked_for() -> None:
+def test_forms_are_the_requested_ones() -> None:
     eight = as_texts(np.eye(8))
     assert list(plan_forms(eight, ["cn"], [4], ["int8"])) == [
         "original", "cn", "original int8", "cn int8",
@@ -191,12 +171,8 @@ def test_forms_are_those_asked_for() -> None:
         plan_forms(eight, dtypes=["int4"])
 
 
-def outcome(scores: np.ndarray) -> Outcome:
-    return Outcome("text-pairs", "p", "m", len(scores), len(scores), Mean(scores))
-
-
-def verdict(gains: dict[str, float], rng, labelled=("text-pairs",)):
-    """Return the verdict where forms gain so much on average, with some noise."""
+def verdict(gains: dict[str, float], rng, labeled=("text-pairs",)):
+    """Return the verdict if forms gain this much on average, with some noise."""
     base = rng.random(400)
     forms = {
         "original": Form("original", 8),
@@ -205,15 +181,17 @@ def verdict(gains: dict[str, float], rng, labelled=("text-pairs",)):
         "gentle int8": Form("gentle", 8, "int8"),
         "gentle 4 int8": Form("gentle", 4, "int8", cut=True),
     }
-    evaluations = {
-        name: Evaluation(name, [outcome(base + gain / 100 + 0.02 * rng.standard_normal(400))], {})
-        for name, gain in ({"original": 0.0} | gains).items()
-    }
+    evaluations = {}
+    for name, gain in ({"original": 0.0} | gains).items():
+        scores = Mean(base + gain / 100 + 0.02 * rng.standard_normal(400))
+        families = [*labeled, "text-neighbors"]
+        outcomes = [Outcome(family, family, "m", 400, 400, scores) for family in families]
+        evaluations[name] = Evaluation(name, outcomes, {})
     comparison = Comparison("x", evaluations, resamples=500)
-    return decide(comparison, forms, labelled, "text-pairs", 0.3)
+    return TextComparison(comparison, forms, {"original": Facts(0.3, 0)}, labeled=labeled).verdict
 
 
-def test_doing_nothing_is_the_answer_where_nothing_is_better(rng) -> None:
+def test_doing_nothing_is_the_answer_if_nothing_is_better(rng) -> None:
     for gains in ({"gentle": 0.0, "cn": -5}, {"gentle": -3, "cn": -3}):
         found = verdict(gains | {"gentle int8": -0.1, "gentle 4 int8": -9}, rng)
         assert found.method == "original"
@@ -221,7 +199,7 @@ def test_doing_nothing_is_the_answer_where_nothing_is_better(rng) -> None:
         assert found.smaller == "gentle int8"
 
 
-def test_the_best_that_is_better_beyond_chance_is_used(rng) -> None:
+def test_the_best_method_that_is_significantly_better_is_used(rng) -> None:
     found = verdict({"gentle": 1.0, "cn": 3, "gentle int8": 1, "gentle 4 int8": 0.1}, rng)
     assert found.method == "cn"
     assert found.lines[0].startswith("Use cn: your pairs +")
@@ -231,17 +209,17 @@ def test_the_best_that_is_better_beyond_chance_is_used(rng) -> None:
 
 def test_without_labels_nothing_is_better(rng, rows) -> None:
     gains = {"gentle": 5, "cn": 5, "gentle int8": -1, "gentle 4 int8": -50}
-    found = verdict(gains, rng, labelled=())
+    found = verdict(gains, rng, labeled=())
     assert found.method == "original"
     assert found.smaller == "gentle int8"
     plain = compare_texts(rows, resamples=100)
     assert plain.verdict.method == "original"
-    assert "pairs" in plain.summary[0]
+    assert "--pairs" in plain.summary[0]
     assert "without resamples" in compare_texts(rows, ["cn"], resamples=0).summary[0]
 
 
-def test_a_shared_direction_is_taken_out_where_labels_ask_for_it(rows, pairs) -> None:
-    """The model puts one direction into all rows, to a degree that says nothing."""
+def test_a_shared_direction_is_removed_if_labels_show_that_it_helps(rows, pairs) -> None:
+    """The model puts one direction into all rows, by an amount that means nothing."""
     rng = np.random.default_rng(3)
     shared = 8 * rng.random((COUNT, 1)) * rng.standard_normal(DIMENSION)
     found = compare_texts(rows + shared, pairs=pairs, resamples=300)
@@ -249,57 +227,52 @@ def test_a_shared_direction_is_taken_out_where_labels_ask_for_it(rows, pairs) ->
     assert found.comparison.gains("text-pairs")[found.verdict.method].low > 0
 
 
-def test_shown_as_tables_csv_json_and_a_page(found) -> None:
-    json.dumps(found.to_dict(), allow_nan=False)
-    titles = [table.title for table in text_tables(found)]
+def test_shown_as_tables_csv_json_and_a_page(compared) -> None:
+    json.dumps(compared.to_dict(), allow_nan=False)
+    titles = [table.title for table in text_tables(compared)]
     assert titles[0].startswith("Your scored pairs")
     assert "Without labels" in titles
-    assert comparison_csv([found.comparison]).count("\n") > len(found.forms)
-    page = text_html(found)
-    assert found.summary[0] in page.replace("&#x27;", "'")
+    assert text_result(compared).csv().count("\n") > len(compared.forms)
+    page = text_result(compared).html()
+    assert compared.summary[0] in page.replace("&#x27;", "'")
     assert "<h2>Methods</h2>" in page
-    assert found.summary[0] in repr(found)
-    assert "verdict" in found._repr_html_()
+    assert compared.summary[0] in repr(compared)
+    assert compared.summary[0] in compared._repr_html_().replace("&#x27;", "'")
 
 
-def test_one_function_for_words_and_texts(rows, texts, pairs) -> None:
-    found = compare(rows, ["original"], texts=texts, sizes=[], dtypes=["float32"])
-    assert list(found.forms) == ["original"]
-    assert list(compare((texts, rows), ["cn"], sizes=[], dtypes=["float32"]).forms) == [
-        "original",
-        "cn",
-    ]
-    with pytest.raises(InvalidInputError, match="rows are texts, and tasks is for words"):
+def test_one_function_for_words_and_texts(rows, texts) -> None:
+    assert list(compare(rows, ["original"], texts=texts, **PLAIN).forms) == ["original"]
+    assert list(compare((texts, rows), ["cn"], **PLAIN).forms) == ["original", "cn"]
+    with pytest.raises(InvalidInputError, match="rows are texts, and --tasks is for words"):
         compare((texts, rows), tasks=["sts"])
     words = WordVectors([f"w{i}x" for i in range(COUNT)], rows)
-    with pytest.raises(InvalidInputError, match="rows are words, and queries is for texts"):
+    with pytest.raises(InvalidInputError, match="rows are words, and --queries is for texts"):
         compare(words, queries=rows)
-    with pytest.raises(InvalidInputError, match="weights does not apply"):
+    with pytest.raises(InvalidInputError, match="weights"):
         compare_texts(rows, ["cn"], FitOptions(weights="zipf"))
 
 
-def test_labels_that_do_not_fit(rows, texts, tmp_path) -> None:
-    with pytest.raises(InvalidInputError, match="queries needs relevant too"):
-        read_judgements(rows, None)
-    with pytest.raises(InvalidInputError, match="relevant needs queries too"):
-        read_judgements(None, [[1]])
+def test_labels_that_do_not_fit(rows, texts) -> None:
+    with pytest.raises(InvalidInputError, match="--queries needs --relevant too"):
+        read_judgments(rows, None)
+    with pytest.raises(InvalidInputError, match="--relevant needs --queries too"):
+        read_judgments(None, [[1]])
     with pytest.raises(InvalidInputError, match="queries have 5 dimensions, the rows 24"):
         compare_texts(rows, queries=rows[:, :5], relevant=[[1]])
     with pytest.raises(InvalidInputError, match="there is no row '600' among 600"):
         compare_texts(rows, queries=rows, relevant=[[600]])
     with pytest.raises(InvalidInputError, match="no query has a relevant row"):
-        read_judgements(rows, [[], []])
-    with pytest.raises(InvalidInputError, match="judgements for query 700"):
-        read_judgements(rows, {700: [1]})
+        read_judgments(rows, [[], []])
+    with pytest.raises(InvalidInputError, match="judgments for query 700"):
+        read_judgments(rows, {700: [1]})
     with pytest.raises(InvalidInputError, match="no pair has both of its texts"):
         compare_texts(rows, texts=texts, pairs=[("a", "b", 1.0), ("c", "d", 2.0)])
     with pytest.raises(InvalidInputError, match="two rows and a score"):
         read_text_pairs([("a", "b")])
 
 
-def test_files_of_judgements(rows, texts, tmp_path) -> None:
+def test_files_of_judgments(rows, texts, tmp_path) -> None:
     path = tmp_path / "rel.tsv"
-    expected = [frozenset({0, 4}), frozenset({9})]
     for content in (
         "# comment\n1 1\n1 5\n2 10\n",
         "1\t1\t2\n1\t5\t1\n2\t10\t1\n2\t11\t0\n2\t12\t-1\n",
@@ -307,10 +280,10 @@ def test_files_of_judgements(rows, texts, tmp_path) -> None:
         f"1\t{texts[0]}\n1\t{texts[4]}\n2\t{texts[9]}\n",
     ):
         path.write_text(content)
-        found = read_judgements(rows[:2], path)
-        some = compare_some(rows, texts, found.asked)
-        assert found.begin(some, DIMENSION) == expected
-    for content, what in {
+        judgments = read_judgments(rows[:2], path)
+        some = read_some(as_texts(rows, texts), 0, judgments.rows)
+        assert judgments.find(some, DIMENSION) == [frozenset({0, 4}), frozenset({9})]
+    for content, message in {
         "1\n": "line 1: expected a query, a row",
         "1 2 x\n": "line 1: expected a query, a row",
         "1 2 3 4 5\n": "line 1: expected",
@@ -318,28 +291,22 @@ def test_files_of_judgements(rows, texts, tmp_path) -> None:
         "1 2 0\n": "lists no relevant row",
     }.items():
         path.write_text(content)
-        with pytest.raises(InvalidInputError, match=what):
-            read_judgements(rows[:2], path)
+        with pytest.raises(InvalidInputError, match=message):
+            read_judgments(rows[:2], path)
     path.write_text("1 2\n1 601\n")
     with pytest.raises(InvalidInputError, match=r"rel\.tsv, line 2: there is no row '601'"):
         compare_texts(rows, queries=rows[:2], relevant=path)
 
 
-def compare_some(rows, texts, asked):
-    return read_some(as_texts(rows, texts), 0, asked)
-
-
-def test_memory_does_not_grow_with_the_rows(monkeypatch, rows) -> None:
-    """Forms are searched in several passes where the queries of all would take too much."""
-    from conceptor.evaluation.compare import text_measures as module
-
+def test_memory_does_not_grow_with_the_forms(monkeypatch, rows) -> None:
+    """Forms are searched in several passes if the queries of all would take too much."""
     whole = compare_texts(rows, resamples=0)
-    monkeypatch.setattr(module, "_MOST_BYTES", 1)
+    monkeypatch.setattr(text_comparison, "_MOST_BYTES", 1)
     parts = compare_texts(rows, resamples=0)
     assert whole.facts == parts.facts
 
 
-def test_few_rows_are_no_trouble() -> None:
+def test_few_rows() -> None:
     for count in (1, 2, 5, 30):
         X = np.random.default_rng(count).standard_normal((count, 4))
         found = compare_texts(X, resamples=20)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.evaluation import Battery, WordVectors
-from conceptor.evaluation.neighbours import SynonymRecall, read_neighbours
+from conceptor.evaluation import Battery
+from conceptor.evaluation.synonyms import SynonymRecall, read_synonyms
+from conceptor.vectors.table import WordVectors
 
 
 def score(task, vectors):
@@ -44,21 +45,13 @@ def test_the_remark_says_how_far_the_neighbours_are(rng):
     assert outcome.remark.endswith("100.0% of them beyond 100,000")
 
 
-def test_too_few_words_have_fewer_neighbours():
-    vectors = WordVectors(["a", "b"], np.array([[1.0, 0], [1, 1]]))
-    assert (
-        score(SynonymRecall("toy", {"a": frozenset("b"), "b": frozenset("a")}), vectors).score
-        == 100
-    )
-
-
 def test_the_list_is_symmetric_in_a_fixed_order(tmp_path):
     path = tmp_path / "synonyms.txt"
     path.write_text("en_big en_large\nlarge great\nbig big\n")
-    first, common = read_neighbours(path)
+    first, common = read_synonyms(path)
     assert first.synonyms["large"] == {"big", "great"}
-    assert list(first.synonyms) == list(common.synonyms) == list(read_neighbours(path)[0].synonyms)
+    assert list(first.synonyms) == list(common.synonyms) == list(read_synonyms(path)[0].synonyms)
     assert (first.among, common.among) == (None, 20_000)
     path.write_text("one two\nthree\n")
     with pytest.raises(InvalidInputError, match="line 2: expected two words"):
-        read_neighbours(path)
+        read_synonyms(path)
