@@ -5,17 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor import (
-    AffineMap,
-    Conceptor,
-    InvalidInputError,
-    WordVectors,
-    open_vectors,
-    postprocess,
-)
+from conceptor import AffineMap, Conceptor, open_vectors, postprocess, write_vectors
+from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.debias import debias, solve_expression
 from conceptor.concepts.lists import Concept, learn_concepts
-from conceptor.vectors import write_vectors
+from conceptor.vectors.table import WordVectors
 from tests.vectors.test_fasttext import model_bytes
 
 PAIRS = [("she", "he"), ("woman", "man"), ("aunt", "uncle")]
@@ -34,6 +28,10 @@ def table() -> WordVectors:
     return WordVectors(list(rows), np.array(list(rows.values()), dtype=np.float32))
 
 
+def read(path):
+    return np.concatenate([rows for _, rows in open_vectors(path).chunks()])
+
+
 @pytest.fixture
 def file(table, tmp_path):
     path = tmp_path / "vectors.bin"
@@ -41,63 +39,41 @@ def file(table, tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "she:he,woman:man,aunt:uncle",
-        " she:he , woman:man,aunt:uncle,",
-        PAIRS,
-        [list(pair) for pair in PAIRS],
-        iter(PAIRS),
-        Concept(tuple(PAIRS)),
-    ],
-)
-def test_a_concept_in_all_its_forms(value) -> None:
-    assert Concept.parse(value).items == tuple(PAIRS)
-
-
-@pytest.mark.parametrize(
-    ("text", "items"),
-    [
-        ("she\the\nwoman man\n\n", (("she", "he"), ("woman", "man"))),
-        ("\ufeffshe\r\nher\r\n", (("she",), ("her",))),
-        ("New York\tLos Angeles\na\tb\n", (("New York", "Los Angeles"), ("a", "b"))),
-    ],
-)
-def test_files_of_words_and_of_pairs(tmp_path, text, items) -> None:
+def test_a_concept_in_all_its_forms(tmp_path) -> None:
+    forms = ["she:he,woman:man,aunt:uncle", " she:he , woman:man,aunt:uncle,", iter(PAIRS)]
+    for value in (*forms, [list(pair) for pair in PAIRS], Concept(tuple(PAIRS))):
+        assert Concept.parse(value).items == tuple(PAIRS)
     path = tmp_path / "list, with a comma.txt"
-    path.write_text(text, encoding="utf-8")
-    assert Concept.parse(str(path)).items == items
+    for text, items in {
+        "she\the\nwoman man\n\n": (("she", "he"), ("woman", "man")),
+        "\ufeffshe\r\nher\r\n": (("she",), ("her",)),
+        "New York\tLos Angeles\na\tb\n": (("New York", "Los Angeles"), ("a", "b")),
+    }.items():
+        path.write_text(text, encoding="utf-8")
+        assert Concept.parse(str(path)).items == items
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "is empty"),
-        ("she\n", "has a single word"),
-        ("she\nshe\n", "has a single word"),
-        ("she\nher hers\n", "mixes words and pairs"),
-        ("she her hers\n", "line 1: expected one word or two"),
-    ],
-)
-def test_lists_that_are_none(tmp_path, text, message) -> None:
+def test_wrong_lists(tmp_path) -> None:
     path = tmp_path / "list.txt"
-    path.write_text(text)
-    with pytest.raises(InvalidInputError, match=message):
-        Concept.parse(path)
-
-
-def test_a_missing_file_and_nonsense() -> None:
+    for text, message in {
+        "": "is empty",
+        "she\nshe\n": "has a single word",
+        "she\nher hers\n": "mixes words and pairs",
+        "she her hers\n": "line 1: expected one word or two",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(InvalidInputError, match=message):
+            Concept.parse(path)
     with pytest.raises(InvalidInputError, match="no such file"):
         Concept.parse("nowhere.txt")
     with pytest.raises(InvalidInputError, match="not 3"):
         Concept.parse(3)
 
 
-def test_unknown_words_are_counted_and_too_few_known_ones_refused(table) -> None:
-    found = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
-    assert found.moments["gender"].count == 3
-    assert found.remarks == ["gender: 2 of 8 words have no vector and were left out: her, him"]
+def test_unknown_words_are_counted_and_too_few_known_ones_are_refused(table) -> None:
+    learned = learn_concepts(table, {"gender": [*PAIRS, ("her", "him")]})
+    assert learned.moments["gender"].count == 3
+    assert learned.remarks == ["gender: 2 of 8 words have no vector and were left out: her, him"]
     with pytest.raises(InvalidInputError, match="1 of its 2 words have vectors"):
         learn_concepts(table, {"gender": ["she", "unknown"]})
     with pytest.raises(InvalidInputError, match="0 of its 1 pairs"):
@@ -113,24 +89,22 @@ def test_the_conceptor_of_words_and_of_differences(table) -> None:
         for word, row in zip(table.words, table.vectors.astype(np.float64), strict=True)
     }
     words = ["she", "word1", "word2"]
-    found = learn_concepts(table, {"words": words, "pairs": PAIRS}).conceptors(3.0)
+    conceptors = learn_concepts(table, {"words": words, "pairs": PAIRS}).conceptors(3.0)
     rows = np.array([unit[word] for word in words])
     differences = np.array([unit[a] - unit[b] for a, b in PAIRS])
     for name, each in (("words", rows), ("pairs", differences)):
         expected = Conceptor.from_vectors(each, 3.0).matrix
-        np.testing.assert_allclose(found[name].matrix, expected, atol=1e-6)
+        np.testing.assert_allclose(conceptors[name].matrix, expected, atol=1e-6)
 
 
-def test_what_differs_is_taken_out_and_the_rest_stays(table) -> None:
+def test_differences_are_removed_and_the_rest_stays(table) -> None:
     solved = solve_expression(table, {"gender": PAIRS}, aperture=1000.0)
     unit = WordVectors(table.words, solved.map(table.vectors))
     female, male = (unit.vectors[unit.rows(side)] for side in zip(*PAIRS, strict=True))
     assert np.abs(female - male).max() < 1e-3
     # The differences span three of eight directions; all else is untouched.
     np.testing.assert_allclose(solved.conceptor.quota, 5 / 8, atol=1e-4)
-
-
-def test_at_aperture_zero_only_lengths_change(table) -> None:
+    # At aperture 0 only lengths change.
     solved = solve_expression(table, {"gender": PAIRS}, aperture=0.0)
     expected = table.vectors / np.linalg.norm(table.vectors, axis=1, keepdims=True)
     np.testing.assert_allclose(solved.map(table.vectors), expected, atol=1e-6)
@@ -141,23 +115,23 @@ def test_each_concept_may_have_its_own_aperture(table) -> None:
     expression = "not (usage or gender or words)"
     apertures = {"gender": 5.0, "words": 0.5, "usage": 3.0}
     own = solve_expression(table, lists, expression, aperture=apertures)
-    learnt = learn_concepts(table, lists, ["usage", *lists])
+    learned = learn_concepts(table, lists, ["usage", *lists])
     usage, gender, words = (
-        Conceptor.from_moments(learnt.moments[name], apertures[name])
+        Conceptor.from_moments(learned.moments[name], apertures[name])
         for name in ("usage", "gender", "words")
     )
     np.testing.assert_allclose(own.map.matrix, (~(usage | gender | words)).matrix, atol=1e-7)
     assert own.map.provenance["aperture"] == apertures
-    # Those without one of their own are automatic, and one for all leaves `usage` alone.
-    some = solve_expression(table, lists, expression, aperture={"gender": 5.0, "words": 5.0})
+    # Others are automatic, and one aperture for all does not apply to `usage`.
+    several = solve_expression(table, lists, expression, aperture={"gender": 5.0, "words": 5.0})
     one = solve_expression(table, lists, expression, aperture=5.0)
-    np.testing.assert_allclose(some.map.matrix, one.map.matrix, atol=1e-9)
+    np.testing.assert_allclose(several.map.matrix, one.map.matrix, atol=1e-9)
     with pytest.raises(InvalidInputError, match="names, which is not in the expression"):
         solve_expression(table, lists, aperture={"names": 5.0})
 
 
 @given(st.floats(1e-3, 1e3))
-def test_the_automatic_aperture_does_not_see_the_scale(scale) -> None:
+def test_the_automatic_aperture_does_not_depend_on_the_scale(scale) -> None:
     rng = np.random.default_rng(3)
     table = WordVectors(list("abcdef"), rng.standard_normal((6, 3)))
     other = table.with_vectors(table.vectors * scale)
@@ -169,24 +143,22 @@ def test_the_automatic_aperture_does_not_see_the_scale(scale) -> None:
 
 
 def test_not_usage_is_conceptor_negation(file, tmp_path) -> None:
-    """`not usage`, to the power ½, writes what `postprocess` does at length 1."""
+    """`not usage`, to the power ½, writes the same as `postprocess` with unit vectors."""
     postprocess(file, tmp_path / "cn.bin", "cn:lengths=unit")
     debias(file, tmp_path / "not-usage.bin", {}, "not usage", power=0.5)
-    rows = [
-        np.concatenate([np.array(chunk.vectors) for chunk in open_vectors(path).chunks()])
-        for path in (tmp_path / "cn.bin", tmp_path / "not-usage.bin")
-    ]
-    np.testing.assert_allclose(*rows, atol=1e-6)
+    np.testing.assert_allclose(
+        read(tmp_path / "cn.bin"), read(tmp_path / "not-usage.bin"), atol=1e-6
+    )
 
 
-def test_the_file_holds_what_the_map_gives(table, file, tmp_path) -> None:
+def test_the_file_holds_the_mapped_vectors(table, file, tmp_path) -> None:
     solved, report = debias(
         file, tmp_path / "out.npy", {"gender": PAIRS}, save_map=tmp_path / "map.safetensors"
     )
     assert (report.words, report.method) == (306, "not (gender)")
-    (chunk,) = open_vectors(tmp_path / "out.npy").chunks()
-    assert list(chunk.words) == table.words
-    np.testing.assert_allclose(chunk.vectors, solved.map(table.vectors), rtol=1e-5, atol=1e-6)
+    ((words, rows),) = open_vectors(tmp_path / "out.npy").chunks()
+    assert list(words) == table.words
+    np.testing.assert_allclose(rows, solved.map(table.vectors), rtol=1e-5, atol=1e-6)
     saved = AffineMap.load(tmp_path / "map.safetensors")
     np.testing.assert_array_equal(saved(table.vectors), solved.map(table.vectors))
 
@@ -199,7 +171,7 @@ def test_an_undefined_name_is_found_before_any_work(file, tmp_path) -> None:
     assert not (tmp_path / "out.bin").exists()
 
 
-def test_expressions_and_lists_that_leave_or_say_nothing(table) -> None:
+def test_expressions_and_lists_that_leave_nothing(table) -> None:
     with pytest.raises(InvalidInputError, match="'gender' leaves nothing of the vectors"):
         solve_expression(table, {"gender": PAIRS}, "gender", aperture=0.0)
     with pytest.raises(InvalidInputError, match="its pairs have equal vectors"):
@@ -207,13 +179,12 @@ def test_expressions_and_lists_that_leave_or_say_nothing(table) -> None:
 
 
 def test_a_fasttext_model_stays_one(tmp_path, rng) -> None:
-    """Its n-grams go through the map too, so words it has never seen lose the concept as well."""
+    """Its n-grams are mapped too, so unknown words lose the concept as well."""
     words = [f"w{i}" for i in range(20)]
     inputs = rng.standard_normal((70, 6))
     (tmp_path / "model.bin").write_bytes(model_bytes(words, inputs, inputs[:20], buckets=50))
     pairs = [("w1", "w2"), ("w3", "w4")]
     solved, _ = debias(tmp_path / "model.bin", tmp_path / "fair.bin", {"g": pairs}, aperture=30.0)
-    before, after = (open_vectors(tmp_path / name) for name in ("model.bin", "fair.bin"))
-    assert type(after) is type(before)
-    expected = before.to_array() @ solved.map.matrix
-    np.testing.assert_allclose(after.to_array(), expected, atol=1e-5)
+    assert open_vectors(tmp_path / "fair.bin").format == "fasttext"
+    expected = read(tmp_path / "model.bin") @ solved.map.matrix
+    np.testing.assert_allclose(read(tmp_path / "fair.bin"), expected, atol=1e-5)

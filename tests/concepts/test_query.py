@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conceptor import Conceptor, InvalidInputError, most_similar
-from conceptor.concepts.query import Criterion, Query, rank_words
-from conceptor.vectors import WordVectors, write_vectors
+from conceptor import Conceptor, most_similar, write_vectors
+from conceptor.base.errors import InvalidInputError
+from conceptor.concepts.neighbors import rank_words
+from conceptor.concepts.query import Criterion, Query
+from conceptor.fit import fit_methods
+from conceptor.vectors.table import WordVectors
 from tests.processes import call, conceptor
 from tests.strategies import seeds
 
@@ -32,7 +35,7 @@ def test_scores_are_the_formula(seed, strength, margin):
     rng = np.random.default_rng(seed)
     like, without, within = (rng.standard_normal((k, 6)) for k in (3, 4, 2))
     X = unit(rng.standard_normal((50, 6)))
-    found = Criterion.from_vectors(like, [without], [within], strength=strength, margin=margin)
+    criterion = Criterion.from_vectors(like, [without], [within], strength=strength, margin=margin)
 
     def nearness(rows, x):
         R = unit(rows).T @ unit(rows) / len(rows)
@@ -46,48 +49,54 @@ def test_scores_are_the_formula(seed, strength, margin):
         - strength * max(0, margin * nearness(like, x) - nearness(within, x))
         for x in X
     ]
-    np.testing.assert_allclose(found.scores(3 * X), expected, atol=1e-9)
+    np.testing.assert_allclose(criterion.scores(3 * X), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["original", "cn"])
 def test_the_ranking_is_a_plain_sort_of_the_scores(table, method):
-    from conceptor.fitting import fit_methods
-
     query = Query(["w003", "w100"], without=[["w007", "w200"], ["w011"]], within=["w050", "w051"])
     made = fit_methods(table, [method], wanted=set(WORDS)).rows[method]
     scores = query.criterion(made).scores(made.vectors)
     expected = [WORDS[i] for i in np.argsort(-scores) if WORDS[i] not in query.words][:7]
-    found = query.rank(table, 7, method=method)
-    assert [one.word for one in found] == expected
+    best = rank_words(table, query, [method], n=7)[method]
+    assert [one.word for one in best] == expected
     np.testing.assert_allclose(
-        [one.score for one in found], [scores[WORDS.index(w)] for w in expected], atol=1e-5
+        [one.score for one in best], [scores[WORDS.index(w)] for w in expected], atol=1e-5
     )
 
 
 def test_without_exclusions_it_is_the_nearest_words(table):
-    found = Query("w003").rank(table, 5)
+    best = rank_words(table, Query("w003"), n=5)["original"]
     nearest = most_similar(table, "w003", n=5)["original"]["w003"]
-    assert [(one.word, one.rank) for one in found] == [(one.word, one.rank) for one in nearest]
+    assert [(one.word, one.rank) for one in best] == [(one.word, one.rank) for one in nearest]
     # One multiplies by a vector and the other by a matrix, which processors add up differently.
-    assert [one.score for one in found] == pytest.approx([one.score for one in nearest], rel=1e-6)
+    assert [one.score for one in best] == pytest.approx([one.score for one in nearest], rel=1e-6)
 
 
 def test_several_lists_are_joined_by_or(table):
     rows = table.vectors
     criterion = Query("w000", without=[["w001", "w002"], ["w003"]], within="w004").criterion(table)
     one, other, field = (
-        Conceptor.from_vectors(unit(rows[some].astype(float)), 1) for some in ([1, 2], [3], [4])
+        Conceptor.from_vectors(unit(rows[places].astype(float)), 1) for places in ([1, 2], [3], [4])
     )
-    np.testing.assert_allclose(criterion.unwanted.conceptor.matrix, (one | other).matrix, atol=1e-6)
-    np.testing.assert_allclose(criterion.field.conceptor.matrix, field.matrix, atol=1e-6)
-    assert criterion.field.nearness(unit(rows[[4]])) == pytest.approx(1, abs=1e-5)
+
+    def nearness(conceptor, examples):
+        lengths = np.linalg.norm(unit(rows[examples].astype(float)) @ conceptor.matrix, axis=1)
+        squared = np.linalg.matrix_power(conceptor.matrix, 2)
+        return squared / np.mean(lengths**2)
+
+    for factor, expected in (
+        (criterion.unwanted, nearness(one | other, [1, 2, 3])),
+        (criterion.field, nearness(field, [4])),
+    ):
+        np.testing.assert_allclose(factor @ factor.T, expected, atol=1e-6)
     loose = Query("w000", without=["w001", ["w003"], "w002"])
     assert loose.without == (("w001", "w002"), ("w003",))
 
 
 @given(seed=seeds)
-def test_exclusion_only_moves_down(seed):
-    """Nothing is lifted; what is orthogonal to the excluded examples stays where it was."""
+def test_exclusion_only_lowers_scores(seed):
+    """No score rises, and rows orthogonal to the excluded examples keep theirs."""
     rng = np.random.default_rng(seed)
     like, without = rng.standard_normal((2, 6)), np.zeros((3, 6))
     without[:, 3:] = rng.standard_normal((3, 3))
@@ -99,22 +108,22 @@ def test_exclusion_only_moves_down(seed):
     np.testing.assert_allclose(less[:10], plain[:10])
 
 
-def test_two_meanings_are_told_apart():
-    """A word between two groups: without the one its neighbours are the other's."""
+def test_two_meanings_are_separated():
+    """Without one of two groups, the neighbors of a word between them are the other's."""
     rng = np.random.default_rng(5)
     groups = np.repeat(np.eye(10)[:2], 20, axis=0) + 0.1 * rng.standard_normal((40, 10))
     X = np.vstack([[1, 1] + [0] * 8, groups])
     words = ["bank", *(f"money{i}" for i in range(20)), *(f"river{i}" for i in range(20))]
-    for other, kept in (("river", "money"), ("money", "river")):
-        examples = [f"{other}{i}" for i in range(4)]
-        found = Query("bank", without=examples).rank((words, X), 20)
-        assert {one.word.rstrip("0123456789") for one in found} == {kept}
-        found = Query("bank", within=examples).rank((words, X), 16)
-        assert {one.word.rstrip("0123456789") for one in found} == {other}
+    for group, other in (("river", "money"), ("money", "river")):
+        examples = [f"{group}{i}" for i in range(4)]
+        best = rank_words((words, X), Query("bank", without=examples), n=20)["original"]
+        assert {one.word.rstrip("0123456789") for one in best} == {other}
+        best = rank_words((words, X), Query("bank", within=examples), n=16)["original"]
+        assert {one.word.rstrip("0123456789") for one in best} == {group}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (([],), "at least one word"),
         (("w001", [[]]), "words to exclude is empty"),
@@ -122,18 +131,18 @@ def test_two_meanings_are_told_apart():
         (("w001", ["w002", "w001"]), "'w001' is both wanted and excluded"),
     ],
 )
-def test_queries_that_mean_nothing(given, message):
+def test_wrong_queries(arguments, message):
     with pytest.raises(InvalidInputError, match=message):
-        Query(*given)
+        Query(*arguments)
 
 
-def test_words_that_are_not_there_and_vectors_that_cancel(table):
+def test_unknown_words_and_vectors_that_cancel(table):
     with pytest.raises(InvalidInputError, match="no word 'zebra'"):
-        Query("w001", without=["w002", "zebra"]).rank(table)
+        rank_words(table, Query("w001", without=["w002", "zebra"]))
     with pytest.raises(InvalidInputError, match="at least one word"):
         rank_words(table, Query("w001"), n=0)
     with pytest.raises(InvalidInputError, match="cancel each other out"):
-        Query(["a", "b"]).rank((["a", "b"], np.array([[1.0, 0], [-1, 0]])))
+        rank_words((["a", "b"], np.array([[1.0, 0], [-1, 0]])), Query(["a", "b"]))
 
 
 def test_the_command(table, tmp_path):
@@ -147,9 +156,9 @@ def test_the_command(table, tmp_path):
     expected = rank_words(tmp_path / "v.bin", query, ["original", "cn"], n=4)
     title = "w003 w100 without w007, w200 without w011 within w050"
     assert {
-        method: [one["word"] for one in found[title]]
-        for method, found in json.loads(run.stdout).items()
-    } == {method: [one.word for one in found] for method, found in expected.items()}
+        method: [one["word"] for one in by_title[title]]
+        for method, by_title in json.loads(run.stdout).items()
+    } == {method: [one.word for one in best] for method, best in expected.items()}
     together = call("neighbors", "v.bin", "w003", "w100", "--together", cwd=tmp_path)
     assert "w003 w100" in together.stdout
     for wrong in ("w007,zebra", ",", "w003"):

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sentences.toy import WORDS
+WORDS = [f"w{i}" for i in range(60)]
+
+
+@pytest.fixture
+def counts():
+    return {word: 1000.0 / (i + 1) for i, word in enumerate(WORDS)}
 
 
 @pytest.fixture

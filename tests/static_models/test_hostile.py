@@ -11,12 +11,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.static_models import StaticModel, distill
+from conceptor.static_models import StaticModel
 from conceptor.static_models.transformer import Transformer, read_pooling
 from conceptor.vectors import open_vectors
-from conceptor.vectors.formats.static_model import StaticModelSource, quantize
+from conceptor.vectors.formats.static_model import quantize
 from conceptor.vectors.tokenizer import TokenReader
-from tests.model_folders import VECTORS, WORDS, make_static
+from tests.model_folders import VECTORS, make_static
 from tests.processes import call
 
 pytest.importorskip("tokenizers", reason="needs the static extra")
@@ -38,10 +38,8 @@ def edited(path):
 
 TENSORS = {
     "0-d": {"embeddings": np.array(1.0, np.float32)},
-    "1-d": {"embeddings": np.ones(4, np.float32)},
-    "mapping 0-d": {"embeddings": VECTORS, "mapping": np.array(0)},
+    "mapping beyond": {"embeddings": VECTORS, "mapping": np.array([0, 200])},
     "weights 0-d": {"embeddings": VECTORS, "weights": np.array(1.0, np.float32)},
-    "weights 2-d": {"embeddings": VECTORS, "weights": np.ones((120, 2), np.float32)},
     "weights bool": {"embeddings": VECTORS, "weights": np.ones(120, bool)},
     "empty": {"embeddings": np.ones((0, 4), np.float32)},
     "no columns": {"embeddings": np.ones((122, 0), np.float32)},
@@ -50,49 +48,51 @@ TENSORS = {
 
 
 @pytest.mark.parametrize("tensors", TENSORS.values(), ids=TENSORS)
-def test_tensors_that_are_none(folder, tmp_path, tensors):
+def test_tensors_that_are_not_a_table(folder, tmp_path, tensors):
     save_file(tensors, folder / "model.safetensors")
     run = call("postprocess", folder, tmp_path / "out", "--weights", "uniform")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert not (tmp_path / "out").exists()
 
 
-CONFIGS = ["", "{", "[]", "null", '"x"', "[" * 100_000, '{"conceptor": 3}', '{"hidden_dim": {}}']
+CONFIGS = ["", "[]", "[" * 100_000, '{"conceptor": 3}', '{"hidden_dim": {}}']
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda each: each[:20] or "empty")
-def test_configurations_are_refused_before_the_fit(folder, tmp_path, config):
+def test_configurations(folder, tmp_path, config):
     (folder / "config.json").write_text(config)
-    is_object = config.startswith('{"')
-    run = call("postprocess", folder, tmp_path / "out", "--weights", "missing-file.txt")
-    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
-    assert ("config.json" in run.stderr) == (not is_object), "before anything is fitted"
-    if is_object:
+    if config.startswith('{"'):
         assert StaticModel.load(folder).provenance == {}
-    else:
-        with pytest.raises(InvalidInputError, match=r"config\.json"):
+        return
+    with pytest.raises(InvalidInputError, match=r"config\.json"):
+        StaticModel.load(folder)
+    run = call("postprocess", folder, tmp_path / "out", "--weights", "uniform")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert "config.json" in run.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_vocabularies_that_do_not_fit(folder):
+    for name, content in (("model.safetensors", b"no tensors"), ("tokenizer.json", b"{}")):
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(content)
+        with pytest.raises(InvalidInputError, match=name.replace(".", r"\.")):
             StaticModel.load(folder)
-
-
-def test_an_unknown_token_outside_the_vocabulary(folder):
+        (folder / name).write_bytes(before)
     with edited(folder / "tokenizer.json") as content:
         content["model"]["unk_token"] = "[NONE]"
     with pytest.raises(InvalidInputError, match=r"'\[NONE\]' is not in its vocabulary"):
         StaticModel.load(folder)
-
-
-def test_two_tokens_with_one_number(folder):
     with edited(folder / "tokenizer.json") as content:
+        content["model"]["unk_token"] = "[UNK]"
         content["model"]["vocab"]["mot7"] = content["model"]["vocab"]["mot8"]
     with pytest.raises(InvalidInputError, match="'mot7' and 'mot8' both have number"):
-        open_vectors(folder).read()
-
-
-def test_a_token_beyond_the_rows_asks_for_no_memory(folder):
-    with edited(folder / "tokenizer.json") as content:
+        list(open_vectors(folder).chunks())
+    make_static(folder)
+    with edited(folder / "tokenizer.json") as content:  # must not ask for memory
         content["model"]["vocab"]["mot200"] = 2**32 - 1
     with pytest.raises(InvalidInputError, match=r"'mot200' has number 4294967295, but there are"):
-        StaticModelSource(folder).token_counts({"mot200": 1.0})
+        open_vectors(folder).token_counts({"mot200": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,18 @@ def test_a_token_beyond_the_rows_asks_for_no_memory(folder):
     ],
     ids=["prepends megabytes", "doubles sixty times"],
 )
-def test_normalisers_that_make_much_out_of_little(folder, tmp_path, normalizer):
+def test_normalizers_that_make_much_out_of_little(folder, tmp_path, normalizer):
     with edited(folder / "tokenizer.json") as content:
         content["normalizer"] = normalizer
     run = call("postprocess", folder, tmp_path / "out")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
-    assert "its normaliser makes texts over" in run.stderr
+    assert "its normalizer makes texts over" in run.stderr
 
 
 def test_regular_expressions_that_explode_are_an_error(folder, capfd):
     with edited(folder / "tokenizer.json") as content:
         content["pre_tokenizer"]["pattern"] = {"Regex": "(a+)+$"}
-    reader = TokenReader(StaticModelSource(folder).tokenizer())
+    reader = TokenReader(open_vectors(folder).extra.tokenizer())
     with pytest.raises(InvalidInputError, match=r"its tokenizer fails \(.*limit"):
         reader(["a" * 40 + "!"])
     capfd.readouterr()  # what Rust says about it
@@ -127,13 +127,13 @@ def test_regular_expressions_that_explode_are_an_error(folder, capfd):
 def test_rows_that_would_become_zero_are_refused(folder, tmp_path, dtype, factor):
     vectors = VECTORS.copy()
     vectors[7] *= factor
-    said = f"too small for {dtype} and would become 0"
-    with pytest.raises(InvalidInputError, match=said):
+    message = f"too small for {dtype} and would become 0"
+    with pytest.raises(InvalidInputError, match=message):
         quantize(vectors, dtype)
     make_static(tmp_path / "large", vectors)
     run = call("convert", tmp_path / "large", tmp_path / "out", "--dtype", dtype)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
-    assert said in run.stderr
+    assert message in run.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -173,10 +173,8 @@ def test_pickles_are_never_opened(damaged, tmp_path):
 
 DAMAGE = {
     "modules cut": ("modules.json", '[{"type": "x'),
-    "modules of numbers": ("modules.json", "[1, 2]"),
     "modules no list": ("modules.json", "{}"),
     "config cut": ("config.json", '{"model_type": "bert'),
-    "config a list": ("config.json", "[]"),
     "weights cut": ("model.safetensors", "\x00"),
     "tokenizer cut": ("tokenizer.json", '{"version"'),
 }
@@ -189,13 +187,7 @@ def test_damaged_transformers(damaged, tmp_path, name, content):
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
 
 
-SETTINGS = {
-    "hidden_size": "x",
-    "vocab_size": -3,
-    "num_hidden_layers": None,
-    "model_type": ["bert"],
-    "attn_implementation": "evil/kernel",
-}
+SETTINGS = {"hidden_size": "x", "vocab_size": -3, "attn_implementation": "evil/kernel"}
 
 
 @pytest.mark.parametrize(("key", "value"), SETTINGS.items(), ids=SETTINGS)
@@ -227,9 +219,3 @@ def test_modules_name_no_place_outside(damaged, tmp_path):
         (damaged / "modules.json").write_text(json.dumps([{"type": "a.Pooling", "path": path}]))
         with pytest.raises(InvalidInputError, match="no such file"):
             read_pooling(damaged)
-
-
-def test_distill_still_works(damaged):
-    assert (
-        distill(damaged, vocabulary=WORDS[:3], weights={"mot1": 2.0, "mot2": 1.0}).dimension == 24
-    )

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from conceptor.algebra.conceptors import Conceptor
 from conceptor.base.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from conceptor.algebra.conceptors import Conceptor
 
 _NAME = re.compile(r"[^\W\d][\w-]*")
 _TOKEN = re.compile(rf"\s*({_NAME.pattern}|[()~&|¬∧∨])\s*")
@@ -35,11 +31,6 @@ class Expression:
     """An expression over named conceptors.
 
     `not` binds tighter than `and`, and `and` tighter than `or`; `~ & |` and `¬ ∧ ∨` are the same.
-
-    Attributes
-    ----------
-    text : str
-        The original text.
 
     Examples
     --------

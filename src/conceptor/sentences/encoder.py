@@ -1,65 +1,58 @@
-"""Sentence vectors from word vectors: weighted averages, minus the directions they share.
-
-Four choices: whether word vectors are post-processed first (`cn`), the weight of each word
-(`average`, `sif`, `usif`), how out-of-vocabulary words are handled, and the map applied to the
-averages: removal of their first directions or of parts of the first five, or a sentence conceptor
-negation.
-"""
+"""Sentence vectors from word vectors: weighted averages, minus the directions they share."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import reprlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.aperture import leading_aperture, scale_free_aperture
-from conceptor.algebra.gates import drop_leading, drop_shares, negated_conceptor
+from conceptor.algebra.gates import check_number, drop_leading, negated_conceptor
 from conceptor.algebra.moments import Moments
-from conceptor.algebra.saved import load_tensors
+from conceptor.algebra.saved import load_tensors, save_tensors
 from conceptor.algebra.spectrum import Spectrum
+from conceptor.base.arrays import Float64
 from conceptor.base.errors import InvalidInputError
-from conceptor.fitting import FitOptions, fit_methods
-from conceptor.sentences import saved as encoder_file
-from conceptor.sentences.frequencies import Frequencies, usif_a, usif_weights
-from conceptor.sentences.lookup import Lookup
-from conceptor.vectors.table import as_word_vectors
+from conceptor.base.tokens import tokenize
+from conceptor.fit import FitOptions, fit_methods
+from conceptor.methods import Words
+from conceptor.sentences.spelling import Spelling
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import RowKind, Vectors
 from conceptor.weights import SIF_A, sif_weights
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from conceptor.base.arrays import Float64
-    from conceptor.vectors.table import WordVectors
-    from conceptor.weights import WeightsLike
+Sentence = str | Sequence[str]
 
 # The method for words: rows at length 1, because an encoder weights words itself.
 WORD_METHOD = "cn:lengths=unit"
+FORMAT = "conceptor.SentenceEncoder/5"
+_CHOICES = {
+    "words": ("cn", "original"),
+    "weights": ("average", "sif"),
+    "unknown": ("spelling", "skip"),
+}
 _BATCH = 10_000
-_KEPT_OF_THE_FIRST = 0.2
-# uSIF removes from each of this many directions its share of their total strength.
-_PIECES = 5
-
-
-class _Choices(NamedTuple):
-    """The parameters at the time of fitting; later changes apply from the next fit."""
-
-    words: str
-    weights: str
-    removal: int | str
-    unknown: str
-    aperture: float | Literal["leading"]
-    a: float
+# The share that is kept of the strongest direction of sentences.
+_SHARE_OF_FIRST = 0.2
+_SEPARATORS = re.compile("[-/]")
+# At most this many known words are used for spelling, the most frequent ones.
+_REFERENCES = 50_000
 
 
 class SentenceEncoder(TransformerMixin, BaseEstimator):
@@ -67,29 +60,24 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    vectors : WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
+    vectors : path, WordVectors, (words, array), mapping of words to vectors, or KeyedVectors
         The word vectors; not post-processed, unless `words` is "original".
     words : {"cn", "original"}, default="cn"
         The vectors to average: at length 1 and mapped by the square root of usage-weighted
         conceptor negation (aperture 1 at mean eigenvalue 1), or unchanged.
-    weights : {"average", "sif", "usif"}, default="sif"
-        Word weights: all equal; ``a / (a + p)``; or ``a / (a/2 + p)`` with a derived from the
-        frequencies, after each dimension is normalised over the words of a sentence, as in
-        uSIF.
-    removal : int or {"piecewise", "conceptor"}, default="conceptor"
+    weights : {"average", "sif"}, default="sif"
+        Word weights: all equal, or ``a / (a + p)`` for a share p of running text.
+    removal : int or "conceptor", default="conceptor"
         The map applied to the averages: removal of this many leading directions of their second
-        moment (1 in Arora et al. 2017, 0 for none), or from each of the first five its share of
-        their total strength (Ethayarajh 2018); or ``(I − C) x`` with the conceptor of the
+        moment (1 in Arora et al. 2017, 0 for none), or ``(I − C) x`` with the conceptor of the
         sentences.
-    unknown : {"spelling", "split", "skip"}, default="spelling"
-        How out-of-vocabulary words are handled. "skip" skips them, as SIF's authors do. "split"
-        splits them at hyphens and slashes, and skips unknown parts. "spelling" also splits, and
-        gives unknown parts a vector based on their spelling (`conceptor.sentences.spelling`) if
-        they have three letters or digits, or are not ASCII.
+    unknown : {"spelling", "skip"}, default="spelling"
+        Words without a vector: "skip" skips them, as SIF's authors do. "spelling" splits them at
+        hyphens and slashes, and gives unknown parts of three letters or more a vector by their
+        spelling (`conceptor.sentences.spelling`).
     frequencies : str, path or mapping, optional
-        Word frequencies: `zipf` if `vectors` are sorted by frequency, a file of counts,
-        `wordfreq:LANG`, or a mapping; by default chosen as for `postprocess`. Words without a
-        frequency get the lowest frequency of any word.
+        Word frequencies: `zipf` for sorted vectors, a file of counts, `wordfreq:LANG`, or a
+        mapping; by default chosen as for `postprocess`. Other words get the lowest frequency.
     aperture : float or "leading", default="leading"
         Aperture of the sentence conceptor, for R scaled to mean eigenvalue 1. "leading" keeps a
         fifth of the strongest direction (``α² λ_1 = 4``: the paper's α = 2 if λ_1 is 1).
@@ -104,38 +92,30 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         Moments of the averages seen so far.
     probabilities_, word_weights_ : ndarray
         Each word's share of running text, and the resulting weight.
-    a_ : float
-        The constant a of the weights: `a` for SIF, derived for uSIF.
 
     Notes
     -----
-    Fitting on the same sentences that are compared later, as SIF's authors do, uses the test
-    set (though never its scores); report which you did. A sentence without words, or without any
-    known word if unknown ones are skipped, becomes 0. If you fit on a handful of sentences, a
-    conceptor removes those sentences themselves; use hundreds.
-
-    `fit` reads any iterable once and keeps n × n numbers. Changes to parameters take effect at the
-    next fit.
+    Fitting on the sentences that are compared later, as SIF's authors do, uses the test set (though
+    never its scores); report which you did. Fit on hundreds of sentences: from a handful, a
+    conceptor removes those sentences themselves. Sentences are read once, as a stream.
 
     References
     ----------
     Arora, Liang & Ma (2017), A Simple but Tough-to-Beat Baseline for Sentence Embeddings, ICLR.
-    Ethayarajh (2018), Unsupervised Random Walk Sentence Embeddings, RepL4NLP.
     """
 
     moments_: Moments
-    a_: float
-    word_weights_: Float64
+    map_: AffineMap
 
     def __init__(
         self,
         vectors: object,
         *,
         words: Literal["cn", "original"] = "cn",
-        weights: Literal["average", "sif", "usif"] = "sif",
-        removal: int | Literal["piecewise", "conceptor"] = "conceptor",
-        unknown: Literal["spelling", "split", "skip"] = "spelling",
-        frequencies: WeightsLike | None = None,
+        weights: Literal["average", "sif"] = "sif",
+        removal: int | Literal["conceptor"] = "conceptor",
+        unknown: Literal["spelling", "skip"] = "spelling",
+        frequencies: str | os.PathLike[str] | Mapping[str, float] | None = None,
         aperture: float | Literal["leading"] = "leading",
         a: float = SIF_A,
     ) -> None:
@@ -148,183 +128,166 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         self.aperture = aperture
         self.a = a
 
-    def fit(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Self:
+    def fit(self, sentences: Iterable[Sentence], y: object = None) -> Self:
         """Fit to sentences, given as texts or lists of tokens, in one streaming pass."""
-        self._reset()
-        batches = _batches(sentences)
-        return self.fit_moments(_sum_moments(_moments(*self._average(each)) for each in batches))
+        self._prepare()
+        return self.partial_fit(sentences)
 
-    def fit_transform(self, sentences: Iterable[str | Sequence[str]], y: object = None) -> Float64:
-        """Fit on sentences, which may be a stream, and return their vectors."""
-        self._reset()
-        averages, known = self.averages(sentences)
-        self.fit_moments(_sum_moments([_moments(averages, known)] if len(known) else []))
-        return self.transform_averages(averages, known)
-
-    def partial_fit(self, sentences: Sequence[str | Sequence[str]], y: object = None) -> Self:
+    def partial_fit(self, sentences: Iterable[Sentence], y: object = None) -> Self:
         """Fit to more sentences."""
-        more = _moments(*self.averages(sentences))
-        return self.fit_moments(self.moments_ + more if hasattr(self, "moments_") else more)
-
-    def fit_moments(self, moments: Moments) -> Self:
-        """Fit the map from moments of `averages`."""
-        if not hasattr(self, "_choices"):
-            self._reset()
-        self.moments_ = moments
-        self.map_ = self._solve_map()
+        if not hasattr(self, "_table"):
+            self._prepare()
+        total = getattr(self, "moments_", None)
+        for batch in _batches(sentences):
+            averages, has_words = self._average(batch)
+            more = Moments.from_vectors(averages, has_words.astype(np.float64))
+            total = more if total is None else total + more
+        if total is None:
+            raise InvalidInputError("no sentences to fit to")
+        self.moments_ = total
+        self.map_ = self._solve()
         return self
 
-    def averages(self, sentences: Iterable[str | Sequence[str]]) -> tuple[Float64, Any]:
-        """Return the weighted averages before the map, and which sentences had a known word."""
-        if not hasattr(self, "_choices"):
-            self._reset()
-        parts = [self._average(batch) for batch in _batches(sentences)] or [self._average([])]
-        averages, known = zip(*parts, strict=True)
-        return np.concatenate(averages), np.concatenate(known)
+    def fit_transform(self, sentences: Iterable[Sentence], y: object = None) -> Float64:
+        """Fit on sentences, which may be a stream, and return their vectors."""
+        listed = sentences if isinstance(sentences, str) else list(sentences)
+        return self.fit(listed).encode(listed)
 
-    def transform(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
-        """Return one vector per sentence."""
-        return self.encode(sentences)
-
-    def encode(self, sentences: Iterable[str | Sequence[str]]) -> Float64:
+    def encode(self, sentences: Iterable[Sentence]) -> Float64:
         """Return one vector per sentence; 0 for a sentence without a known word."""
-        check_is_fitted(self)
-        return self.transform_averages(*self.averages(sentences))
+        check_is_fitted(self, "map_")
+        parts = [np.zeros((0, self.map_.n_out))]
+        for batch in _batches(sentences):
+            averages, has_words = self._average(batch)
+            parts.append(np.where(has_words[:, np.newaxis], self.map_(averages), 0.0))
+        return np.concatenate(parts)
 
-    def transform_averages(self, averages: Float64, known: NDArray[np.bool_]) -> Float64:
-        """Return sentence vectors from the result of `averages`."""
-        check_is_fitted(self)
-        return np.where(known[:, None], self.map_(averages), 0.0)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a map; calling `averages` alone does not create one."""
-        return hasattr(self, "map_")
+    transform = encode
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters; for the vectors only their type, because there may be many."""
-        given = {name: getattr(self, name) for name in self._get_param_names()}
-        shown = (
-            f"{name}={type(value).__name__ if isinstance(value, Mapping) else repr(value)}"
-            for name, value in given.items()
-            if name != "vectors"
-        )
-        return f"SentenceEncoder({type(self.vectors).__name__}, {', '.join(shown)})"[:N_CHAR_MAX]
+        """Return the parameters, abbreviated, because there may be many vectors."""
+        parameters = self.get_params(deep=False).items()
+        return f"SentenceEncoder({', '.join(f'{k}={reprlib.repr(v)}' for k, v in parameters)})"
 
-    def _reset(self) -> None:
-        self._choices = _Choices(
-            self._check_choice("words", "cn", "original"),
-            self._check_choice("weights", "average", "sif", "usif"),
-            self._check_removal(),
-            self._check_choice("unknown", "spelling", "split", "skip"),
-            self._check_number("aperture") if self.aperture != "leading" else "leading",
-            self._check_number("a"),
-        )
-        for name in ("moments_", "map_"):
+    def _prepare(self) -> None:
+        """Check the parameters, forget the last fit, and post-process and weight the words."""
+        for name, choices in _CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                raise InvalidInputError(f"{name} must be {' or '.join(choices)}; it is {value!r}")
+        if self.removal != "conceptor":
+            check_number("removal", self.removal, Integral, 0)
+        if self.aperture != "leading":
+            check_number("aperture", self.aperture, Real, 0)
+        check_number("a", self.a, Real, 0, above=True)
+        for name in ("moments_", "map_", "_spelling"):
             self.__dict__.pop(name, None)
-        table = as_word_vectors(self.vectors)
-        self._frequencies = Frequencies(table, self.frequencies)
-        if self._frequencies.caution:
-            warnings.warn(self._frequencies.caution, stacklevel=3)
-        self._words: WordVectors = table
-        if self._choices.words == "cn":
-            found = fit_methods(table, [WORD_METHOD], FitOptions(self.frequencies))
-            (fitted,) = found.methods.values()
-            self._words = table.with_vectors(fitted(table.words, table.vectors))
-        self.probabilities_ = self._frequencies.of_words
-        self.a_ = self._choices.a
-        if self._choices.weights == "usif":
-            self.a_ = usif_a(self._frequencies.of_all)
-        self.word_weights_ = self._weights(self.probabilities_)
-        self._lookup = Lookup(self._words, self._choices.unknown, self.probabilities_)
+        opened = as_vectors(self.vectors).require_words()
+        if opened.kind is RowKind.TEXTS:
+            opened = replace(opened, kind=RowKind.WORDS)
+        if self.words == "cn":
+            fitted = fit_methods(opened, [WORD_METHOD], FitOptions(self.frequencies))
+            opened = opened.mapped(fitted.methods[WORD_METHOD])
+        chunks = list(opened.chunks())
+        words = [word for labels, _ in chunks for word in labels]
+        self._table = WordVectors(words, np.concatenate([rows for _, rows in chunks]))
+        self.probabilities_ = self._count_words(opened, words)
+        self.word_weights_ = self._weigh(self.probabilities_)
 
-    def _check_choice(self, name: str, *known: str) -> str:
-        value: str = getattr(self, name)
-        if value not in known:
+    def _count_words(self, vectors: Vectors, words: Sequence[str]) -> Float64:
+        """Choose the source of frequencies; return the share of running text of each word."""
+        chosen = FitOptions(self.frequencies).weights_for(Words.USAGE, vectors)
+        if chosen.caution:
+            warnings.warn(chosen.caution, stacklevel=4)
+        counts = chosen.counts
+        if counts is None:
+            _, by_rank = chosen.shares(words, 0)
+            equal = dict.fromkeys(words, 1.0)
+            counts = equal if by_rank is None else dict(zip(words, by_rank, strict=True))
+        self._counts = {word: float(count) for word, count in counts.items() if count > 0}
+        values = np.fromiter(self._counts.values(), dtype=np.float64)
+        if not (np.isfinite(values).all() and any(word in self._counts for word in words)):
             raise InvalidInputError(
-                f"SentenceEncoder: {name} is {value!r}; it must be one of {', '.join(known)}"
+                "no word with a vector has a frequency, or one is infinite; check that frequencies "
+                "and vectors match"
             )
-        return value
+        self._rarest, self._total = float(values.min()), float(values.sum())
+        return self._shares(words)
 
-    def _check_removal(self) -> int | str:
-        if isinstance(self.removal, Integral) and self.removal >= 0:
-            return int(self.removal)
-        return self._check_choice("removal", "piecewise", "conceptor", "a number of directions")
+    def _shares(self, words: Iterable[str]) -> Float64:
+        """Return words' shares of running text; a word without a count gets the lowest."""
+        counts = [self._counts.get(word, self._rarest) for word in words]
+        return np.array(counts, dtype=np.float64) / self._total
 
-    def _check_number(self, name: str) -> float:
-        """Return a parameter as a float, which can be saved."""
-        value: Any = getattr(self, name)
-        number = float(value) if isinstance(value, Real) else -1.0
-        if not number > 0 and not (number == 0 and name == "aperture"):
-            raise InvalidInputError(f"SentenceEncoder: {name} is {value!r}; it must be positive")
-        return number
+    def _weigh(self, shares: Float64) -> Float64:
+        return np.ones(len(shares)) if self.weights == "average" else sif_weights(shares, self.a)
 
-    def _weights(self, probabilities: Float64) -> Float64:
-        if self._choices.weights == "average":
-            return np.ones(len(probabilities))
-        weigh = sif_weights if self._choices.weights == "sif" else usif_weights
-        return weigh(probabilities, self.a_)
-
-    def _average(self, sentences: Sequence[str | Sequence[str]]) -> tuple[Float64, Any]:
+    def _average(self, sentences: list[Sentence]) -> tuple[Float64, NDArray[np.bool_]]:
         """Return weighted averages of the words, as one sparse product over distinct words."""
-        found = self._lookup(sentences)
-        vectors = self._words.vectors[found.known].astype(np.float64)
-        weights = self.word_weights_[found.known]
-        if found.spelt:
-            vectors = np.concatenate([vectors, found.vectors])
-            weights = np.concatenate([weights, self._weights(self._frequencies.of(found.spelt))])
+        words: list[str] = []
+        ends = [0]
+        for sentence in sentences:
+            for token in _tokens(sentence):
+                words += self._split(token)
+            ends.append(len(words))
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+        distinct = list(numbers)
+        rows = self._table.rows(distinct)
+        is_known = rows >= 0
+        vectors = np.empty((len(distinct), self._table.dimension))
+        weights = np.empty(len(distinct))
+        vectors[is_known] = self._table.vectors[rows[is_known]]
+        weights[is_known] = self.word_weights_[rows[is_known]]
+        if not is_known.all():
+            unknown = [distinct[number] for number in np.flatnonzero(~is_known)]
+            vectors[~is_known] = self._spelling(unknown)
+            weights[~is_known] = self._weigh(self._shares(unknown))
+        columns = np.array([numbers[word] for word in words], dtype=np.intp)
         counts = sparse.csr_array(
-            (weights[found.columns], found.columns, found.ends),
-            shape=(len(sentences), len(vectors)),
+            (weights[columns], columns, ends), shape=(len(sentences), len(distinct))
         )
-        sums = np.asarray(counts @ vectors)
-        if self._choices.weights == "usif":
-            counts.data[:] = 1
-            sizes = np.sqrt(counts @ vectors**2)
-            np.divide(sums, sizes, out=sums, where=sizes > 0)
-        lengths = np.diff(found.ends)
-        return sums / np.maximum(lengths, 1)[:, None], lengths > 0
+        lengths = np.diff(ends)
+        averages = np.asarray(counts @ vectors) / np.maximum(lengths, 1)[:, np.newaxis]
+        return averages, lengths > 0
 
-    def _solve_map(self) -> AffineMap:
-        n = self.moments_.dimension
+    def _split(self, token: str) -> list[str]:
+        """Return the words to average for a token: itself, or the parts of an unknown one."""
+        if token in self._table:
+            return [token]
+        if self.unknown == "skip":
+            return []
+        # The spelling of *of*, *'s* or *n't* is not informative.
+        return [
+            part
+            for part in _SEPARATORS.split(token)
+            if part in self._table or not part.isascii() or sum(map(str.isalnum, part)) >= 3
+        ]
+
+    @cached_property
+    def _spelling(self) -> Spelling:
+        references = np.sort(np.argsort(-self.probabilities_, kind="stable")[:_REFERENCES])
+        frequent = [self._table.words[row] for row in references.tolist()]
+        return Spelling(frequent, self._table.vectors[references])
+
+    def _solve(self) -> AffineMap:
         provenance: dict[str, Any] = {
             "method": "SentenceEncoder",
-            "weights": self._choices.weights,
-            "removal": self._choices.removal,
+            "weights": self.weights,
+            "removal": self.removal if self.removal == "conceptor" else int(self.removal),
             "sentences": self.moments_.count,
         }
-        if self._choices.removal == 0 or not self.moments_.weight:
-            return AffineMap(np.eye(n), provenance=provenance)
+        if self.removal == 0 or not self.moments_.weight:
+            return AffineMap(np.eye(self.moments_.dimension), provenance=provenance)
         spectrum = Spectrum.from_matrix(self.moments_.second_moment)
-        if isinstance(self._choices.removal, int):
-            gate = drop_leading(spectrum.values, self._choices.removal)
-        elif self._choices.removal == "piecewise":
-            gate = drop_shares(spectrum.values, _PIECES)
+        if self.removal != "conceptor":
+            gate = drop_leading(spectrum.values, self.removal)
         else:
-            if self._choices.aperture == "leading":
-                aperture = leading_aperture(spectrum.values, _KEPT_OF_THE_FIRST)
+            if self.aperture == "leading":
+                aperture = leading_aperture(spectrum.values, _SHARE_OF_FIRST)
             else:
-                aperture = scale_free_aperture(spectrum.values, self._choices.aperture)
+                aperture = scale_free_aperture(spectrum.values, self.aperture)
             gate = negated_conceptor(spectrum.values, aperture)
             provenance["aperture"] = aperture
         return AffineMap(spectrum.matrix(gate), provenance=provenance)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save words, vectors, frequencies and map as safetensors; whole or not at all.
-
-        The post-processed vectors are saved, so a loaded encoder's `words` are "original".
-        """
-        check_is_fitted(self)
-        encoder_file.write(
-            path,
-            encoder_file.SavedEncoder(
-                self._words.words,
-                self._words.vectors,
-                self._frequencies.counts or self._frequencies.name,
-                self._choices._replace(words="original")._asdict(),
-                self.moments_,
-                self.map_,
-            ),
-        )
 
     def export(
         self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
@@ -334,51 +297,83 @@ class SentenceEncoder(TransformerMixin, BaseEstimator):
         It encodes texts to the same directions, at length 1. It skips words without a vector,
         for any value of `unknown`, because a table has no row for them.
         """
-        check_is_fitted(self)
-        if self._choices.weights == "usif":
-            raise InvalidInputError(
-                "usif scales each sentence by its own values, which a table cannot; fit with sif"
-            )
-        from conceptor.static_models.words import word_model
+        from conceptor.static_models import StaticModel
 
-        kept = [i for i, word in enumerate(self._words.words) if word.islower()]
-        rows = self._words.vectors[kept].astype(np.float64) * self.word_weights_[kept, np.newaxis]
-        words = [self._words.words[i] for i in kept]
-        word_model(words, self.map_(rows), self.map_.provenance).save(
-            folder, dtype=dtype, force=force
-        )
+        check_is_fitted(self, "map_")
+        rows = [i for i, word in enumerate(self._table.words) if word.islower()]
+        weighted = self._table.vectors[rows] * self.word_weights_[rows, np.newaxis]
+        words = [self._table.words[i] for i in rows]
+        model = StaticModel.from_words(words, self.map_(weighted), self.map_.provenance)
+        model.save(folder, dtype=dtype, force=force)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save words, vectors, frequencies and map as safetensors, atomically.
+
+        The post-processed vectors are saved, so a loaded encoder's `words` are "original".
+        """
+        check_is_fitted(self, "map_")
+        moments = self.moments_
+        parameters = self.get_params(deep=False) | {"words": "original"}
+        del parameters["vectors"], parameters["frequencies"]
+        parts = {
+            "words": _as_bytes(self._table.words),
+            "vectors": self._table.vectors,
+            "counted_words": _as_bytes(list(self._counts)),
+            "counts": np.fromiter(self._counts.values(), dtype=np.float64),
+            "matrix": self.map_.matrix,
+            "mean": moments.mean,
+            "scatter": moments.scatter,
+            "totals": np.array([moments.weight, moments.count, moments.squared_weight]),
+        }
+        metadata = {
+            "format": FORMAT,
+            "parameters": json.dumps(parameters, default=np.generic.item),
+            "provenance": json.dumps(self.map_.provenance),
+        }
+        save_tensors(path, parts, metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a saved encoder; it can encode, and be fitted further."""
-        return load_tensors(path, "sentence encoder", [encoder_file.FORMAT], cls._parse)
+        return load_tensors(path, "sentence encoder", [FORMAT], cls._parse)
 
     @classmethod
     def _parse(cls, parts: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Self:
-        saved = encoder_file.parse(parts, metadata)
-        encoder = cls(
-            (saved.words, saved.vectors), frequencies=saved.frequencies, **saved.parameters
-        )
-        encoder._reset()
-        encoder.moments_, encoder.map_ = saved.moments, saved.map
+        """Return the encoder of a file; raise if a part is missing or wrong."""
+        vectors, counts, totals = (parts[name] for name in ("vectors", "counts", "totals"))
+        mean, scatter, matrix = (parts[name] for name in ("mean", "scatter", "matrix"))
+        weight, count, squared_weight = totals.tolist()
+        n = vectors.shape[1]
+        if (mean.shape, scatter.shape, matrix.shape) != ((n,), (n, n), (n, n)):
+            raise InvalidInputError(f"its parts do not match vectors of {n} dimensions")
+        is_finite = all(np.isfinite(each).all() for each in (mean, scatter, totals))
+        if not is_finite or min(weight, count) < 0:
+            raise InvalidInputError("contains a negative or non-finite value")
+        words, counted = (json.loads(parts[name].tobytes()) for name in ("words", "counted_words"))
+        frequencies = dict(zip(counted, counts.tolist(), strict=True))
+        parameters = json.loads(metadata["parameters"])
+        encoder = cls((words, vectors), frequencies=frequencies, **parameters)
+        encoder._prepare()
+        encoder.moments_ = Moments(weight, mean, scatter, int(count), squared_weight)
+        encoder.map_ = AffineMap(matrix, provenance=json.loads(metadata["provenance"]))
         return encoder
 
 
-def _moments(averages: Float64, known: NDArray[np.bool_]) -> Moments:
-    return Moments.from_vectors(averages, known.astype(np.float64))
-
-
-def _sum_moments(parts: Iterable[Moments]) -> Moments:
-    total = sum(parts, start=0)
-    if not isinstance(total, Moments):
-        raise InvalidInputError("no sentences to fit to")
-    return total
-
-
-def _batches(
-    sentences: Iterable[str | Sequence[str]],
-) -> Iterator[list[str | Sequence[str]]]:
+def _batches(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     if isinstance(sentences, str):
         raise InvalidInputError("got a single string; put it into a list of sentences")
     stream = iter(sentences)
     return iter(lambda: list(islice(stream, _BATCH)), [])
+
+
+def _tokens(sentence: Sentence) -> list[str]:
+    if isinstance(sentence, str):
+        return tokenize(sentence)
+    tokens: list[Any] = list(sentence) if hasattr(sentence, "__iter__") else [None]
+    if all(isinstance(token, str) for token in tokens):
+        return tokens
+    raise InvalidInputError(f"{sentence!r:.60} is not a sentence; pass text or a list of words")
+
+
+def _as_bytes(words: Sequence[str]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(list(words)).encode(), dtype=np.uint8)

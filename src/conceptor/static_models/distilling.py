@@ -1,61 +1,63 @@
-"""Distil a static model from a transformer, or from any function from texts to vectors."""
+"""Distill a static model from a transformer, or from any function from texts to vectors.
+
+    token vectors ──▶ negation by usage ──▶ SIF weights ──▶ fit to sentences ──▶ their negation
+                  ──▶ leading directions
+
+All steps are linear and fold into the table: texts become averages of rows, so a matrix applied to
+every row is applied to every text.
+"""
 
 from __future__ import annotations
 
+import fileinput
 import os
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from conceptor import __version__
-from conceptor.base.errors import InvalidInputError, Setting
-from conceptor.base.progress import silent
+from conceptor.algebra.affine_map import AffineMap
+from conceptor.algebra.moments import Moments
+from conceptor.base.arrays import Float64, row_lengths
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import Progress, silent
+from conceptor.base.threads import one_blas_thread
 from conceptor.data.word_lists import WORDFREQ, read_wordfreq, read_words
+from conceptor.integrations.stores import open_store
+from conceptor.methods import METHODS, ORIGINAL
 from conceptor.static_models.model import StaticModel
-from conceptor.static_models.sentences import open_sentences
-from conceptor.static_models.sources import model_name
-from conceptor.static_models.table import (
-    RIDGE,
-    fit_sentences,
-    leading_directions,
-    negate_sentences,
-    negate_usage,
-)
-from conceptor.static_models.transformer import Transformer
+from conceptor.static_models.ridge import RIDGE, fit_sentences
+from conceptor.static_models.transformer import Transformer, open_encoder
 from conceptor.static_models.vocabulary import make_vocabulary
-from conceptor.vectors.tokenizer import has_letters
-from conceptor.weights import SIF_A, parse_weights
+from conceptor.vectors.tokenizer import count_tokens, has_letters, token_usage
+from conceptor.weights import SIF_A, parse_weights, sif_weights
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from conceptor.algebra.affine_map import AffineMap
-    from conceptor.base.progress import Progress
-
-    Encode = Callable[[Sequence[str]], NDArray[Any]]
-    Encoder: TypeAlias = "Transformer | _Function"
-
-__all__ = ["distill"]
+Words = str | os.PathLike[str] | Iterable[str] | None
+T = TypeVar("T")
 
 DEFAULT_VOCABULARY = "wordfreq:en:60000"
-# The constant of the weights without text; with text it is the constant for sentences of words.
-# Both were measured (docs/studies/static-models.md).
+# The constant of the weights without text; with text it is SIF_A (docs/studies/static-models.md).
 SIF_WITHOUT_TEXT = 1e-2
 # If there are more sentences, an even sample is used: more gain little (same study).
 MOST_SENTENCES = 50_000
-_BATCH = 1024
+# Synthetic text: drawn:N is N sentences of sampled words.
+_DRAWN = "drawn:"
+# Files that hold texts with their vectors.
+_TABLES = (".parquet", ".feather", ".arrow")
 
 
 def distill(
     model: object,
     tokenizer: object = None,
     *,
-    vocabulary: str | os.PathLike[str] | Iterable[str] | None = DEFAULT_VOCABULARY,
+    vocabulary: Words = DEFAULT_VOCABULARY,
     weights: str | os.PathLike[str] | Mapping[str, float] | None = None,
-    sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    sentences: Words = None,
     sentence_vectors: ArrayLike | None = None,
     text_column: str | None = None,
     column: str | None = None,
@@ -74,8 +76,7 @@ def distill(
         Texts are pooled as configured in the model's folder, else by their mean. A function may be
         `SentenceTransformer(...).encode` or anything else that takes a list of texts.
     tokenizer : fast tokenizer, optional
-        The model's tokenizer; with a path it is loaded. Without one, the vocabulary is words and
-        characters.
+        For a model or function; without one, the vocabulary is words and characters.
     vocabulary
         Whole words on top of the model's tokens: `wordfreq:LANG:N`, a file with one word per line,
         words, or None for only the model's tokens.
@@ -84,9 +85,8 @@ def distill(
         them there. By default the language of `vocabulary`, else wordfreq's English.
     sentences : path or iterable of str, or "drawn:N", optional
         Any text, one sentence or short paragraph per line; best are the documents that will be
-        searched. The table is fitted to the model's vectors of them; without sentences this step
-        is left out. A Parquet or Feather file holds texts with stored vectors. If you have no
-        text, `drawn:N` generates N sentences of words sampled by frequency.
+        searched. The table is fitted to the model's vectors of them. A Parquet or Feather file
+        holds texts with stored vectors. `drawn:N` samples words by frequency.
     sentence_vectors : array of shape (sentences, m), optional
         Stored vectors of `sentences`, of any origin; then the model encodes only its words.
     text_column, column : str, optional
@@ -97,13 +97,11 @@ def distill(
         The constant a of the weights ``a / (a + p)``: a larger a gives frequent tokens more weight.
         By default 0.01, and 0.001 with `sentences`, where the fit restores frequent tokens.
     ridge : float
-        Strength of the regularisation of rows when fitted to sentences.
+        Strength of the regularization of rows when fitted to sentences.
     most_sentences : int
         If there are more sentences, every second, fourth, ... is used.
     keep : path, optional
         A folder for the vectors computed so far; an interrupted call resumes from it.
-    progress
-        Called with the progress of the work.
 
     Examples
     --------
@@ -116,156 +114,114 @@ def distill(
         raise InvalidInputError(f"sif is {sif}; it must be positive and finite")
     folder = None if keep is None else Path(keep)
     encoder = open_encoder(model, tokenizer)
-    counted, of_usage = _word_counts(weights, vocabulary)
-    given = open_sentences(
-        sentences, sentence_vectors, counted, most_sentences, (text_column, column)
+    word_counts, count_source = _word_counts(weights, vocabulary)
+    texts, targets = _open_sentences(
+        sentences, sentence_vectors, word_counts, most_sentences, text_column, column
     )
-    words, of_words = read_vocabulary(vocabulary)
-    made = make_vocabulary(encoder.tokenizer, words)
-    counts = None if given is None else made.count(given.texts)
-    if counted is not None:
-        usage = made.usage(counted)
-    elif counts is not None:
-        usage = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
+    words, word_source = read_vocabulary(vocabulary)
+    entries = make_vocabulary(encoder.tokenizer, words)
+    token_counts = None if texts is None else count_tokens(entries.tokenizer, texts)
+    if word_counts is not None:
+        usage = token_usage(entries.tokenizer, word_counts)
+    elif token_counts is not None:
+        usage = np.asarray(token_counts.sum(axis=0), dtype=np.float64).ravel()
     else:
-        raise InvalidInputError(Setting("weights", "sentences"), " needs sentences to count")
-    made, shares, order = made.ordered(usage / usage.sum())
-    vectors = np.zeros((len(made.tokens), encoder.dimension), dtype=np.float32)
-    vectors[2:] = encoder.encode_entries(made.sources, progress, folder)
+        raise InvalidInputError("--weights sentences needs sentences to count")
+    if not usage.any():
+        raise InvalidInputError("no token of the vocabulary is ever used; check the frequencies")
+    entries, order = entries.ordered(usage)
+    shares = usage[order] / usage.sum()
+    vectors = np.zeros((len(entries.tokens), encoder.dimension), dtype=np.float32)
+    vectors[2:] = encoder.encode_entries(entries.sources, progress, folder)
 
-    negated = negate_usage(vectors, shares)
-    factors = sif / (sif + shares) * np.array([has_letters(token) for token in made.tokens])
+    used = shares > 0
+    negation = negate(vectors[used], shares[used], unit=True)
+    factors = sif_weights(shares, sif) * np.array([has_letters(each) for each in entries.tokens])
     factors[:2] = 0.0
-    table = (negated(vectors) * factors[:, np.newaxis]).astype(np.float32)
+    table = (negation(vectors) * factors[:, np.newaxis]).astype(np.float32)
     fitted: dict[str, Any] = {"sentences": 0}
-    if given is not None and counts is not None:
-        target = given.vectors
-        if target is None:
-            target = encoder(given.texts, progress, folder)
-        counts = counts[:, order]
-        table = fit_sentences(table, counts, target, ridge=ridge, progress=progress)
+    if texts is not None and token_counts is not None:
+        stored = targets is not None
+        if targets is None:
+            targets = encoder(texts, progress, folder)
+        token_counts = token_counts[:, order]
+        table = fit_sentences(table, token_counts, targets, ridge=ridge, progress=progress)
         table[:2] = 0.0
-        shared = negate_sentences(table, counts)
+        sums = token_counts @ table
+        shared = negate(sums / row_lengths(sums)[:, np.newaxis])
         table = shared(table)
-        fitted = {"sentences": len(given.texts), "sentence_negation": _describe_negation(shared)}
-        if given.vectors is not None:
+        fitted = {"sentences": len(texts), "sentence_negation": _aperture(shared)}
+        if stored:
             fitted["sentence_vectors"] = "stored"
-        if given.drawn:
+        if isinstance(sentences, str) and sentences.startswith(_DRAWN):
             fitted["text"] = "words drawn by frequency"
     if dimensions is not None:
-        table = leading_directions(table, shares, dimensions)(table)
-    return StaticModel(
-        table,
-        made.tokenizer,
-        _describe(model, encoder)
-        | {
-            "vocabulary": of_words,
-            "frequencies": of_usage,
-            "negation": f"{_describe_negation(negated)}, usage-weighted",
-            "sif": sif,
-            **fitted,
-            "dimensions": int(table.shape[1]),
-            "library": f"conceptor {__version__}",
-        },
-    )
+        # The directions along which texts of independent words vary most.
+        leading = METHODS[ORIGINAL].with_parameters(n_components=dimensions)
+        with one_blas_thread():
+            table = leading.solve(Moments.from_vectors(table[used], shares[used])).map(table)
+    origin = {}
+    if isinstance(encoder, Transformer):
+        name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path
+        origin = describe_model(name) | {"pooling": encoder.pooling}
+    provenance = origin | {
+        "vocabulary": word_source,
+        "frequencies": count_source,
+        "negation": f"{_aperture(negation)}, usage-weighted",
+        "sif": sif,
+        **fitted,
+        "dimensions": int(table.shape[1]),
+        "library": f"conceptor {__version__}",
+    }
+    return StaticModel(table, entries.tokenizer, provenance)
 
 
-def open_encoder(model: object, tokenizer: object = None) -> Encoder:
-    """Return an encoder of texts: from a model's folder or name, a model, or a function."""
-    if isinstance(model, Transformer | _Function):
-        return model
-    if isinstance(model, str | os.PathLike):
-        return Transformer.load(model)
-    if hasattr(model, "parameters"):
-        return Transformer(model, tokenizer)
-    if callable(model):
-        return _Function(model, tokenizer)
-    raise InvalidInputError(f"cannot distil a {type(model).__name__}; pass a model folder")
+def negate(rows: NDArray[Any], weights: Float64 | None = None, *, unit: bool = False) -> AffineMap:
+    """Return the conceptor negation of rows; one map, so that lengths keep their proportions."""
+    with one_blas_thread():
+        return METHODS["cn"].solve(Moments.from_vectors(rows, weights, unit=unit)).map
 
 
-class _Function:
-    """A function from texts to vectors instead of a transformer."""
-
-    def __init__(self, encode: Encode, tokenizer: object) -> None:
-        self._encode = encode
-        self.tokenizer: Any = getattr(tokenizer, "_tokenizer", tokenizer)
-        self.dimension = len(self._checked(["a"])[0])
-
-    def _checked(self, texts: list[str]) -> NDArray[np.float32]:
-        found = np.asarray(self._encode(texts), dtype=np.float32)
-        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
-            raise InvalidInputError(
-                f"the function returned an array of shape {found.shape} for {len(texts)} texts; "
-                "it must return one finite vector for each"
-            )
-        return found
-
-    def encode_entries(
-        self, entries: Sequence[str | int], progress: Progress, keep: Path | None
-    ) -> NDArray[np.float32]:
-        """Return the vectors of tokens, by their text."""
-        texts = [
-            entry if isinstance(entry, str) else self.tokenizer.decode([entry]).removeprefix("##")
-            for entry in entries
-        ]
-        return self(texts, progress, keep, "words")
-
-    def __call__(
-        self,
-        texts: Sequence[str],
-        progress: Progress = silent,
-        keep: Path | None = None,
-        label: str = "sentences",
-    ) -> NDArray[np.float32]:
-        """Return the vectors of texts; functions cannot be fingerprinted, so nothing is cached."""
-        out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), _BATCH):
-            part = list(texts[start : start + _BATCH])
-            out[start : start + len(part)] = self._checked(part)
-            done = start + len(part)
-            progress(label, done / len(texts), done)
-        return out
+def _aperture(negation: AffineMap) -> str:
+    return f"aperture {negation.provenance.get('aperture', 0):.4g}"
 
 
-def read_vocabulary(
-    vocabulary: str | os.PathLike[str] | Iterable[str] | None,
-) -> tuple[list[str], str]:
+def read_vocabulary(vocabulary: Words) -> tuple[list[str], str]:
     """Return the words on top of the model's own tokens, and a description of them."""
     if vocabulary is None:
         return [], "the model's tokens"
+    source = ""
     if isinstance(vocabulary, str) and vocabulary.startswith(WORDFREQ):
         language, _, number = vocabulary.removeprefix(WORDFREQ).partition(":")
         if number and not (number.isascii() and number.isdigit() and int(number)):
             raise InvalidInputError(f"expected a vocabulary wordfreq:LANG:N, not {vocabulary}")
         words = list(_without_numbers(read_wordfreq(language)))[: int(number) if number else None]
-        return words, f"the model's tokens and {len(words):,} words of wordfreq ({language})"
-    if isinstance(vocabulary, str | os.PathLike):
+        source = f" of wordfreq ({language})"
+    elif isinstance(vocabulary, str | os.PathLike):
         words = read_words(os.fspath(vocabulary))
-        return words, f"the model's tokens and {len(words):,} words of {Path(vocabulary).name}"
-    words = list(vocabulary)
-    return words, f"the model's tokens and {len(words):,} words"
+        source = f" of {Path(vocabulary).name}"
+    else:
+        words = list(vocabulary)
+    return words, f"the model's tokens and {len(words):,} words{source}"
 
 
 def _word_counts(
-    weights: str | os.PathLike[str] | Mapping[str, float] | None, words: object
+    weights: str | os.PathLike[str] | Mapping[str, float] | None, vocabulary: Words
 ) -> tuple[Mapping[str, float] | None, str]:
-    """Return word frequencies (None to count them on the sentences), and their source."""
+    """Return word frequencies (None to count them in the sentences), and their source."""
     if weights == "sentences":
         return None, "counted on the sentences"
     if weights is None:
-        named = isinstance(words, str) and words.startswith(WORDFREQ)
-        weights = ":".join(str(words).split(":")[:2]) if named else f"{WORDFREQ}en"
-    chosen = parse_weights(weights)
-    if chosen.counts is None:
+        has_language = isinstance(vocabulary, str) and vocabulary.startswith(WORDFREQ)
+        weights = ":".join(str(vocabulary).split(":")[:2]) if has_language else f"{WORDFREQ}en"
+    counts = parse_weights(weights).counts
+    if counts is None:
         raise InvalidInputError(
-            f"{weights}: the order of a vocabulary does not give frequencies; use wordfreq:LANG, a "
-            "file of counts, or sentences"
+            f"weights {weights} do not give frequencies; use wordfreq:LANG, a file, or sentences"
         )
-    source = weights if isinstance(weights, str | os.PathLike) else "the counts given"
-    counted = chosen.counts
     if isinstance(weights, str) and weights.startswith(WORDFREQ):
-        counted = _without_numbers(counted)
-    return counted, str(source)
+        counts = _without_numbers(counts)
+    return counts, str(weights) if isinstance(weights, str | os.PathLike) else "the counts given"
 
 
 def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
@@ -273,22 +229,102 @@ def _without_numbers(counts: Mapping[str, float]) -> dict[str, float]:
     return {word: count for word, count in counts.items() if not any(map(str.isdigit, word))}
 
 
-def _describe_negation(negated: AffineMap) -> str:
-    return f"aperture {negated.provenance.get('aperture', 0):.4g}"
+def _open_sentences(
+    sentences: Words,
+    vectors: ArrayLike | None,
+    word_counts: Mapping[str, float] | None,
+    most: int,
+    text_column: str | None,
+    column: str | None,
+) -> tuple[list[str] | None, NDArray[Any] | None]:
+    """Return the texts to fit to, None without any, and their stored vectors if there are any."""
+    if most < 1:
+        raise InvalidInputError(f"most_sentences must be at least 1, not {most}")
+    is_table = isinstance(sentences, str | os.PathLike) and Path(sentences).suffix in _TABLES
+    if vectors is None and not is_table:
+        if text_column or column:
+            raise InvalidInputError("--column and --text-column are for sentences in a table")
+        if isinstance(sentences, str) and sentences.startswith(_DRAWN):
+            return _draw_sentences(sentences, word_counts, most), None
+        return None if sentences is None else read_sentences(sentences, most), None
+    if vectors is not None and (sentences is None or isinstance(sentences, str | os.PathLike)):
+        raise InvalidInputError("sentence_vectors needs sentences as a list of texts")
+    store = open_store(sentences, vectors, text_column=text_column, column=column)
+    pairs = (
+        (text, row.copy())  # a view would keep its whole batch in memory
+        for texts, rows in store.chunks()
+        for text, row in zip(texts, rows, strict=True)
+        if text.strip()
+    )
+    sample = _spread(pairs, most)
+    if not sample:
+        raise InvalidInputError(f"{store.name}: contains no sentences")
+    return [text for text, _ in sample], np.array([row for _, row in sample])
 
 
-def _describe(model: object, encoder: Encoder) -> dict[str, Any]:
-    """Return the model's name and licence, if its files contain them."""
-    found: dict[str, Any] = {}
-    if isinstance(encoder, Transformer):
-        name = model if isinstance(model, str | os.PathLike) else encoder.model.name_or_path
-        found = {"model": model_name(name)}
-        found["pooling"] = encoder.pooling
-        card = Path(name) / "README.md"
-        if card.is_file():
-            head = card.read_text(encoding="utf-8", errors="replace").split("---")
-            for line in head[1].splitlines() if len(head) > 2 else ():
-                key, _, value = line.partition(":")
-                if key in ("license", "language") and value.strip():
-                    found[key] = value.strip()
-    return found
+def read_sentences(source: str | os.PathLike[str] | Iterable[str], most: int) -> list[str]:
+    """Return at most `most` sentences, spread evenly over a file, a folder or an iterable.
+
+    A folder's `.txt` files are read in order of their names.
+    """
+    where = "sentences"
+    if isinstance(source, str | os.PathLike):
+        path, where = Path(source), os.fspath(source)
+        files = [path] if path.is_file() else sorted(path.rglob("*.txt"))
+        if not files:
+            raise InvalidInputError(f"{where}: no such file or folder of .txt files of sentences")
+        # It closes itself after the last line.
+        source = fileinput.FileInput(files, encoding="utf-8", errors="replace")  # noqa: SIM115
+    texts = _spread(filter(None, map(str.strip, source)), most)
+    if not texts:
+        raise InvalidInputError(f"{where}: contains no sentences")
+    return texts
+
+
+def _spread(items: Iterable[T], most: int) -> list[T]:
+    """Keep every item, then every second, every fourth, ..., so that at most `most` remain."""
+    sample: list[T] = []
+    stride = 1
+    for number, item in enumerate(items):
+        if number % stride == 0:
+            sample.append(item)
+            if len(sample) > most:
+                sample, stride = sample[::2], 2 * stride
+    return sample
+
+
+def _draw_sentences(request: str, counts: Mapping[str, float] | None, most: int) -> list[str]:
+    """Return sentences of unrelated words; the same for every call."""
+    number = request.removeprefix(_DRAWN)
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise InvalidInputError(f"expected sentences drawn:N, not {request}")
+    if counts is None:
+        raise InvalidInputError(f"{request} draws words by frequency, so weights must be known")
+    generator = np.random.default_rng(0)
+    lengths = generator.integers(6, 15, size=min(int(number), most))
+    shares = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
+    places = generator.choice(len(counts), size=int(lengths.sum()), p=shares / shares.sum())
+    words = iter(np.array(list(counts), dtype=object)[places].tolist())
+    return [" ".join(islice(words, length)) for length in lengths.tolist()]
+
+
+def describe_model(name: str | os.PathLike[str]) -> dict[str, str]:
+    """Return a model's name, and the license and language that its card names."""
+    folder = Path(name)
+    if not folder.exists():
+        return {"model": str(name)}
+    card = folder / "README.md"
+    text = card.read_text("utf-8", errors="replace") if card.is_file() else ""
+    # In the hub's cache, folders are models--OWNER--NAME/snapshots/COMMIT. The title of a card
+    # counts if it is a name and not a sentence.
+    cached = re.search(r"models--([^/]+)--([^/]+)", folder.resolve().as_posix())
+    title = re.search(r"^# +(\S+) *$", text, re.MULTILINE)
+    facts = {"model": title[1] if title else folder.resolve().name}
+    if cached:
+        facts["model"] = f"{cached[1]}/{cached[2]}"
+    head = text.split("---")
+    for line in head[1].splitlines() if len(head) > 2 else ():
+        key, _, value = line.partition(":")
+        if key in ("license", "language") and value.strip():
+            facts[key] = value.strip()
+    return facts

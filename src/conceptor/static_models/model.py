@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import json
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
+from conceptor import __version__
 from conceptor.base.arrays import row_lengths
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, plain_markdown
 from conceptor.base.files import read_object
-from conceptor.static_models.card import write_card
-from conceptor.vectors.formats.static_model import OFFSET, StaticModelSource, write_folder
-from conceptor.vectors.target import check_new_folder
-from conceptor.vectors.tokenizer import TokenReader
+from conceptor.base.folders import check_folder
+from conceptor.base.tokens import APOSTROPHES, PATTERN
+from conceptor.static_models.vocabulary import PAD, UNKNOWN
+from conceptor.vectors.formats.static_model import OFFSET, open_static_model, parts_of, write_folder
+from conceptor.vectors.tokenizer import TokenReader, import_tokenizers
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
 _BATCH = 10_000
-# A single text of fewer characters is encoded as a query.
-_SHORT = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +36,6 @@ class StaticModel:
 
     Attributes
     ----------
-    tokens : list of str
-        In the order of the rows.
     vectors : ndarray of shape (tokens, n)
         They include all weights and maps; rows of special tokens are 0.
     tokenizer : tokenizers.Tokenizer
@@ -53,81 +51,140 @@ class StaticModel:
     provenance: dict[str, Any] = field(default_factory=dict)
     offset: NDArray[np.float32] | None = None
 
+    @classmethod
+    def from_words(
+        cls, words: Sequence[str], vectors: NDArray[Any], provenance: dict[str, Any] | None = None
+    ) -> Self:
+        """Return a model of whole words; it splits texts as `SentenceEncoder` does."""
+        tokenizers = import_tokenizers()
+        numbers = {word: i for i, word in enumerate(dict.fromkeys([PAD, UNKNOWN, *words]))}
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token=UNKNOWN))
+        apostrophes = tokenizers.normalizers.Replace(tokenizers.Regex(f"[{APOSTROPHES}]"), "'")
+        steps = [tokenizers.normalizers.Lowercase(), apostrophes]
+        tokenizer.normalizer = tokenizers.normalizers.Sequence(steps)
+        # Matches of the pattern are tokens; the rest is removed.
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(
+            tokenizers.Regex(PATTERN), behavior="removed", invert=True
+        )
+        tokenizer.add_special_tokens([PAD, UNKNOWN])
+        special = np.zeros((2, vectors.shape[1]), dtype=np.float32)
+        table = np.concatenate([special, np.asarray(vectors, dtype=np.float32)])
+        return cls(table, tokenizer, provenance or {})
+
     @property
     def tokens(self) -> list[str]:
         """The tokens, in the order of the rows."""
         vocabulary = self.tokenizer.get_vocab()
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
-    @cached_property
-    def _read(self) -> TokenReader:
-        return TokenReader(self.tokenizer)
-
     @property
     def dimension(self) -> int:
         """The number of dimensions."""
         return int(self.vectors.shape[1])
 
+    @cached_property
+    def _reader(self) -> TokenReader:
+        return TokenReader(self.tokenizer)
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector of length 1 per text; 0 for a text without a known token."""
+        """Return one unit vector per text; 0 for a text without a known token."""
         if isinstance(texts, str):
             raise InvalidInputError("got a single string; put it into a list of texts")
         texts = list(texts)
-        if len(texts) == 1 and len(texts[0]) < _SHORT:
-            return self._encode_query(texts[0])[np.newaxis]
-        from scipy import sparse
-
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
-            found = self._read(texts[start : start + _BATCH])
-            distinct, columns = found.distinct()
+            tokens = self._reader(texts[start : start + _BATCH])
+            # Only the rows in use become float32: the table may be int8 or float16.
+            distinct, columns = tokens.distinct()
             counts = sparse.csr_array(
-                (np.ones(len(columns), dtype=np.float32), columns, found.ends),
-                shape=(len(found.ends) - 1, len(distinct)),
+                (np.ones(len(columns), dtype=np.float32), columns, tokens.ends),
+                shape=(len(tokens.ends) - 1, len(distinct)),
             )
             sums = counts @ self.vectors[distinct].astype(np.float32, copy=False)
             out[start : start + _BATCH] = sums / row_lengths(sums)[:, np.newaxis]
         return out
 
-    def _encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of one short text, with as few calls as possible."""
-        rows = self.vectors.take(self._read.of_query(text), axis=0)
-        # In double precision, squares of single-precision numbers neither overflow nor vanish.
-        total = np.add.reduce(rows, axis=0, dtype=np.float32).astype(np.float64)
-        length = math.sqrt(total.dot(total)) or 1.0
-        return np.asarray(total / length, dtype=np.float32)
-
     def save(
         self, folder: str | os.PathLike[str], *, dtype: str = "float32", force: bool = False
     ) -> None:
-        """Write a folder that model2vec and sentence-transformers load.
+        """Write a folder, atomically, that model2vec and sentence-transformers load.
 
-        Parameters
-        ----------
-        folder
-            Appears whole or not at all.
-        dtype
-            float32, float16 or int8.
-        force
-            Replace an existing folder.
+        `dtype` is float32, float16 or int8; `force` replaces an existing folder.
         """
-        check_new_folder(folder, force=force)
         folder = Path(folder)
+        check_folder(folder, "static model", parts_of, force=force)
         config = {"apply_pca": None, "conceptor": self.provenance}
-        card = write_card(folder.resolve().name, self)
+        card = _write_card(folder.resolve().name, self)
         more = {} if self.offset is None else {OFFSET: self.offset}
         write_folder(folder, self.vectors, self.tokenizer.to_str(), config, card, dtype, more)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Load the folder of a static model, made by any library."""
-        source = StaticModelSource(Path(folder))
-        tokenizer = source.tokenizer()
+        opened = open_static_model(Path(folder))
+        tokenizer = opened.extra.tokenizer()
+        vectors = np.concatenate([rows for _, rows in opened.chunks()])
+        if not np.isfinite(vectors).all():
+            raise InvalidInputError(
+                f"{folder}: its vectors contain NaN or infinity; fetch it again"
+            )
         config = Path(folder) / "config.json"
-        said = read_object(config).get("conceptor", {}) if config.is_file() else {}
-        provenance = said if isinstance(said, dict) else {}
-        return cls(source.to_array(), tokenizer, provenance, source.offset)
+        provenance = read_object(config).get("conceptor") if config.is_file() else None
+        provenance = provenance if isinstance(provenance, dict) else {}
+        return cls(vectors, tokenizer, provenance, opened.extra.offset)
 
     def __repr__(self) -> str:
         count, dimension = self.vectors.shape
         return f"StaticModel({count} tokens × {dimension})"
+
+
+def _write_card(name: str, model: StaticModel) -> str:
+    """Return the content of README.md, with the metadata that the Hugging Face hub reads."""
+    name = plain_markdown(name)
+    facts: dict[str, Any] = {
+        key: plain_markdown(value) if isinstance(value, str) else value
+        for key, value in model.provenance.items()
+    }
+    count, dimension = model.vectors.shape
+    header = {"library_name": "model2vec", "base_model": facts.get("model")}
+    header |= {key: facts.get(key) for key in ("license", "language")}
+    source = f"from {facts['model']} " if facts.get("model") else ""
+    lines = [
+        "---",
+        # Every JSON string is a valid YAML string.
+        *(f"{key}: {json.dumps(value)}" for key, value in header.items() if value),
+        "tags:\n- embeddings\n- static-embeddings\n- conceptor\n---",
+        f"\n# {name}\n",
+        f"A static embedding model, made {source}by conceptor {__version__}: {count:,} tokens, "
+        f"{dimension} dimensions. The vector of a text is the normalized average of its tokens' "
+        "rows.",
+        "\n```python\nfrom model2vec import StaticModel\n",
+        f'model = StaticModel.from_pretrained("{name}")',
+        'vectors = model.encode(["It is raining.", "Take an umbrella."])\n```',
+        f'\n`SentenceTransformer("{name}")` of sentence-transformers loads it as well.',
+        "\n## How it was made\n",
+    ]
+    lines += [
+        f"- {key}: {value}"
+        for key, value in facts.items()
+        if key not in header and not isinstance(value, dict | list)
+    ]
+    if model.offset is not None:
+        lines += [
+            "\n## Use\n",
+            "It encodes queries for stored vectors: search them by inner product. Do not encode "
+            "documents with it. Scores of one query can be compared; for scores that can be "
+            "compared between queries, subtract `vectors @ offset`, where `offset` (a tensor of "
+            "`model.safetensors`) is the mean of the stored vectors. It finds different documents "
+            "from the model, even if it finds as many relevant ones.",
+        ]
+    if facts.get("judged"):
+        lines += ["", "| | nDCG@10 | recall@10 | difference, 95% interval |", "|---|---|---|---|"]
+        lines += [
+            f"| {row['name']} | {row['nDCG@10']:.1f} | {row['recall@10']:.1f} | "
+            f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}] |"
+            for row in facts["judged"]
+        ]
+    if not facts.get("license"):
+        lines += ["", "The license of the source model was not found; it applies to this one too."]
+    return "\n".join(lines) + "\n"

@@ -1,35 +1,29 @@
-"""A Hugging Face transformer as a function from token numbers or texts to vectors."""
+"""Encoders to learn from: a Hugging Face transformer, or any function from texts to vectors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
 from conceptor.base.files import read_json, read_object, replace_atomically
-from conceptor.base.progress import silent
-from conceptor.vectors.tokenizer import check_tokenizer, tokenizer_errors
+from conceptor.base.progress import Progress, silent
+from conceptor.vectors.tokenizer import INNER, check_tokenizer, tokenizer_errors
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-    from tokenizers import Tokenizer
-
-    from conceptor.base.progress import Progress
-
-    Vectors = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+Encoder: TypeAlias = "Transformer | FunctionEncoder"
 
 # Seconds to wait for the hub, once; its own libraries retry many times.
 _HUB_SECONDS = 5.0
-# Tokens in a batch: measured on two cores, more tokens gain nothing and take memory.
+# Tokens in a batch: on two cores, more gain nothing.
 _BATCH_TOKENS = 4096
 # Sequences between two saves of a run that may be interrupted.
 _BLOCK = 4096
@@ -39,148 +33,133 @@ _POOLING = {
     "pooling_mode_cls_token": "first",
     "pooling_mode_lasttoken": "last",
 }
-_HARMLESS = ("Transformer", "Pooling", "Normalize")
+
+
+def open_encoder(model: object, tokenizer: object = None) -> Encoder:
+    """Return an encoder of texts: from a model's folder or name, a model, or a function."""
+    if isinstance(model, Transformer | FunctionEncoder):
+        return model
+    if isinstance(model, str | os.PathLike):
+        return Transformer.load(model)
+    if hasattr(model, "parameters"):
+        return Transformer(model, tokenizer)
+    if callable(model):
+        return FunctionEncoder(model, tokenizer)
+    raise InvalidInputError(f"cannot distill a {type(model).__name__}; pass a model folder")
 
 
 class Transformer:
-    """Pooled vectors of token sequences.
-
-    Parameters
-    ----------
-    model : transformers.PreTrainedModel
-    tokenizer : transformers.PreTrainedTokenizerFast or tokenizers.Tokenizer
-    pooling : {"mean", "first", "last"}
-        How the vectors of a sequence's tokens become one.
-    """
+    """A model of transformers with its fast tokenizer, and its pooling: mean, first or last."""
 
     def __init__(self, model: Any, tokenizer: Any, pooling: str = "mean") -> None:  # noqa: ANN401
-        if pooling not in _POOLING.values():
-            raise InvalidInputError(f"pooling is {pooling!r}; it must be mean, first or last")
         self.model = model.eval()
-        self.tokenizer: Tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
+        self.pooling = pooling
+        self.dimension = int(model.config.hidden_size)
+        self.tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
         if not hasattr(self.tokenizer, "encode_batch_fast"):
             raise InvalidInputError("distill needs a fast tokenizer (tokenizers, use_fast=True)")
         self._name = str(getattr(model, "name_or_path", "")) or "the model"
         check_tokenizer(self.tokenizer, self._name)
-        self.pooling = pooling
+        positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST_TEXT
         with tokenizer_errors(self._name):
             self._tokenizer = type(self.tokenizer).from_str(self.tokenizer.to_str())
             self._tokenizer.no_padding()
-            self._tokenizer.enable_truncation(_LONGEST_TEXT)
-            alone = self._tokenizer.encode("", add_special_tokens=True)
-        middle = len(alone.ids) // 2
-        self._before, self._after = alone.ids[:middle], alone.ids[middle:]
+            self._tokenizer.enable_truncation(min(_LONGEST_TEXT, positions))
+            special = self._tokenizer.encode("", add_special_tokens=True).ids
+        middle = len(special) // 2
+        self._before, self._after = special[:middle], special[middle:]
 
     @classmethod
     def load(cls, name: str | os.PathLike[str]) -> Transformer:
         """Load a model folder, or a model of the hub by name, with the pooling of its files."""
+        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
         try:
-            with _quiet():
-                import transformers
+            import transformers
         except ImportError:
             raise MissingExtraError("distill", "static") from None
+        transformers.utils.logging.disable_progress_bar()
         folder = Path(name)
         # Names on the hub are `model` or `owner/model`; anything else must be a folder.
         is_place = folder.is_absolute() or os.fspath(name).endswith(os.sep) or len(folder.parts) > 2
         if is_place and not folder.exists():
             raise InvalidInputError(f"{name}: no such folder")
-        if folder.exists():
-            _check_folder(folder)
-        else:
+        if not folder.exists():
             _check_hub(os.fspath(name))
+        elif not (config := folder / "config.json").is_file():
+            raise InvalidInputError(f"{folder}: not a model folder; it has no config.json")
+        else:
+            settings = read_object(config)
+            for key in ("attn_implementation", "_attn_implementation"):
+                if "/" in str(settings.get(key, "")):
+                    raise InvalidInputError(f"{config}: {key} names code to download; remove it")
         pooling = read_pooling(folder)
         # Never run code of the folder, never unpickle, and for a folder never use the network.
         safely = {"trust_remote_code": False, "local_files_only": folder.exists()}
         try:
-            with _quiet():
-                tokenizer = transformers.AutoTokenizer.from_pretrained(
-                    name, use_fast=True, **safely
-                )
-                model = transformers.AutoModel.from_pretrained(name, use_safetensors=True, **safely)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, use_fast=True, **safely)
+            model = transformers.AutoModel.from_pretrained(name, use_safetensors=True, **safely)
             return cls(model, tokenizer, pooling)
         except (ConceptorError, MemoryError):
             raise
         except Exception as error:  # transformers, tokenizers and torch raise any kind
-            why = " ".join(str(error).split()) or type(error).__name__
-            message = f"{name}: cannot be loaded as a transformer ({why})"
+            message = f"{name}: cannot be loaded as a transformer ({_reason(error)})"
             raise (InvalidInputError if folder.exists() else ConceptorError)(message) from None
-
-    @property
-    def dimension(self) -> int:
-        """The number of dimensions."""
-        return int(self.model.config.hidden_size)
 
     def encode_entries(
         self, entries: Sequence[str | int], progress: Progress = silent, keep: Path | None = None
-    ) -> Vectors:
+    ) -> Matrix:
         """Return the vectors of tokens, by number, and of texts, each between special tokens."""
-        texts = [entry for entry in entries if isinstance(entry, str)]
-        with tokenizer_errors(self._name):
-            read = iter(self._tokenizer.encode_batch_fast(texts))
+        texts = iter(self._tokenize([entry for entry in entries if isinstance(entry, str)]))
         sequences = [
-            next(read).ids if isinstance(entry, str) else [*self._before, entry, *self._after]
+            next(texts) if isinstance(entry, str) else [*self._before, entry, *self._after]
             for entry in entries
         ]
         return self._encode(sequences, progress, "words", keep)
 
     def __call__(
         self, texts: Sequence[str], progress: Progress = silent, keep: Path | None = None
-    ) -> Vectors:
-        """Return the vectors of texts."""
+    ) -> Matrix:
+        """Return the vectors of texts; `keep` is a folder for results of an interrupted run."""
+        return self._encode(self._tokenize(texts), progress, "sentences", keep)
+
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         with tokenizer_errors(self._name):
-            encoded = self._tokenizer.encode_batch_fast(list(texts))
-        return self._encode([each.ids for each in encoded], progress, "sentences", keep)
+            return [each.ids for each in self._tokenizer.encode_batch_fast(list(texts))]
 
     def _encode(
         self, sequences: list[list[int]], progress: Progress, label: str, keep: Path | None
-    ) -> Vectors:
-        """Run block by block, so that an interrupted run can resume."""
-        blocks = []
+    ) -> Matrix:
+        """Run block by block; blocks that an interrupted run saved are not computed again."""
+        blocks = [np.empty((0, self.dimension), np.float32)]
+        weights = next(self.model.parameters()).detach().flatten()[:4096].float().cpu().numpy()
         for start in range(0, len(sequences), _BLOCK):
             block = sequences[start : start + _BLOCK]
+            content = weights.tobytes() + json.dumps([self.pooling, block]).encode()
+            path = keep and keep / f"{hashlib.sha256(content).hexdigest()[:32]}.npy"
+            if path is not None and path.is_file():
+                blocks.append(np.load(path, allow_pickle=False))
+            else:
+                blocks.append(self._run(block))
+                if path is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with replace_atomically(path) as beside, beside.open("wb") as file:
+                        np.save(file, blocks[-1])
+            done = start + len(block)
+            progress(label, done / len(sequences), done)
+        return np.concatenate(blocks)
 
-            def compute(block: list[list[int]] = block, before: int = start) -> Vectors:
-                def told(done: int) -> None:
-                    progress(label, (before + done) / len(sequences), before + done)
-
-                return self._run(block, told)
-
-            blocks.append(compute() if keep is None else self._kept(block, keep, compute))
-        return np.concatenate(blocks) if blocks else np.empty((0, self.dimension), np.float32)
-
-    def _kept(
-        self, sequences: list[list[int]], folder: Path, compute: Callable[[], Vectors]
-    ) -> Vectors:
-        """Return vectors that an interrupted run saved in a folder, or compute and save them.
-
-        The file name is a fingerprint of the model's input and of its first weights.
-        """
-        weights = next(self.model.parameters()).detach().flatten()[:4096].float().numpy()
-        said = json.dumps([self.pooling, sequences]).encode()
-        name = hashlib.sha256(weights.tobytes() + said).hexdigest()[:32]
-        path = folder / f"{name}.npy"
-        if path.is_file():
-            found: Vectors = np.load(path, allow_pickle=False)
-            return found
-        made = compute()
-        folder.mkdir(parents=True, exist_ok=True)
-        with replace_atomically(path) as beside, beside.open("wb") as file:
-            np.save(file, made)
-        return made
-
-    def _run(self, sequences: list[list[int]], told: Callable[[int], None]) -> Vectors:
+    def _run(self, sequences: list[list[int]]) -> Matrix:
         """Run sequences of equal length together, so that nothing is padded or masked."""
         import torch
 
         out = np.zeros((len(sequences), self.dimension), dtype=np.float32)
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
-        done = 0
         with torch.inference_mode():
             for length, group in groupby(order, key=lambda i: len(sequences[i])):
-                alike = list(group) if length else []
+                members = list(group) if length else []
                 step = max(1, _BATCH_TOKENS // max(length, 1))
-                for start in range(0, len(alike), step):
-                    rows = alike[start : start + step]
+                for start in range(0, len(members), step):
+                    rows = members[start : start + step]
                     numbers = torch.tensor([sequences[i] for i in rows], device=self.model.device)
                     try:
                         hidden = self.model(input_ids=numbers).last_hidden_state.float()
@@ -188,42 +167,68 @@ class Transformer:
                         raise InvalidInputError(
                             f"{self._name}: its model and its tokenizer do not match ({error})"
                         ) from None
-                    out[rows] = self._pool(hidden).cpu().numpy()
-                    done += len(rows)
-                    told(done)
+                    if self.pooling == "mean":
+                        pooled = hidden.mean(dim=1)
+                    else:
+                        pooled = hidden[:, 0 if self.pooling == "first" else -1]
+                    out[rows] = pooled.cpu().numpy()
         return out
 
-    def _pool(self, hidden: Any) -> Any:  # noqa: ANN401
-        if self.pooling == "mean":
-            return hidden.mean(dim=1)
-        return hidden[:, 0 if self.pooling == "first" else -1]
+
+class FunctionEncoder:
+    """A function from texts to vectors instead of a transformer."""
+
+    def __init__(self, encode: Callable[[list[str]], Any], tokenizer: object = None) -> None:
+        self._encode = encode
+        self.tokenizer: Any = getattr(tokenizer, "_tokenizer", tokenizer)
+        self.dimension = self(["a"]).shape[1]
+
+    def __call__(
+        self, texts: Sequence[str], progress: Progress = silent, keep: Path | None = None
+    ) -> Matrix:
+        """Return the vectors of texts; nothing is kept, as functions have no fingerprint."""
+        vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise InvalidInputError(
+                f"the function returned an array of shape {vectors.shape} for {len(texts)} texts; "
+                "it must return one finite vector for each"
+            )
+        return vectors
+
+    def encode_entries(
+        self, entries: Sequence[str | int], progress: Progress = silent, keep: Path | None = None
+    ) -> Matrix:
+        """Return the vectors of texts and of tokens, by their text."""
+        decode = self.tokenizer and self.tokenizer.decode
+        return self([e if isinstance(e, str) else decode([e]).removeprefix(INNER) for e in entries])
 
 
 def read_pooling(folder: Path) -> str:
     """Return the pooling of a sentence-transformers folder; `mean` if it has none."""
-    modules = folder / "modules.json"
-    if not modules.is_file():
+    path = folder / "modules.json"
+    if not path.is_file():
         return "mean"
-    listed = read_json(modules)
-    if not (isinstance(listed, list) and all(isinstance(each, dict) for each in listed)):
-        raise InvalidInputError(f"{modules}: expected a list of modules; fetch it again")
-    kinds = {
-        str(each.get("type", "")).rpartition(".")[2]: str(each.get("path", "")) for each in listed
+    modules = read_json(path)
+    if not (isinstance(modules, list) and all(isinstance(each, dict) for each in modules)):
+        raise InvalidInputError(f"{path}: expected a list of modules; fetch it again")
+    places = {
+        str(each.get("type", "")).rpartition(".")[2]: str(each.get("path", "")) for each in modules
     }
-    strange = [kind for kind in kinds if kind not in _HARMLESS]
-    if strange:
+    for kind in places.keys() - {"Transformer", "Pooling", "Normalize"}:
         raise InvalidInputError(
-            f"{folder}: has a {strange[0]} layer; distill it from Python: "
+            f"{folder}: has a {kind} layer; distill it from Python: "
             "distill(SentenceTransformer(...).encode, tokenizer)"
         )
-    config = folder / kinds.get("Pooling", "").replace("\0", "") / "config.json"
+    if "Pooling" not in places:
+        return "mean"
+    config = folder / places["Pooling"].replace("\0", "") / "config.json"
     if not config.resolve().is_relative_to(folder.resolve()):
-        raise InvalidInputError(f"{modules}: names a place outside the folder; fetch it again")
-    chosen = read_object(config) if "Pooling" in kinds else {}
-    named = [name for key, name in _POOLING.items() if chosen.get(key)]
-    if "Pooling" in kinds and len(named) != 1:
+        raise InvalidInputError(f"{path}: names a place outside the folder; fetch it again")
+    settings = read_object(config)
+    poolings = [name for key, name in _POOLING.items() if settings.get(key)]
+    if len(poolings) != 1:
         raise InvalidInputError(f"{config}: distill does not support this pooling")
-    return named[0] if named else "mean"
+    return poolings[0]
 
 
 def _check_hub(name: str) -> None:
@@ -232,46 +237,18 @@ def _check_hub(name: str) -> None:
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
     try:
-        if isinstance(try_to_load_from_cache(name, "config.json"), str):
-            return
-        HfApi().model_info(name, timeout=_HUB_SECONDS)
+        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+            HfApi().model_info(name, timeout=_HUB_SECONDS)
     except (HFValidationError, RepositoryNotFoundError):
         raise InvalidInputError(
             f"{name}: no such folder, and no such model on the Hugging Face hub"
         ) from None
     except Exception as error:  # the hub's client and the connection raise any kind
-        why = " ".join(str(error).split()) or type(error).__name__
         raise ConceptorError(
-            f"{name}: no such folder, and the Hugging Face hub cannot be reached ({why}); "
-            "download the model on a machine with a network, and name its folder"
+            f"{name}: no such folder, and the Hugging Face hub cannot be reached "
+            f"({_reason(error)}); download the model elsewhere, and name its folder"
         ) from None
 
 
-def _check_folder(folder: Path) -> None:
-    """Raise if a folder is not a model, or if its configuration names code to download."""
-    config = folder / "config.json"
-    if not config.is_file():
-        raise InvalidInputError(f"{folder}: not a model folder; it has no config.json")
-    settings = read_object(config)
-    for key in ("attn_implementation", "_attn_implementation"):
-        if "/" in str(settings.get(key, "")):
-            raise InvalidInputError(
-                f"{config}: {key} names a kernel to download; code named in a folder is never "
-                "run; remove it"
-            )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide progress bars and advice of the Hugging Face libraries."""
-    before = os.environ.get("HF_HUB_DISABLE_PROGRESS_BARS")
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    try:
-        import transformers
-
-        transformers.utils.logging.disable_progress_bar()
-        yield
-    finally:
-        if before is None:
-            del os.environ["HF_HUB_DISABLE_PROGRESS_BARS"]
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The nearest texts, by text and by number, with what their cosines mean; kept with the map."""
+"""The nearest texts, by text and by number, with the scale of their cosines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, Background, InvalidInputError, most_similar, postprocess
-from conceptor.algebra.background import BackgroundWarning, percent_below
-from conceptor.concepts.found import UnknownWordsError
-from conceptor.concepts.text_neighbours import shorten
-from conceptor.vectors import WordVectors, open_vectors
+from conceptor import AffineMap, most_similar, open_vectors, postprocess
+from conceptor.algebra.background import Background, BackgroundWarning
+from conceptor.base.errors import InvalidInputError
+from conceptor.concepts.lookup import UnknownWordsError
+from conceptor.vectors.table import WordVectors
 
 COUNT = 500
 TEXTS = [f"This is text number {i}, and it is short." for i in range(COUNT)]
@@ -29,24 +29,24 @@ def expected(rows: np.ndarray, place: int, n: int) -> list[int]:
     return [row for row in order.tolist() if row != place][:n]
 
 
-def test_neighbours_are_the_nearest_rows_however_the_row_is_named(rows) -> None:
-    for asked in (TEXTS[41], "42", 41, f"  {TEXTS[41]} "):
-        found = most_similar(rows, asked, texts=TEXTS, n=7)["original"]
-        assert list(found) == [TEXTS[41]]
-        near = found[TEXTS[41]]
+def test_neighbors_are_the_nearest_rows_for_any_name_of_a_row(rows) -> None:
+    for query in (TEXTS[41], "42", 41, f"  {TEXTS[41]} "):
+        neighbors = most_similar(rows, query, texts=TEXTS, n=7)["original"]
+        assert list(neighbors) == [TEXTS[41]]
+        near = neighbors[TEXTS[41]]
         assert [each.rank - 1 for each in near] == expected(rows, 41, 7)
         assert [each.word for each in near] == [TEXTS[each.rank - 1] for each in near]
 
 
-def test_files_tables_and_arrays_have_the_same_neighbours(rows, tmp_path) -> None:
+def test_files_tables_and_arrays_have_the_same_neighbors(rows, tmp_path) -> None:
     np.save(tmp_path / "x.npy", rows)
     (tmp_path / "t.txt").write_text("\n".join(TEXTS))
-    given = [(rows, TEXTS), (tmp_path / "x.npy", tmp_path / "t.txt"), ((TEXTS, rows), None)]
-    found = [
+    sources = [(rows, TEXTS), (tmp_path / "x.npy", tmp_path / "t.txt"), ((TEXTS, rows), None)]
+    first, second, third = (
         most_similar(vectors, [3, TEXTS[9]], ["original", "gentle"], texts=texts)
-        for vectors, texts in given
-    ]
-    assert found[0] == found[1] == found[2]
+        for vectors, texts in sources
+    )
+    assert first == second == third
 
 
 def test_p_is_the_share_of_random_pairs_with_such_a_cosine(rows) -> None:
@@ -58,32 +58,30 @@ def test_p_is_the_share_of_random_pairs_with_such_a_cosine(rows) -> None:
     assert [each.p for each in near] == sorted(each.p for each in near)
 
 
-def test_texts_need_not_differ(rows) -> None:
+def test_equal_texts(rows) -> None:
     twice = TEXTS[:250] * 2
-    found = most_similar(rows, [TEXTS[3], 253], texts=twice, n=5)["original"]
-    assert list(found) == [f"{TEXTS[3]} (row 4)", f"{TEXTS[3]} (row 254)"]
-    ranks = [[each.rank - 1 for each in near] for near in found.values()]
+    neighbors = most_similar(rows, [TEXTS[3], 253], texts=twice, n=5)["original"]
+    assert list(neighbors) == [f"{TEXTS[3]} (row 4)", f"{TEXTS[3]} (row 254)"]
+    ranks = [[each.rank - 1 for each in near] for near in neighbors.values()]
     assert ranks == [expected(rows, 3, 5), expected(rows, 253, 5)]
-
-
-def test_few_rows_have_neighbours_but_no_p(rows) -> None:
+    # Few rows have neighbors but no p.
     near = most_similar(rows[:20], 0, n=3)["original"]["1"]
     assert [each.rank - 1 for each in near] == expected(rows[:20], 0, 3)
     assert {each.p for each in near} == {None}
 
 
-def test_what_is_not_there_is_named_with_texts_that_contain_it(rows) -> None:
+def test_unknown_texts_come_with_texts_that_contain_them(rows) -> None:
     with pytest.raises(
         UnknownWordsError, match=r"no text or row 'NUMBER 7,'; did you mean 8 \(This"
     ):
         most_similar(rows, "NUMBER 7,", texts=TEXTS)
-    for asked in ("501", "0", 500, -1, "nothing like it"):
-        with pytest.raises(UnknownWordsError, match=f"there is no text or row '{asked}'"):
-            most_similar(rows, asked, texts=TEXTS)
-    said: list[object] = []
-    found = most_similar(rows, ["nothing like it", 3], texts=TEXTS, unknown=said.append)
-    assert list(found["original"]) == [TEXTS[3]]
-    assert len(said) == 1
+    for query in ("501", "0", 500, -1, "nothing like it"):
+        with pytest.raises(UnknownWordsError, match=f"there is no text or row '{query}'"):
+            most_similar(rows, query, texts=TEXTS)
+    reports: list[object] = []
+    near = most_similar(rows, ["nothing like it", 3], texts=TEXTS, unknown=reports.append)
+    assert list(near["original"]) == [TEXTS[3]]
+    assert len(reports) == 1
 
 
 def test_settings_of_words_do_not_apply(rows) -> None:
@@ -94,39 +92,28 @@ def test_settings_of_words_do_not_apply(rows) -> None:
         most_similar(words, "w1x", background=Background.fit(rows))
 
 
-def test_a_map_of_texts_is_saved_with_what_its_cosines_mean(rows, tmp_path) -> None:
+def test_a_map_of_texts_is_saved_with_the_scale_of_its_cosines(rows, tmp_path) -> None:
     np.save(tmp_path / "x.npy", rows)
     saved = tmp_path / "map.safetensors"
     postprocess(tmp_path / "x.npy", tmp_path / "y.npy", save_map=saved)
-    mapped = open_vectors(tmp_path / "y.npy", wordless=True).to_array()
+    mapped = np.concatenate([part for _, part in open_vectors(tmp_path / "y.npy").chunks()])
     np.testing.assert_allclose(AffineMap.load(saved)(rows), mapped, atol=1e-6)
-    kept = Background.load(saved)
-    assert kept.rows == COUNT
+    background = Background.load(saved)
+    assert background.rows == COUNT
     unit = (mapped / np.linalg.norm(mapped, axis=1, keepdims=True)).astype(np.float64)
     cosines = (unit @ unit.T)[np.triu_indices(COUNT, 1)]
     for p in (0.5, 0.01):
-        assert (cosines >= kept.cosine(p)).mean() == pytest.approx(p, rel=0.05)
-    # With it p stays the same whatever else is in the file.
+        assert (cosines >= background.cosine(p)).mean() == pytest.approx(p, rel=0.05)
+    # With it, p does not depend on the other rows.
     few, all_ = (
-        most_similar(mapped[:some], 0, n=COUNT, background=saved)["original"]["1"]
-        for some in (120, COUNT)
+        most_similar(mapped[:size], 0, n=COUNT, background=saved)["original"]["1"]
+        for size in (120, COUNT)
     )
     by_row = {each.rank: each.p for each in all_}
     assert all(each.p == by_row[each.rank] for each in few)
 
 
-def test_words_are_saved_without(tmp_path) -> None:
-    rng = np.random.default_rng(0)
-    words = [f"w{i}x" for i in rng.permutation(200)]
-    from conceptor import write_vectors
-
-    write_vectors(tmp_path / "w.txt", [(words, rng.standard_normal((200, 5)))])
-    postprocess(tmp_path / "w.txt", tmp_path / "b.txt", save_map=tmp_path / "m.safetensors")
-    with pytest.raises(InvalidInputError, match="without a background"):
-        Background.load(tmp_path / "m.safetensors")
-
-
-def test_a_background_that_does_not_suit_is_warned_about(rows, tmp_path) -> None:
+def test_an_unsuitable_background_gives_a_warning(rows, tmp_path) -> None:
     narrow = np.ones(20) + 0.1 * rows
     with pytest.warns(BackgroundWarning, match="random pairs of these rows have a median p"):
         most_similar(rows, 1, background=Background.fit(narrow))
@@ -142,9 +129,3 @@ def test_a_background_that_does_not_suit_is_warned_about(rows, tmp_path) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         most_similar(rows, 1)  # the control
-
-
-def test_long_texts_are_cut_and_shares_rounded_down() -> None:
-    assert shorten("a  b\nc") == "a b c"
-    assert shorten("x" * 100, 60) == "x" * 59 + "…"
-    assert [percent_below(p) for p in (0.001, 0.00101, 0.5, 1.0)] == ["99.9%", "99.8%", "50%", "0%"]
