@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from conceptor import InvalidInputError, improve
+from conceptor import improve
+from conceptor.base.errors import InvalidInputError
 
 tokenizers = pytest.importorskip("tokenizers")
 TOKENS = [f"w{i}" for i in range(200)]
@@ -19,9 +20,9 @@ COUNTS = {token: float(1000 - 4 * row) for row, token in enumerate(TOKENS)}
 @pytest.fixture
 def tokenizer():
     vocabulary = {token: row for row, token in enumerate([*TOKENS, "[UNK]"])}
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    return made
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    return tokenizer
 
 
 @pytest.fixture(name="X")
@@ -38,7 +39,7 @@ def averages(rows: np.ndarray) -> np.ndarray:
 
 
 def _improved(rows: np.ndarray) -> np.ndarray:
-    return improve(([*TOKENS, "[UNK]"], rows), "cn:unit=false", weights=COUNTS)[1]
+    return improve(([*TOKENS, "[UNK]"], rows), "cn:lengths=kept", weights=COUNTS)[1]
 
 
 def test_static_models(tokenizer, X, tmp_path) -> None:
@@ -58,7 +59,7 @@ def test_static_models(tokenizer, X, tmp_path) -> None:
     assert loaded.dim == 3
 
 
-def test_quantised_static_models(tokenizer, X) -> None:
+def test_quantized_static_models(tokenizer, X) -> None:
     """Tokens that share rows, with weights of their own: each has a row afterwards."""
     model2vec = pytest.importorskip("model2vec")
     mapping = np.arange(len(X)) % 50
@@ -90,19 +91,19 @@ def test_static_sentence_transformers(static, X) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "cn", "abtt:n_directions=1", "cn:n_components=3"])
-@pytest.mark.parametrize("normalised", [False, True])
-def test_a_map_is_the_last_layer(method, normalised, static, rng, tmp_path) -> None:
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_map_is_the_last_layer(method, normalized, static, rng, tmp_path) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     texts = [" ".join(rng.choice(TOKENS, 6)) for _ in range(300)]
     model = static
-    if normalised:
+    if normalized:
         model = SentenceTransformer(modules=[*static, Normalize()], device="cpu")
     better, report = improve(model, method, texts=texts, return_report=True)
-    assert (len(model), report.words) == (1 + normalised, 300)
+    assert (len(model), report.words) == (1 + normalized, 300)
     expected = improve(model.encode(texts), method, return_report=True)[0]
-    if normalised:
+    if normalized:
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(better.encode(texts), expected, atol=1e-5)
     np.testing.assert_allclose(

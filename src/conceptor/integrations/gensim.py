@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from conceptor.algebra.lengths import Lengths
-from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
-from conceptor.vectors.table import as_word_vectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from conceptor.fitting import Fitted
+from conceptor.fit import Fitted
+from conceptor.integrations.reading import Opened, check_vectors, improve_rows, map_rows
+from conceptor.methods import Lengths
+from conceptor.vectors.files import as_vectors
 
 # The attributes that a model multiplies with its vectors in training.
 _OUTPUT_LAYERS = ("syn1neg", "syn1")
@@ -22,14 +20,14 @@ _OUTPUT_LAYERS = ("syn1neg", "syn1")
 
 def open_keyed_vectors(kv: Any) -> Opened:  # noqa: ANN401
     """Open vectors by key."""
-    _check(kv)
-    table = as_word_vectors(kv)
-    return Opened(table, lambda fitted: _with_vectors(kv, improve_rows(fitted, table)))
+    rows, columns = kv.vectors.shape
+    check_vectors(rows, columns, type(kv).__name__, "add or load some first")
+    vectors = as_vectors(kv)
+    return Opened(vectors, lambda fitted: _with_vectors(kv, improve_rows(fitted, vectors)))
 
 
 def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
     """Open vectors that are averages of n-grams; a map applies to the n-grams as well."""
-    _check(kv)
 
     def rebuild(fitted: Fitted) -> Any:  # noqa: ANN401
         new = _with_vectors(kv, kv.vectors)
@@ -39,7 +37,7 @@ def open_fasttext_vectors(kv: Any) -> Opened:  # noqa: ANN401
         new.adjust_vectors()
         return new
 
-    return Opened(as_word_vectors(kv), rebuild, needs_map=True, lengths=Lengths.KEPT)
+    return replace(open_keyed_vectors(kv), rebuild=rebuild, lengths=Lengths.KEPT)
 
 
 def open_model(model: Any) -> Opened:  # noqa: ANN401
@@ -56,16 +54,11 @@ def open_model(model: Any) -> Opened:  # noqa: ANN401
         new.vector_size = new.layer1_size = new.wv.vector_size
         for name in _OUTPUT_LAYERS:
             layer = getattr(model, name, None)
-            if layer is not None and fitted.is_map:
+            if layer is not None:
                 setattr(new, name, fitted.map.dual()(layer))
         return new
 
-    return Opened(opened.vectors, rebuild, opened.needs_map, lengths=opened.lengths)
-
-
-def _check(kv: Any) -> None:  # noqa: ANN401
-    rows, columns = kv.vectors.shape
-    check_vectors(rows, columns, type(kv).__name__, "add or load some first")
+    return replace(opened, rebuild=rebuild)
 
 
 def _with_vectors(kv: Any, vectors: NDArray[Any]) -> Any:  # noqa: ANN401

@@ -6,12 +6,12 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from conceptor.integrations.opened import Opened, check_vectors, open_tokens
+from conceptor.integrations.reading import Opened, check_vectors, open_tokens
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
-    from numpy.typing import NDArray
 
 
 def open_static_model(model: StaticModel) -> Opened:

@@ -2,94 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError, Setting
-from conceptor.integrations.stores import StoredVectors, choose_columns, find_ids
-from conceptor.vectors.columns import Column, ColumnKind
-from conceptor.vectors.rows import LABELS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.integrations.stores import choose_table
+from conceptor.vectors.formats.tables import import_pyarrow, open_batches
+from conceptor.vectors.vectors import Vectors
 
 _VECTORS = ("vector", "halfvec")
 _TEXTS = ("text", "varchar", "bpchar")
 _NUMBERS = ("int2", "int4", "int8")
-_KINDS = (
-    dict.fromkeys(_VECTORS, ColumnKind.LISTS)
-    | dict.fromkeys(_TEXTS, ColumnKind.TEXT)
-    | dict.fromkeys(_NUMBERS, ColumnKind.INTEGERS)
-)
+# Names of tables with their schema, if it is not `public`, and quoted where SQL needs it.
 _LOOK = """
-SELECT n.nspname, c.relname, a.attname, t.typname
-FROM pg_attribute a
-JOIN pg_class c ON c.oid = a.attrelid
-JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_type t ON t.oid = a.atttypid
+SELECT c.oid::regclass::text, a.attname, t.typname
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND t.typname = ANY(%s)
-ORDER BY n.nspname, c.relname, a.attnum
+  AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+  AND t.typname = ANY(%s)
+ORDER BY 1, a.attnum
 """
 
 
 def open_postgres(
-    address: str, table: str | None = None, text: str | None = None, vector: str | None = None
-) -> PostgresVectors:
+    address: str, table: str | None, *, column: str | None, text_column: str | None
+) -> Vectors:
     """Open a table; without a name, only one table may have a column of vectors."""
-    from psycopg import sql
-
+    arrow = import_pyarrow()
+    types = (
+        dict.fromkeys(_VECTORS, arrow.list_(arrow.float32()))
+        | dict.fromkeys(_TEXTS, arrow.string())
+        | dict.fromkeys(_NUMBERS, arrow.int64())
+    )
+    tables: dict[str, dict[str, str]] = {}
     with _connect(address) as connection:
-        found: dict[str, list[Column]] = {}
-        places: dict[str, tuple[str, str]] = {}
-        for schema, relation, column, kind in connection.execute(_LOOK, [list(_KINDS)]):
-            name = relation if schema == "public" else f"{schema}.{relation}"
-            places[name] = schema, relation
-            found.setdefault(name, []).append(Column(column, _KINDS[kind]))
-        chosen = _choose_table(found, table)
-
-        def sample(names: list[Any]) -> dict[Any, Sequence[str]]:
-            listed = sql.SQL(", ").join(map(sql.Identifier, names))
-            query = sql.SQL("SELECT {} FROM {} LIMIT {}").format(
-                listed, sql.Identifier(*places[chosen]), LABELS
-            )
-            rows = connection.execute(query).fetchall()
-            return {each: [row[i] or "" for row in rows] for i, each in enumerate(names)}
-
-        label, vectors = choose_columns(
-            f"PostgreSQL table {chosen}", found[chosen], sample, text, vector
-        )
-        ids = find_ids(found[chosen], label)
-        return PostgresVectors(
-            address, chosen, places[chosen], (label, vectors[0]), ids, connection
-        )
-
-
-def _choose_table(found: dict[str, list[Column]], table: str | None) -> str:
-    usable = [
-        name
-        for name, columns in found.items()
-        if any(each.kind is ColumnKind.LISTS for each in columns)
-    ]
+        for name, attribute, kind in connection.execute(_LOOK, [list(types)]):
+            tables.setdefault(name, {})[attribute] = kind
+    usable = {
+        name.replace('"', ""): name
+        for name, kinds in tables.items()
+        if not set(_VECTORS).isdisjoint(kinds.values())
+    }
     if not usable:
         raise InvalidInputError(
             "this PostgreSQL database has no column of pgvector's type vector or halfvec"
         )
-    if table is not None:
-        if table not in usable:
-            raise InvalidInputError(
-                f"PostgreSQL has no table {table} with vectors; it has {', '.join(usable)}"
-            )
-        return table
-    if len(usable) > 1:
-        raise InvalidInputError(
-            f"this PostgreSQL database has {len(usable)} tables with vectors "
-            f"({', '.join(usable)}); choose one with ",
-            Setting("table", usable[0]),
+    chosen = choose_table("PostgreSQL", list(usable), table)
+    kinds = tables[usable[chosen]]
+
+    def read(names: list[str], rows: int) -> Iterator[Any]:
+        from psycopg import sql
+
+        selected = [
+            sql.SQL("{}::real[]" if kinds[name] in _VECTORS else "{}").format(sql.Identifier(name))
+            for name in names
+        ]
+        query = sql.SQL("SELECT {} FROM {}").format(
+            sql.SQL(", ").join(selected), sql.SQL(usable[chosen])
         )
-    return usable[0]
+        # One snapshot of the table, by a server-side cursor.
+        with _connect(address) as connection, connection.cursor("conceptor", binary=True) as cursor:
+            cursor.execute(query)
+            while fetched := cursor.fetchmany(rows):
+                arrays = [
+                    arrow.array(values, types[kinds[name]])
+                    for name, values in zip(names, zip(*fetched, strict=True), strict=True)
+                ]
+                yield arrow.RecordBatch.from_arrays(arrays, names)
+
+    schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
+    where = f"PostgreSQL table {chosen}"
+    return open_batches(where, schema, read, column=column, text_column=text_column)
 
 
 @contextmanager
@@ -97,7 +81,6 @@ def _connect(address: str) -> Iterator[Any]:
     """Connect for reading; error messages never include the address or its password."""
     try:
         import psycopg
-        from pgvector.psycopg import register_vector
     except ImportError:
         raise MissingExtraError("reading PostgreSQL with pgvector", "postgres") from None
     try:
@@ -107,68 +90,7 @@ def _connect(address: str) -> Iterator[Any]:
             connection.execute("SET synchronize_seqscans = off")
             connection.execute("SET enable_indexonlyscan = off")
             connection.execute("SET enable_indexscan = off")
-            if connection.execute("SELECT 1 WHERE to_regtype('vector') IS NULL").fetchone():
-                raise InvalidInputError("this PostgreSQL database does not have pgvector")
-            register_vector(connection)
             yield connection
     except psycopg.Error as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise ConceptorError(f"PostgreSQL: {said[:300]}") from None
-
-
-class PostgresVectors(StoredVectors):
-    """The rows of a table, read by a server-side cursor in batches."""
-
-    def __init__(
-        self,
-        address: str,
-        name: str,
-        table: tuple[str, str],
-        columns: tuple[str, str],
-        ids: list[str],
-        connection: Any,  # noqa: ANN401
-    ) -> None:
-        from psycopg import sql
-
-        self._address, self._table, self._ids = address, sql.Identifier(*table), ids
-        text, vector = map(sql.Identifier, columns)
-        self._select = sql.SQL("SELECT {}, {}::vector FROM {}").format(text, vector, self._table)
-        first = connection.execute(self._select + sql.SQL(" LIMIT 1")).fetchone()
-        if first is None or first[1] is None:
-            raise InvalidInputError(
-                f"PostgreSQL table {name}: contains no vectors, or the first is missing"
-            )
-        super().__init__(f"PostgreSQL table {name}", len(_numbers(first[1])))
-
-    @property
-    def id_columns(self) -> list[str]:
-        """The columns of text or whole numbers, but not the texts."""
-        return self._ids
-
-    def ids(self, column: str) -> Iterator[str]:
-        """Yield the values of a column as text."""
-        from psycopg import sql
-
-        select = sql.SQL("SELECT {} FROM {}").format(sql.Identifier(column), self._table)
-        for rows in self._fetch(select):
-            for (value,) in rows:
-                yield "" if value is None else str(value)
-
-    def batches(self) -> Iterator[tuple[Sequence[str | None], Any]]:
-        """Yield batches of one snapshot of the table."""
-        for rows in self._fetch(self._select):
-            yield (
-                [row[0] for row in rows],
-                [None if row[1] is None else _numbers(row[1]) for row in rows],
-            )
-
-    def _fetch(self, select: Any) -> Iterator[list[Any]]:  # noqa: ANN401
-        with _connect(self._address) as connection, connection.cursor("conceptor") as cursor:
-            cursor.execute(select)
-            while rows := cursor.fetchmany(self.batch_rows):
-                yield rows
-
-
-def _numbers(vector: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401
-    """Return pgvector's own type, from old and new clients, as an array."""
-    return np.asarray(vector.to_numpy() if hasattr(vector, "to_numpy") else vector)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ConceptorError(f"PostgreSQL: {reason[:300]}") from None

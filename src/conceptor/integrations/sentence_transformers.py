@@ -7,42 +7,34 @@ without this library.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from numpy.typing import NDArray
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, StaticEmbedding
 
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import Opened, open_tokens
-from conceptor.vectors.table import WordVectors
+from conceptor.fit import Fitted
+from conceptor.integrations.reading import Opened, open_tokens
+from conceptor.vectors.files import in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-
-    from conceptor.algebra.affine_map import AffineMap
-    from conceptor.fitting import Fitted
 
 
 def open_sentence_transformer(
     model: SentenceTransformer, texts: Sequence[str] | None = None
 ) -> Opened:
-    """Open a model: its table if it is static, else its vectors of some texts."""
+    """Open a model: its table of tokens if it is static, else its vectors of some texts."""
     if texts is not None:
         return _open_with_texts(model, texts)
-    if isinstance(model[0], StaticEmbedding):
-        return _open_static(model)
-    raise InvalidInputError(
-        "a SentenceTransformer is fitted to texts; pass hundreds of texts like those it will "
-        "encode, as in improve(model, texts=sentences)"
-    )
-
-
-def _open_static(model: SentenceTransformer) -> Opened:
-    """Open the table of tokens."""
     static: Any = model[0]
+    if not isinstance(static, StaticEmbedding):
+        raise InvalidInputError(
+            "a SentenceTransformer is fitted to texts; pass hundreds of texts like those it will "
+            "encode, as in improve(model, texts=sentences)"
+        )
     table = static.embedding.weight.detach().cpu().float().numpy()
 
     def rebuild(rows: NDArray[Any]) -> SentenceTransformer:
@@ -75,25 +67,19 @@ def _open_with_texts(model: SentenceTransformer, texts: Sequence[str]) -> Opened
         has_unit_length = isinstance(modules[-1], Normalize)
         if fitted.map.unit and not has_unit_length:
             modules.append(Normalize())
-        modules.append(as_dense(fitted.map).to(model.device, next(model.parameters()).dtype))
+        weight, bias = fitted.map.as_linear()
+        dense = Dense(
+            fitted.map.n_in,
+            fitted.map.n_out,
+            bias=bool(bias.any()),
+            activation_function=torch.nn.Identity(),
+            init_weight=torch.tensor(weight, dtype=torch.float32),
+            init_bias=torch.tensor(bias, dtype=torch.float32),
+        )
+        modules.append(dense.to(model.device, next(model.parameters()).dtype))
         return _with_modules(model, [*modules, Normalize()] if has_unit_length else modules)
 
-    rows = vectors.astype("float32", copy=False)
-    table = WordVectors([""] * len(rows), rows, has_words=False)
-    return Opened(table, rebuild, needs_map=True)
-
-
-def as_dense(map_: AffineMap) -> Dense:
-    """Return a map as a module, with scaling to length 1 if the map needs it."""
-    bias = map_.bias - map_.offset @ map_.matrix
-    return Dense(
-        map_.n_in,
-        map_.n_out,
-        bias=bool(bias.any()),
-        activation_function=torch.nn.Identity(),
-        init_weight=torch.tensor(map_.matrix.T, dtype=torch.float32),
-        init_bias=torch.tensor(bias, dtype=torch.float32),
-    )
+    return Opened(in_memory(None, vectors.astype("float32", copy=False)), rebuild)
 
 
 def _with_modules(model: SentenceTransformer, modules: Sequence[Any]) -> SentenceTransformer:

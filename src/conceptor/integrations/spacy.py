@@ -8,48 +8,38 @@ users see.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.algebra.affine_map import AffineMap
-from conceptor.algebra.lengths import Lengths
-from conceptor.base.errors import InvalidInputError, MissingExtraError
-from conceptor.base.files import name_in_errors, read_object, replace_folder_atomically
+from conceptor.base.errors import ConceptorError, InvalidInputError, MissingExtraError
+from conceptor.base.files import read_object, replace_folder_atomically
 from conceptor.base.folders import check_folder, copy_folder, is_for_readers
-from conceptor.base.progress import silent
-from conceptor.fitting import FitOptions
+from conceptor.base.progress import Progress, silent
+from conceptor.fit import FitOptions, Fitted, fit_methods
 from conceptor.integrations.improving import improve_opened
-from conceptor.integrations.opened import Opened, check_vectors, improve_rows, map_rows
-from conceptor.integrations.spacy_folders import find_pipeline, is_pipeline
-from conceptor.vectors.source import BLOCK_BYTES
-from conceptor.vectors.table import WordVectors
-from conceptor.vectors.vectors import RowKind, Vectors
+from conceptor.integrations.reading import Opened, check_vectors, improve_rows, map_rows
+from conceptor.integrations.sources import find_pipeline, is_pipeline
+from conceptor.methods import Lengths, MethodLike
+from conceptor.postprocessing import Report, choose_method
+from conceptor.vectors.files import in_memory
+from conceptor.vectors.vectors import RowKind, Rows, Vectors, chunk_rows
 
 try:
     import spacy
     from spacy.language import Language
+    from spacy.tokens import Doc
     from spacy.util import load_config
     from spacy.vectors import Mode
+    from spacy.vocab import Vocab
 except ImportError:
     raise MissingExtraError("spaCy pipelines", "spacy") from None
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-    from spacy.tokens import Doc, Token
-    from spacy.vocab import Vocab
-
-    from conceptor.base.progress import Progress
-    from conceptor.fitting import Fitted
-    from conceptor.methods import MethodLike
-    from conceptor.postprocessing import Report
 
 # The number of words of a language that a table of n-grams is fitted on.
 _FLORET_WORDS = 20_000
@@ -59,92 +49,75 @@ _MAP = "map.safetensors"
 _FILES = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json")
 
 
-class TableVectors(Vectors):
-    """The words of a table and their vectors; in a pruned table, many words share a row."""
-
-    name = "the table of vectors"
-    dimension = 0
-    language = ""
-
-    def __init__(
-        self, words: list[str], data: NDArray[Any], places: NDArray[np.intp], language: str
-    ) -> None:
-        self.words, self._data, self._places = words, data, places
-        self.dimension, self.language = data.shape[1], language
-
-    @property
-    def count(self) -> int:
-        """The number of words."""
-        return len(self.words)
-
-    def chunks(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
-        """Yield words and rows in table order: frequent words first if it is sorted."""
-        step = max(1, BLOCK_BYTES // (4 * self.dimension))
-        for start in range(0, len(self.words), step):
-            part = slice(start, start + step)
-            yield self.words[part], self._data[self._places[part]]
-
-
 def open_vocab(vocab: Vocab, language: str = "") -> Opened:
     """Open a vocabulary; its table is changed in place."""
-    table = vocab.vectors
-    if table.data.ndim != 2 or table.data.dtype.kind not in "fiu":
-        raise InvalidInputError(
-            f"the vectors of this spaCy vocabulary are an array of {table.data.dtype} of shape "
-            f"{table.data.shape}; expected a matrix of numbers"
-        )
-    rows, columns = table.shape if table.size else (0, 0)
+    table, language = vocab.vectors, language or vocab.lang or ""
+    is_floret = table.mode == Mode.floret
+    count = len(table.data) if is_floret else min(len(table.data), len(table.key2row))
     remedy = "load a pipeline that has some, such as one whose name ends in md or lg"
-    check_vectors(rows, columns, "spaCy vocabulary", remedy)
-    language = language or vocab.lang or ""
+    check_vectors(count, table.data.shape[1], "spaCy vocabulary", remedy)
     data = np.ascontiguousarray(_to_numpy(table.data))
     if not np.isfinite(data).all():
-        raise InvalidInputError("the vectors of this vocabulary contain NaN or infinity")
-    if table.mode == Mode.floret:
-        _check_ngrams(table)
-        words = _words_of_language(vocab, language)
-        composed = WordVectors(words, _to_numpy(table.get_batch(words)), kind=RowKind.WORDS)
+        raise _damaged("its vectors contain NaN or infinity")
+    if is_floret:
+        # spaCy never writes other settings, and they would take hours.
+        if not (0 < table.minn <= table.maxn <= _LONGEST_NGRAM and 1 <= table.hash_count <= 4):
+            raise _damaged(f"n-grams of {table.maxn} letters with {table.hash_count} hashes")
+        try:
+            import wordfreq
+
+            words = list(wordfreq.top_n_list(language, _FLORET_WORDS))
+        except ImportError:
+            raise MissingExtraError(
+                "a table of n-grams (floret) holds no words; a word list", "wordfreq"
+            ) from None
+        except (LookupError, ValueError):  # not a language of wordfreq
+            words = [word for word in vocab.strings if word.isalpha()]
+        check_vectors(len(words), 1, "language", "add words to vocab.strings")
         return Opened(
-            composed,
+            in_memory(words, _to_numpy(table.get_batch(words)), kind=RowKind.WORDS),
             lambda fitted: _put(vocab, map_rows(fitted, data)),
-            needs_map=True,
             lengths=Lengths.KEPT,
         )
-    words = _words_of_rows(vocab)
-    check_vectors(len(words), columns, "spaCy vocabulary", remedy)
+    words = [vocab.strings.as_string(key) for key in table.key2row]
     places = np.array(list(table.key2row.values()))
-    if places.min() < 0 or places.max() >= rows:
-        raise InvalidInputError(
-            f"a word of this spaCy vocabulary has row {places.max()} of {rows}; fetch it again"
-        )
-    vectors = TableVectors(words, data, places, language)
+    if places.min() < 0 or places.max() >= len(data):
+        raise _damaged(f"a word has row {places.max()} of {len(data)}")
+
+    def read() -> Iterator[Rows]:
+        step = chunk_rows(data.shape[1])
+        for start in range(0, len(words), step):
+            part = slice(start, start + step)
+            yield Rows(words[part], data[places[part]])
+
+    name = "the table of vectors"
+    vectors = Vectors(name, data.shape[1], read, count=len(words), language=language)
+    # In a pruned table many words share a row, which has no length for each.
     is_shared = len(np.unique(places)) < len(places)
 
     def rebuild(fitted: Fitted) -> Vocab:
-        if is_shared:  # a row of several words has no length for each
-            return _put(vocab, fitted.map(data))
-        moved = improve_rows(fitted, vectors)
-        new = np.zeros((rows, moved.shape[1]), dtype=data.dtype)
-        if fitted.is_map and len(places) < rows:  # rows that no word uses yet
-            new[:] = fitted.map(data)
-        new[places] = moved
-        return _put(vocab, new)
+        new = fitted.map(data)  # also the rows that no word uses yet
+        if not is_shared:
+            new[places] = improve_rows(fitted, vectors)
+        return _put(vocab, new.astype(data.dtype, copy=False))
 
-    return Opened(
-        vectors, rebuild, needs_map=is_shared, lengths=Lengths.UNIT if is_shared else None
-    )
+    return Opened(vectors, rebuild, lengths=Lengths.UNIT if is_shared else None)
 
 
-def _words_of_rows(vocab: Vocab) -> list[str]:
-    """Return the word of each row that has one; raise for a row whose key is damaged."""
-    for key in (keys := vocab.vectors.key2row):
-        is_hash = isinstance(key, int) and 0 <= key < 1 << 64
-        if not is_hash or key not in vocab.strings:
-            raise InvalidInputError(
-                f"a row of this spaCy vocabulary belongs to no word (its key is {key!r}); fetch "
-                "it again"
-            )
-    return [vocab.strings[key] for key in keys]
+def _damaged(problem: str) -> InvalidInputError:
+    return InvalidInputError(f"this spaCy vocabulary is damaged ({problem}); fetch it again")
+
+
+def _to_numpy(data: Any) -> NDArray[Any]:  # noqa: ANN401
+    return np.asarray(data.get() if hasattr(data, "get") else data)  # CuPy's arrays have `get`
+
+
+def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
+    """Replace the numbers of the table in the same place: in memory or on a GPU."""
+    from thinc.backends import get_array_ops
+
+    vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
+    return vocab
 
 
 def open_pipeline(nlp: Language) -> Opened:
@@ -156,24 +129,48 @@ def open_pipeline(nlp: Language) -> Opened:
 def _open_trained(vocab: Vocab, language: str, config: Mapping[str, Any]) -> Opened:
     """Open a vocabulary that components may have been trained on."""
     opened = open_vocab(vocab, language)
-    trained, width = trained_on_vectors(config), vocab.vectors.shape[1]
-    if not trained:
+    names, width = ", ".join(trained_on_vectors(config)), vocab.vectors.shape[1]
+    if not names:
         return opened
 
     def rebuild(fitted: Fitted) -> object:
-        if fitted.n_out not in (None, width):
+        if fitted.map.n_out != width:
             raise InvalidInputError(
-                f"{', '.join(trained)}: trained on vectors of {width} dimensions, not "
-                f"{fitted.n_out}; keep the number of dimensions, or remove these components"
+                f"{names}: trained on vectors of {width} dimensions, not {fitted.map.n_out}; keep "
+                "the number of dimensions, or remove these components"
             )
         return opened.rebuild(fitted)
 
     remark = (
-        f"{', '.join(trained)}: trained on the original vectors, so predictions may change; "
-        'train again, or add the component "conceptor" instead, which does not change the '
-        "table"
+        f"{names}: trained on the original vectors, so predictions may change; train again, or add "
+        'the component "conceptor" instead, which does not change the table'
     )
     return replace(opened, rebuild=rebuild, remarks=(remark,))
+
+
+def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
+    """Return the components whose input includes the table of vectors, directly or through another.
+
+    A listener uses the output of another component.
+    """
+    trained, listeners = [], []
+    for name, component in config.get("components", {}).items():
+        blocks = list(_blocks(component))
+        architectures = " ".join(str(block.get("@architectures", "")) for block in blocks)
+        is_static = any(block.get("include_static_vectors") is True for block in blocks)
+        if is_static or "StaticVectors" in architectures:
+            trained.append(name)
+        elif "Tok2VecListener" in architectures:
+            listeners.append(name)
+    return trained + listeners if trained else []
+
+
+def _blocks(part: object) -> Iterator[Mapping[str, Any]]:
+    """Yield a block of a configuration and all blocks inside it."""
+    if isinstance(part, dict):
+        yield part
+        for inner in part.values():
+            yield from _blocks(inner)
 
 
 def postprocess_folder(
@@ -184,6 +181,7 @@ def postprocess_folder(
     *,
     force: bool = False,
     progress: Progress = silent,
+    **parameters: object,
 ) -> Report:
     """Write a saved pipeline with improved vectors to another folder; nothing else changes.
 
@@ -191,28 +189,29 @@ def postprocess_folder(
     the pipeline.
     """
     source, target = find_pipeline(Path(source)) or Path(source), Path(target)
-    given = options or FitOptions()
-    read = [each for each in (given.weights, given.vocabulary) if isinstance(each, str | Path)]
-    check_folder(target, "spaCy pipeline", parts_of, inputs=[source, *read], force=force)
+    options = options or FitOptions()
+    files = [each for each in (options.weights, options.vocabulary) if isinstance(each, str | Path)]
+    check_folder(target, "spaCy pipeline", parts_of, inputs=[source, *files], force=force)
     try:
         vocab = spacy.vocab.Vocab().from_disk(source / "vocab")
         config = load_config(source / "config.cfg", interpolate=False)
-        language = str(config.get("nlp", {}).get("lang", ""))
+        opened = _open_trained(vocab, str(config.get("nlp", {}).get("lang", "")), config)
         belongs = _belongs(config)
+        meta = read_object(source / "meta.json") if (source / "meta.json").is_file() else {}
+        facts = dict(meta.get("vectors") or {})
+    except ConceptorError:
+        raise
     except Exception as error:  # spaCy raises any kind for damaged files
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({said})") from None
-    meta = _read_meta(source / "meta.json")
-    opened = _open_trained(vocab, language, config)
-    _, report = improve_opened(opened, method, options, "pipeline", progress)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"{source}: spaCy cannot read this pipeline ({reason})") from None
+    _, report = improve_opened(opened, method, options, progress, **parameters)
     with replace_folder_atomically(target) as beside:
         copy_folder(source, beside, belongs, target)
-        with name_in_errors(target):
-            vocab.vectors.to_disk(beside / "vocab")
-            if meta is not None:
-                meta.setdefault("vectors", {})["width"] = vocab.vectors.shape[1]
-                said = json.dumps(meta, indent=2, ensure_ascii=False)
-                (beside / "meta.json").write_text(said, encoding="utf-8")
+        vocab.vectors.to_disk(beside / "vocab")
+        if meta:
+            meta["vectors"] = facts | {"width": vocab.vectors.shape[1]}
+            text = json.dumps(meta, indent=2, ensure_ascii=False)
+            (beside / "meta.json").write_text(text, encoding="utf-8")
     return report
 
 
@@ -227,92 +226,8 @@ def parts_of(folder: Path) -> Callable[[Path], bool] | None:
 
 
 def _belongs(config: Mapping[str, Any]) -> Callable[[Path], bool]:
-    known = {*_FILES, *config.get("components", {})}
-    return lambda path: path.parts[0] in known or is_for_readers(path.name)
-
-
-def _read_meta(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    meta = read_object(path)
-    if not isinstance(meta.get("vectors", {}), dict):
-        raise InvalidInputError(f"{path}: its vectors are not an object; fetch it again")
-    return meta
-
-
-def trained_on_vectors(config: Mapping[str, Any]) -> list[str]:
-    """Return the components whose input includes the table of vectors, directly or through another.
-
-    A listener uses the output of another component.
-    """
-    components: Mapping[str, Any] = config.get("components", {})
-    found = [name for name, part in components.items() if _has(part, _takes_vectors)]
-    if found:
-        listening = [name for name, part in components.items() if _has(part, _listens)]
-        found += [name for name in listening if name not in found]
-    return found
-
-
-def _takes_vectors(part: Mapping[str, Any]) -> bool:
-    return part.get("include_static_vectors") is True or "StaticVectors" in str(
-        part.get("@architectures", "")
-    )
-
-
-def _listens(part: Mapping[str, Any]) -> bool:
-    return "Tok2VecListener" in str(part.get("@architectures", ""))
-
-
-def _has(part: object, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
-    if not isinstance(part, dict):
-        return False
-    return wanted(part) or any(_has(inner, wanted) for inner in part.values())
-
-
-def _words_of_language(vocab: Vocab, language: str) -> list[str]:
-    """Return frequent words of a language, to fit a table of n-grams, which has no words."""
-    if find_spec("wordfreq") is None:
-        raise MissingExtraError(
-            "a table of n-grams (floret) holds no words; a word list", "wordfreq"
-        )
-    import wordfreq
-
-    with suppress(LookupError, ValueError):
-        return list(wordfreq.top_n_list(language, _FLORET_WORDS))
-    words = [word for word in vocab.strings if word.isalpha()]
-    if not words:
-        raise InvalidInputError(
-            f"a table of n-grams (floret) holds no words, and there is no word list for the "
-            f"language {language!r}; add words to vocab.strings"
-        )
-    return words
-
-
-def _check_ngrams(table: Any) -> None:  # noqa: ANN401
-    """Raise for settings that spaCy never writes and that would take hours."""
-    if not (0 < table.minn <= table.maxn <= _LONGEST_NGRAM and 1 <= table.hash_count <= 4):
-        raise InvalidInputError(
-            f"this table of n-grams (floret) claims {table.minn} to {table.maxn} letters and "
-            f"{table.hash_count} hashes; it is damaged, so fetch it again"
-        )
-
-
-def _keys(doc: Doc) -> NDArray[Any]:
-    """Return the attribute that tokens are looked up by in the table."""
-    found: NDArray[Any] = doc.to_array([doc.vocab.vectors.attr])
-    return found.reshape(-1)
-
-
-def _to_numpy(data: Any) -> NDArray[Any]:  # noqa: ANN401
-    return np.asarray(data.get() if hasattr(data, "get") else data)  # CuPy's arrays have `get`
-
-
-def _put(vocab: Vocab, data: NDArray[Any]) -> Vocab:
-    """Replace the numbers of the table in the same place: in memory or on a GPU."""
-    from thinc.backends import get_array_ops
-
-    vocab.vectors.data = get_array_ops(vocab.vectors.data).asarray(data)
-    return vocab
+    names = {*_FILES, *config.get("components", {})}
+    return lambda path: path.parts[0] in names or is_for_readers(path.name)
 
 
 def make_component(nlp: Language, name: str, method: str, weights: str | None) -> VectorComponent:
@@ -338,32 +253,30 @@ class VectorComponent:
     def map(self) -> AffineMap:
         """The map, fitted to the table if there is none yet."""
         if self._map is None:
-            opened = open_vocab(self.nlp.vocab, self.nlp.lang or "")
+            vectors = open_vocab(self.nlp.vocab, self.nlp.lang or "").vectors
+            method = choose_method(self.method, vectors)
+            fits = fit_methods(vectors, [method], FitOptions(self.weights), doubts=False)
+            map_ = fits.methods[str(method)].map
             is_floret = self.nlp.vocab.vectors.mode == Mode.floret
-            fit = replace(opened, rebuild=lambda fitted: fitted.map, needs_map=True, remarks=())
-            found, _ = improve_opened(fit, self.method, FitOptions(self.weights), "component")
-            assert isinstance(found, AffineMap)
-            self._map = found.linear() if is_floret else found
+            self._map = map_.linear() if is_floret else map_
         return self._map
 
     def __call__(self, doc: Doc) -> Doc:
         """Set the hooks for `vector`, `vector_norm` and `similarity` of a document."""
-        doc.user_hooks["vector"] = lambda doc: self._vectors(_keys(doc)).mean(axis=0)
-        doc.user_token_hooks["vector"] = self._token_vector
+        doc.user_hooks["vector"] = lambda doc: self._vectors(doc).mean(axis=0)
+        doc.user_token_hooks["vector"] = lambda token: self._vectors(token.doc, [token.i])[0]
         return doc
 
-    def _token_vector(self, token: Token) -> NDArray[Any]:
-        row: NDArray[Any] = self._vectors(_keys(token.doc)[token.i : token.i + 1])[0]
-        return row
-
-    def _vectors(self, keys: NDArray[Any]) -> NDArray[Any]:
-        """Return the vectors of some words, at least one; those of unknown words stay at zero."""
+    def _vectors(self, doc: Doc, tokens: Any = slice(None)) -> NDArray[Any]:  # noqa: ANN401
+        """Return the vectors of tokens, at least one; those of unknown words stay at zero."""
+        vocab = self.nlp.vocab
+        keys = doc.to_array([doc.vocab.vectors.attr]).reshape(-1)[tokens]
         mapped = np.zeros((max(len(keys), 1), self.map.n_out), dtype=np.float32)
         if len(keys):
-            rows = _to_numpy(self.nlp.vocab.vectors.get_batch(keys))
-            known = np.flatnonzero(rows.any(axis=1))
-            words = [self.nlp.vocab.strings[int(keys[row])] for row in known]
-            mapped[known] = self.map.map_words(words, rows[known])
+            rows = _to_numpy(vocab.vectors.get_batch(keys))
+            places = np.flatnonzero(rows.any(axis=1))
+            words = [vocab.strings[int(keys[place])] for place in places]
+            mapped[places] = self.map.map_words(words, rows[places])
         return mapped
 
     def to_disk(self, path: Path, *, exclude: object = ()) -> None:

@@ -1,79 +1,141 @@
-"""Plain Python and NumPy: words with an array, a dictionary, an array alone, a file."""
+"""Frames of pandas and Polars, and Arrow tables: all become Arrow, with one chooser of columns.
+
+The vectors are a column of lists or one column per dimension. All other columns stay as they are.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from conceptor.base.arrays import as_matrix
 from conceptor.base.errors import InvalidInputError
-from conceptor.integrations.opened import (
-    Opened,
-    check_vectors,
-    improve_rows,
-    open_labelled,
-    open_table,
+from conceptor.integrations.reading import Opened, check_vectors, open_table
+from conceptor.vectors.columns import INDEX
+from conceptor.vectors.formats.encoding import Encoding
+from conceptor.vectors.formats.format import Columns
+from conceptor.vectors.formats.tables import (
+    import_pyarrow,
+    open_batches,
+    vector_columns,
+    vector_schema,
 )
-from conceptor.vectors.files import open_vectors
-from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
-    import os
-
-    from numpy.typing import NDArray
-
-    from conceptor.fitting import Fitted
-    from conceptor.vectors.columns import Asked
+    import pandas
+    import polars
 
 
-def open_word_vectors(x: WordVectors) -> Opened:
-    """Open a table of this library."""
-    check_vectors(len(x), x.dimension, "table", "pass one with a word for each row")
-    return Opened(x, lambda fitted: x.with_vectors(improve_rows(fitted, x)))
+def open_arrow(table: Any, column: Columns = None) -> Opened:  # noqa: ANN401
+    """Open a `pyarrow.Table`."""
+
+    def rebuild(schema: Any, columns: dict[str, Any]) -> Any:  # noqa: ANN401
+        arrays = [columns[name] if name in columns else table[name] for name in schema.names]
+        return import_pyarrow().Table.from_arrays(arrays, schema=schema)
+
+    return _open(table, column, "table", rebuild)
 
 
-def open_pair(x: tuple[Any, ...]) -> Opened:
-    """Open `(words, array)`."""
-    if len(x) != 2:
-        raise InvalidInputError(f"expected (words, array), not a tuple of {len(x)}")
-    words, array = x
-    matrix = as_matrix(array, "the array of (words, array)")
-    return open_table(words, matrix, lambda rows: (words, _as_before(rows, matrix)))
+def open_polars(frame: polars.DataFrame, column: Columns = None) -> Opened:
+    """Open a Polars frame through Arrow, which shares its memory."""
+    import polars
+
+    table = to_arrow(frame)
+
+    def rebuild(schema: Any, columns: dict[str, Any]) -> polars.DataFrame:  # noqa: ANN401
+        series = [polars.Series(name, polars.from_arrow(each)) for name, each in columns.items()]
+        return frame.drop(set(table.column_names) - set(schema.names)).with_columns(series)
+
+    return _open(table, column, "DataFrame", rebuild)
 
 
-def open_dict(x: dict[str, Any]) -> Opened:
-    """Open a mapping of words to vectors."""
-    rows = [np.asarray(row) for row in x.values()]
-    if not rows or len({row.shape for row in rows}) != 1:
+def open_pandas(frame: pandas.DataFrame, column: Columns = None) -> Opened:
+    """Open a pandas frame; the words may be its index."""
+    import pandas as pd
+
+    names = [str(name) for name in frame.columns]
+
+    def rebuild(schema: Any, columns: dict[str, Any]) -> pandas.DataFrame:  # noqa: ANN401
+        new = frame.copy(deep=False)
+        for name, array in columns.items():
+            place = names.index(name)
+            before = frame.iloc[:, place]
+            values: Any = array.to_numpy(zero_copy_only=False)
+            if isinstance(before.dtype, pd.ArrowDtype):
+                values = pd.arrays.ArrowExtensionArray(array)
+            elif before.dtype != object:
+                values = pd.array(values, dtype=before.dtype)
+            else:
+                rows = [np.array(row) for row in values]
+                if (kind := type(before.iloc[0])) is not np.ndarray:  # list or tuple
+                    rows = [kind(row.tolist()) for row in rows]
+                values = pd.Series(rows, dtype=object).array
+            new.isetitem(place, values)
+        return new.iloc[:, [place for place, name in enumerate(names) if name in schema.names]]
+
+    return _open(to_arrow(frame), column, "DataFrame", rebuild)
+
+
+def to_arrow(frame: Any) -> Any:  # noqa: ANN401
+    """Return a frame of pandas or Polars as an Arrow table, and an Arrow table as it is.
+
+    Values that Arrow cannot hold are not vectors. They become nulls here. An index of strings in
+    pandas becomes the last column.
+    """
+    arrow = import_pyarrow()
+    if isinstance(frame, arrow.Table):
+        return frame
+    if hasattr(frame, "to_arrow"):
+        import polars
+
+        return frame.select(polars.exclude(polars.Object)).to_arrow()
+    columns = [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
+    if frame.index.nlevels == 1 and frame.index.inferred_type == "string":
+        is_new = frame.index.name is not None and frame.index.name not in frame.columns
+        columns.append((str(frame.index.name) if is_new else INDEX, frame.index))
+    arrays = []
+    for _, values in columns:
+        try:
+            arrays.append(arrow.array(values, from_pandas=True))
+        except (arrow.ArrowException, ValueError, TypeError, OverflowError):
+            arrays.append(arrow.nulls(len(frame)))
+    return arrow.Table.from_arrays(arrays, names=[name for name, _ in columns])
+
+
+def open_arrow_rows(name: str, table: Any, **options: Any) -> Vectors:  # noqa: ANN401
+    """Open the vectors of an Arrow table in memory; options are those of `open_batches`."""
+
+    def read(names: list[str], rows: int) -> Iterator[Any]:
+        yield from table.select(names).to_batches(rows)
+
+    return open_batches(name, table.schema, read, **options)
+
+
+def _open(
+    table: Any,  # noqa: ANN401
+    column: Columns,
+    kind: str,
+    build: Callable[[Any, dict[str, Any]], object],
+) -> Opened:
+    """Open a table; `build` makes the object from its new schema and the columns of vectors."""
+    check_vectors(table.num_rows, table.num_columns, kind, "pass one with rows and columns")
+    where = f"this {kind}"
+    vectors = open_arrow_rows(where, table, column=column, dtype=None)
+    if vectors.dtype in ("int8", "binary"):
         raise InvalidInputError(
-            "expected a mapping of words to vectors of the same length; it has "
-            f"{len(rows)} entries of shapes {sorted({row.shape for row in rows})[:3]}"
+            f"{where}: its vectors are not floats but {vectors.dtype} with scales; convert the "
+            "file first (conceptor convert)"
         )
-    matrix = as_matrix(np.stack(rows), "the mapping")
-    return open_table(x, matrix, lambda new: dict(zip(x, _as_before(new, matrix), strict=True)))
+    names = vectors.extra.vectors
+    chunks = list(vectors.chunks())
+    labels = [label for labels, _ in chunks for label in labels] if vectors.has_words else None
 
+    def rebuild(rows: NDArray[Any]) -> object:
+        encoding = Encoding("float32", rows.shape[1])
+        schema = vector_schema(where, table.schema, names, encoding, casts=False)
+        return build(schema, vector_columns(schema, names, labels, rows, encoding))
 
-def open_array(x: NDArray[Any]) -> Opened:
-    """Open vectors without words; all rows count equally."""
-    matrix = as_matrix(x, "the array")
-    return open_labelled(None, matrix, lambda rows: _as_before(rows, matrix))
-
-
-def open_path(x: str | os.PathLike[str], column: Asked = None, rows: str | None = None) -> Opened:
-    """Open a file; its improved vectors are returned in memory."""
-    if Path(x).is_dir():
-        raise InvalidInputError(f"{x}: is a directory; use conceptor.postprocess for folders")
-    source = open_vectors(x, wordless=True, column=column, rows=rows)
-
-    def read(fitted: Fitted) -> WordVectors:
-        better = improve_rows(fitted, source)
-        return WordVectors(source.words, better, has_words=source.has_words, kind=source.kind)
-
-    return Opened(source, read, needs_map=not source.has_words)
-
-
-def _as_before(rows: NDArray[Any], before: NDArray[Any]) -> NDArray[Any]:
-    """Return rows in the precision of the original array, if it has a float type."""
-    return rows.astype(before.dtype, copy=False) if before.dtype.kind == "f" else rows
+    return open_table(labels, np.concatenate([rows for _, rows in chunks]), rebuild)
