@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from conceptor.explore.session import Session
-from conceptor.explore.table import PageTable
-from conceptor.vectors import WordVectors
+from conceptor.vectors.files import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from conceptor.vectors.vectors import Vectors
 
 CHROMIUM = Path("/usr/bin/chromium")
 # A container's root has no sandbox, and tests have no network.
@@ -27,12 +28,15 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# Words that must be shown as they are.
+# Words that must be shown unchanged.
 HOSTILE = ("<b>bold</b>", "a&b", "x\"y'z", "naïve", "日本", "{{7*7}}", "😀", "long" * 100)
+TOKEN = "secret-token"
 
 
-def toy_vectors(count: int = 1200, dimension: int = 16, seed: int = 3) -> WordVectors:
-    """Words by falling frequency, in groups, that share a direction as far as they are common."""
+def toy_table(
+    count: int = 1200, dimension: int = 16, seed: int = 3
+) -> tuple[list[str], np.ndarray]:
+    """Words by falling frequency, in groups, with a direction that common words share."""
     rng = np.random.default_rng(seed)
     words = ["the", "bank", "banks", "river", "water", "music", "doctor", *HOSTILE]
     letters = rng.integers(97, 123, (count, 8))
@@ -48,33 +52,32 @@ def toy_vectors(count: int = 1200, dimension: int = 16, seed: int = 3) -> WordVe
     rows += np.linspace(3, 0, len(words))[:, None] * shared
     rows[words.index("banks")] = rows[words.index("bank")] + 0.05
     rows[words.index("a&b")] = rows[words.index("bank")] - 0.05
-    return WordVectors(words, rows.astype(np.float32))
+    return words, rows.astype(np.float32)
+
+
+def toy_vectors(count: int = 1200, seed: int = 3, name: str = "toys.bin") -> Vectors:
+    return in_memory(*toy_table(count, seed=seed), name=name)
 
 
 @pytest.fixture(scope="session")
-def table() -> PageTable:
-    return PageTable("toys", toy_vectors(), "toys.bin")
-
-
-@pytest.fixture(scope="session")
-def session(table: PageTable) -> Session:
-    return Session(table)
+def session() -> Session:
+    return Session(toy_vectors())
 
 
 @contextmanager
 def serving(session: Session) -> Iterator[str]:
-    """Serve the page of a session in a thread, at the address that is yielded."""
+    """Serve the page of a session in a thread; yield its address with the token."""
     pytest.importorskip("uvicorn", reason="the page needs the explore extra")
     import uvicorn
 
     from conceptor.explore.server import create_app, open_socket
 
-    opened = open_socket("127.0.0.1", 0)
-    config = uvicorn.Config(create_app(session), log_level="error")
+    opened = open_socket(0)
+    config = uvicorn.Config(create_app(session, TOKEN), log_level="error", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{opened.getsockname()[1]}"
+    yield f"http://127.0.0.1:{opened.getsockname()[1]}/?token={TOKEN}"
     server.should_exit = True
     thread.join(10)
     opened.close()
@@ -82,8 +85,8 @@ def serving(session: Session) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def address(session: Session):
-    with serving(session) as found:
-        yield found
+    with serving(session) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""`conceptor explore` as a process: its address, its end, and what it says when it cannot begin."""
+"""`conceptor explore` as a process: its address, its end, and its errors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from conceptor.base.errors import MissingExtraError
 from conceptor.explore.server import open_socket, require_extra
-from conceptor.vectors.files import write_vectors
+from conceptor.vectors.target import write_vectors
 from tests import processes
-from tests.explore.conftest import toy_vectors
+from tests.explore.conftest import toy_table
 
 COMMAND = [sys.executable, "-m", "conceptor", "explore"]
 
@@ -23,9 +23,9 @@ COMMAND = [sys.executable, "-m", "conceptor", "explore"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("explore")
-    toys = toy_vectors(300)
-    write_vectors(path / "my.bin", [(toys.words, toys.vectors)], count=len(toys))
-    write_vectors(path / "better.bin", [(toys.words, toys.vectors * 2)], count=len(toys))
+    words, rows = toy_table(300)
+    write_vectors(path / "my.bin", [(words, rows)])
+    write_vectors(path / "better.bin", [(words, rows * 2)])
     return path
 
 
@@ -36,8 +36,10 @@ def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
     )
     try:
         line = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
-        with urllib.request.urlopen(f"{address}api/about", timeout=60) as answer:
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)[0]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(address, timeout=60).close()
+        with browser.open(f"{address.partition('?')[0]}api/about", timeout=60) as answer:
             about = json.load(answer)
         assert about["other"] == "better.bin"
         process.send_signal(signal.SIGINT)
@@ -54,20 +56,19 @@ def test_it_prints_its_address_answers_and_ends_at_ctrl_c(folder):
     [
         (["nothing.bin"], "nothing.bin"),
         (["my.bin", "nothing.bin"], "nothing.bin"),
-        (["my.bin", "--methods", "counterfit"], "is not a single map"),
+        (["my.bin", "--methods", "original"], "original changes nothing"),
         (["my.bin", "--methods", "nonsense"], "unknown method 'nonsense'"),
-        (["my.bin", "--host", "192.0.2.1"], "192.0.2.1:0"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(folder, arguments, part):
+def test_errors_are_one_line(folder, arguments, part):
     done = processes.call("explore", *arguments, "--no-browser", cwd=folder)
     assert done.returncode == 2
     assert part in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_a_port_in_use_is_said_before_anything_is_read(folder):
-    with open_socket("127.0.0.1", 0) as taken:
+def test_a_port_in_use_is_an_error_before_anything_is_read(folder):
+    with open_socket(0) as taken:
         port = taken.getsockname()[1]
         done = processes.call("explore", "nothing.bin", "--port", port, "--no-browser", cwd=folder)
     assert done.returncode == 2
@@ -75,7 +76,7 @@ def test_a_port_in_use_is_said_before_anything_is_read(folder):
     assert "--port 0" in done.stderr
 
 
-def test_without_its_extra_it_says_how_to_get_it(monkeypatch):
+def test_without_its_extra_the_error_shows_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "starlette", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'conceptor\[explore\]'"):
         require_extra()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from conceptor.explore.session import Session
-from conceptor.explore.table import PageTable
-from conceptor.vectors import WordVectors, write_vectors
-from tests.explore.conftest import serving, toy_vectors
+from conceptor.vectors.files import in_memory
+from conceptor.vectors.target import write_vectors
+from tests.explore.conftest import serving, toy_table
 from tests.processes import call
 
 # Each sets a variable, or sends a request, if it is ever taken for markup or for script.
@@ -35,21 +35,19 @@ ATTACKS = [
 FILE = "<img src=x onerror=window.owned=1>'\".bin"
 
 
-def hostile_vectors() -> WordVectors:
+def hostile_table() -> tuple[list[str], np.ndarray]:
     """Words that are near each other, so that all are shown."""
-    toys = toy_vectors(300)
-    rng = np.random.default_rng(0)
-    near = np.asarray(toys.vectors[toys.words.index("bank")])
-    rows = near + 0.02 * rng.standard_normal((len(ATTACKS), near.size)).astype(np.float32)
-    words = [word.replace(" ", "\u00a0") for word in ATTACKS]
-    return WordVectors([*words, *toys.words], np.vstack([rows, toys.vectors]))
+    words, rows = toy_table(300)
+    near = rows[words.index("bank")]
+    noise = np.random.default_rng(0).standard_normal((len(ATTACKS), near.size))
+    attacks = [word.replace(" ", "\u00a0") for word in ATTACKS]
+    return [*attacks, *words], np.vstack([near + 0.02 * noise, rows]).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def address():
-    table = PageTable(FILE, hostile_vectors(), FILE)
-    with serving(Session(table)) as found:
-        yield found
+    with serving(Session(in_memory(*hostile_table(), name=FILE))) as served:
+        yield served
 
 
 @pytest.fixture
@@ -71,12 +69,12 @@ def window(browser):
     context.close()
 
 
-@pytest.mark.parametrize("tab", ["map", "directions", "concepts", "figures"])
+@pytest.mark.parametrize("tab", ["map", "concepts"])
 def test_the_page_shows_hostile_words_as_text(window, address, tab):
     words = [word.replace(" ", "\u00a0") for word in ATTACKS]
     lists = [("concept", f"{attack.replace(':', '')}: bank river") for attack in ATTACKS[:3]]
     asked = [("like", words[0]), ("tab", tab), *lists]
-    window.goto(f"{address}/?{urlencode(asked)}")
+    window.goto(f"{address}&{urlencode(asked)}")
     window.wait_for_selector("#after li")
     shown = window.locator("#after").text_content()
     assert sum(word in shown for word in words) > 2, "the control: they are shown"
@@ -91,14 +89,12 @@ def test_the_page_shows_hostile_words_as_text(window, address, tab):
 
 
 def test_the_report_shows_hostile_words_as_text(window, tmp_path):
-    vectors = hostile_vectors()
+    words, rows = hostile_table()
     name = FILE.replace("/", "")
-    write_vectors(tmp_path / name, [(vectors.words, vectors.vectors)], count=len(vectors))
+    write_vectors(tmp_path / name, [(words, rows)])
     pairs = "".join(
         f"{left}\t{right}\t{i}\n"
-        for i, (left, right) in enumerate(
-            zip(vectors.words[:60], vectors.words[60:120], strict=True)
-        )
+        for i, (left, right) in enumerate(zip(words[:60], words[60:120], strict=True))
     )
     (tmp_path / "<img src=x onerror=window.owned=1>.tsv").write_text(pairs, encoding="utf-8")
     run = call(

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from conceptor import AffineMap, open_vectors
+from conceptor.algebra.affine_map import AffineMap
 from conceptor.data import registry
-from conceptor.explore.answers import Settings
-from conceptor.explore.session import Session
-from conceptor.explore.table import PageTable
-from conceptor.vectors import WordVectors
-from conceptor.vectors.chunks import collect_rows
-from conceptor.vectors.files import write_vectors
-from tests.explore.conftest import toy_vectors
+from conceptor.explore.session import Session, Settings
+from conceptor.vectors.files import open_vectors
+from conceptor.vectors.target import write_vectors
+from conceptor.vectors.vectors import collect_rows
+from tests.explore.conftest import toy_table
 from tests.processes import conceptor as run
 from tests.vectors.test_fasttext import model_bytes
 
@@ -25,93 +23,82 @@ if TYPE_CHECKING:
 
 
 def write_fasttext(folder: Path) -> Path:
-    """A model whose counts say something else than its order."""
-    toys = toy_vectors(300)
-    counts = np.random.default_rng(1).permutation(len(toys)) ** 2 + 1
-    rows = toys.vectors
-    content = model_bytes(list(toys.words), rows, rows[:1], counts=counts.tolist())
+    """A model whose counts differ from its order."""
+    words, rows = toy_table(300)
+    counts = np.random.default_rng(1).permutation(len(words)) ** 2 + 1
+    content = model_bytes(words, rows, rows[:1], counts=counts.tolist())
     (folder / "model.bin").write_bytes(content)
     return folder / "model.bin"
 
 
 def write_static(folder: Path) -> Path:
     """A static model's folder, whose tokens are in the order of its tokenizer."""
-    pytest.importorskip("tokenizers", reason="needs the static extra")
+    tokenizers = pytest.importorskip("tokenizers", reason="needs the static extra")
     pytest.importorskip("wordfreq", reason="needs the static extra")
     from conceptor.vectors.formats.static_model import write_folder
-    from tests.static_models.test_folders import make_tokenizer, make_vectors
 
-    tokenizer = make_tokenizer()
-    vectors = make_vectors(tokenizer.get_vocab_size())
-    write_folder(folder / "model", vectors, tokenizer.to_str(), {}, "# a card\n", "float32")
+    words = ["[UNK]", "apple", "tree", "water", "the", "of", "and", "house", "river", "music", "to"]
+    model = tokenizers.models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    rows = np.random.default_rng(0).standard_normal((len(words), 4)) + 1
+    content = tokenizer.to_str()
+    write_folder(folder / "model", rows.astype(np.float32), content, {}, "# a card\n", "float32")
     return folder / "model"
 
 
 def write_npy(folder: Path) -> Path:
-    toys = toy_vectors(300)
-    write_vectors(folder / "v.npy", [(toys.words, toys.vectors)], count=len(toys))
+    write_vectors(folder / "v.npy", [toy_table(300)])
     return folder / "v.npy"
 
 
-def write_text(folder: Path) -> Path:
+def write_binary(folder: Path) -> Path:
     """A file with the name that the command would write to."""
-    toys = toy_vectors(300)
-    write_vectors(folder / "better.bin", [(toys.words, toys.vectors)], count=len(toys))
+    write_vectors(folder / "better.bin", [toy_table(300)])
     return folder / "better.bin"
 
 
-@pytest.mark.parametrize("write", [write_fasttext, write_static, write_npy, write_text])
+@pytest.mark.parametrize("write", [write_fasttext, write_static, write_npy, write_binary])
 @pytest.mark.parametrize("changed", [False, True], ids=["as opened", "at another aperture"])
 def test_the_command_on_the_page_writes_what_the_page_shows(
     tmp_path, monkeypatch, write, changed
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path).relative_to(tmp_path)
-    session = Session(PageTable.open(open_vectors(path), path.name, str(path)))
-    settings = Settings(session.default.method, aperture=1.25 if changed else None)
-    shown = session.solution(settings)
-    program, *arguments = shlex.split(session.solve(settings).command)
+    session = Session(open_vectors(path))
+    settings = Settings(session.default.method, value=1.25 if changed else None)
+    shown = session.fitted(settings).map
+    program, *arguments = shlex.split(session.solve(settings)["command"])
     assert program == "conceptor"
     run(*arguments, "--save-map", "map.safetensors")
     written = AffineMap.load("map.safetensors")
-    np.testing.assert_allclose(written.matrix, shown.map.matrix, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(written.offset, shown.map.offset, rtol=0, atol=1e-12)
-    assert written.unit == shown.map.unit
-    if not changed:  # the page opens with what the command does if no method is named
+    np.testing.assert_array_equal(written.matrix, shown.matrix)
+    np.testing.assert_array_equal(written.offset, shown.offset)
+    assert written.unit == shown.unit
+    if not changed:  # the page opens with the default method of the command
         run("fit", str(path), "default.safetensors")
         default = AffineMap.load("default.safetensors")
-        np.testing.assert_allclose(default.matrix, shown.map.matrix, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(default.matrix, shown.matrix)
 
 
 def test_counts_of_a_model_matter(tmp_path) -> None:
     """The negative control: by rank, the map of the model with counts is another."""
-    table = PageTable.open(open_vectors(write_fasttext(tmp_path)), "model.bin")
-    bare = PageTable("model.bin", WordVectors(table.words, table.rows))
-    by_counts, by_rank = (Session(each, methods=["cn"]) for each in (table, bare))
-    one, other = (each.solution(each.default).map.matrix for each in (by_counts, by_rank))
+    by_counts = Session(open_vectors(write_fasttext(tmp_path)), methods=["cn"])
+    by_rank = Session((by_counts.table.words, by_counts.table.rows), methods=["cn"])
+    one, other = (each.fitted(each.default).map.matrix for each in (by_counts, by_rank))
     assert np.abs(one - other).max() > 1e-3
-
-
-def test_the_command_skips_what_the_page_skips(tmp_path) -> None:
-    (tmp_path / "v.txt").write_text("a 1 2\nb nan 1\nc 3 1\nd 1 1\n")
-    source = open_vectors(tmp_path / "v.txt", on_error="skip")
-    session = Session(PageTable.open(source, "v.txt"), methods=["cn"])
-    assert session.solve(session.default).command.endswith(" --on-error skip")
 
 
 @pytest.mark.slow
 def test_the_command_for_the_demo_works_as_it_is_shown(tmp_path, monkeypatch) -> None:
     registry.demo_files()  # raises without the demo extra
     monkeypatch.chdir(tmp_path)
-    table = PageTable.open(WordVectors(*registry.demo_vectors()), "GloVe 6B 50d", "demo")
-    session = Session(table, methods=["cn"])
-    _, *arguments = shlex.split(session.solve(session.default).command)
+    session = Session("demo", methods=["cn"])
+    _, *arguments = shlex.split(session.solve(session.default)["command"])
     run(*arguments, "--save-map", "map.safetensors")
     written = AffineMap.load("map.safetensors")
-    shown = session.solution(session.default).map
-    # The page keeps moments in float64 for every aperture; the command multiplies in float32.
-    np.testing.assert_allclose(written.matrix, shown.matrix, rtol=0, atol=1e-7)
+    shown = session.fitted(session.default).map
+    np.testing.assert_array_equal(written.matrix, shown.matrix)
     after = collect_rows(open_vectors("better.bin"), {"bank"})
-    before = table.rows[table.vectors.rows(["bank"])]
-    expected = session.methods.map(session.default).map_words(["bank"], before)
-    np.testing.assert_allclose(after.vectors, expected, atol=1e-6)
+    before = session.table.rows[session.table.places(["bank"])]
+    np.testing.assert_allclose(after.vectors, shown.map_words(["bank"], before), atol=1e-6)

@@ -1,37 +1,37 @@
-"""All vectors of a file, in memory or mapped from disk, with lookup and completion of words."""
+"""All vectors of a file in memory, with lookup and completion of their labels."""
 
 from __future__ import annotations
 
 import tempfile
-from bisect import bisect_left, bisect_right
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conceptor.base.arrays import row_lengths
 from conceptor.base.errors import InvalidInputError
-from conceptor.base.progress import Progress, silent
+from conceptor.base.progress import silent
 from conceptor.base.threads import memory_bytes
-from conceptor.concepts.found import Unknown, suggest
-from conceptor.concepts.neighbours import choose_prior
-from conceptor.concepts.text_neighbours import shorten
-from conceptor.explore.cache import Cache
-from conceptor.vectors.chunks import read_chunks
-from conceptor.vectors.search import rank_penalties
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import MISSING, WordVectors, as_word_vectors
-from conceptor.vectors.vectors import RowKind, Vectors
+from conceptor.concepts.lookup import Unknown, look_up, shorten, suggest
+from conceptor.vectors.files import as_vectors, in_memory
+from conceptor.vectors.search import search
+from conceptor.vectors.table import MISSING, WordVectors
+from conceptor.vectors.vectors import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from conceptor.algebra.affine_map import AffineMap
+    from conceptor.base.progress import Progress
+    from conceptor.explore.session import Settings
+    from conceptor.vectors.search import Search
+    from conceptor.vectors.vectors import Vectors
 
-_BLOCK = 1 << 16
-_KEPT_SUGGESTIONS = 1000
+__all__ = ["PageTable", "Side"]
+
 # The length of a text's label on the page.
 _LABEL = 100
 
@@ -43,164 +43,137 @@ class PageTable:
     ----------
     name : str
         Its name on the page.
-    command : str
-        Its name on the command line.
-    vectors : WordVectors
-        Words and rows; the rows may be a memory map.
-    flags : sequence of str
-        The command-line options that the vectors were opened with.
-    lengths : array of float32
-        The length of each row, and 1 for a row of zeros.
+    vectors : Vectors
+        The vectors with all that is known about them; they are read from memory.
+    words : sequence of str
+        The label of each row: the word, or the beginning of the text.
+    rows : array
+        All vectors; vectors of more than a quarter of the memory are in a temporary file.
     """
 
-    def __init__(
-        self, name: str, vectors: WordVectors, command: str = "", flags: Sequence[str] = ()
-    ) -> None:
-        self.name, self.command, self.vectors, self.flags = name, command or name, vectors, flags
-        self._suggestions: Cache[list[str]] = Cache(_KEPT_SUGGESTIONS)
-        self.lengths = np.empty(len(vectors), dtype=np.float32)
-        self.empty = np.empty(len(vectors), dtype=np.bool_)
-        for start in range(0, len(vectors), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            self.lengths[part] = row_lengths(self.rows[part])
-            self.empty[part] = ~self.rows[part].any(axis=1)
-        if self.empty.all():
-            raise InvalidInputError(f"{name}: all vectors are zero, so there is nothing to explore")
-
-    @classmethod
-    def open(
-        cls, source: object, name: str, command: str = "", progress: Progress = silent
-    ) -> PageTable:
-        """Use vectors that are in memory, or decode them into memory.
-
-        Vectors larger than a quarter of the memory when decoded go to a temporary file. The
-        original file is never mapped: truncating it would crash this process. Texts are
-        labelled by their first characters.
-        """
-        skips = isinstance(source, VectorSource) and source.on_error == "skip"
-        if isinstance(source, Vectors) and not isinstance(source, WordVectors):
-            table = _decode(source, progress)
-        else:
-            table = as_word_vectors(source)
-        if table.kind is RowKind.TEXTS:
-            table = WordVectors(_short_labels(table.words), table.vectors, origin=table)
-        return cls(name, table, command, ("--on-error", "skip") if skips else ())
+    def __init__(self, source: object, progress: Progress = silent) -> None:
+        opened = as_vectors(source)
+        labels, self.rows = _read(opened, progress)
+        if not self.rows.any():
+            raise InvalidInputError(
+                f"{opened.name}: all vectors are zero, so there is nothing to explore"
+            )
+        self.name = Path(opened.name).name or opened.name
+        self.is_texts = opened.kind is RowKind.TEXTS
+        read = in_memory(labels, self.rows, kind=opened.kind).read
+        self.vectors: Vectors = replace(opened, read=read, count=len(labels), costly=False)
+        self.words: Sequence[str] = _shorten_texts(labels) if self.is_texts else labels
+        self._folded = [word.casefold() for word in self.words]
+        self._index = WordVectors(self.words, self.rows)
 
     def __len__(self) -> int:
-        return len(self.vectors)
+        return len(self.words)
 
-    @property
-    def of_texts(self) -> bool:
-        """Whether rows are texts."""
-        return self.vectors.kind is RowKind.TEXTS
+    def __contains__(self, word: object) -> bool:
+        return word in self._index
 
-    @property
-    def words(self) -> Sequence[str]:
-        """All words, by row."""
-        return self.vectors.words
+    def places(self, words: Iterable[str]) -> NDArray[np.intp]:
+        """Return the row of each label, `MISSING` for an unknown one."""
+        return self._index.rows(words)
 
-    @property
-    def rows(self) -> NDArray[np.float32]:
-        """All vectors."""
-        return self.vectors.vectors
+    def complete(self, prefix: str, n: int) -> list[int]:
+        """Return the first n rows whose label has a prefix, ignoring case.
 
-    @property
-    def dimension(self) -> int:
-        """The number of dimensions."""
-        return self.vectors.dimension
-
-    @cached_property
-    def inverse(self) -> NDArray[np.float32]:
-        """``1 / length`` of each row."""
-        return np.asarray(1 / self.lengths, dtype=np.float32)
-
-    @cached_property
-    def penalties(self) -> NDArray[np.float32]:
-        """The penalty on each row's cosine that prefers common words; ∞ for rows of zeros."""
-        found = rank_penalties(np.arange(len(self)), choose_prior(None, self.vectors))
-        found[self.empty] = np.inf
-        return found
-
-    @cached_property
-    def _alphabetic(self) -> NDArray[np.int32]:
-        """All rows by word, ignoring case."""
-        folded = self._folded
-        return np.array(sorted(range(len(folded)), key=folded.__getitem__), dtype=np.int32)
-
-    @cached_property
-    def _folded(self) -> list[str]:
-        return [word.casefold() for word in self.words]
-
-    def complete(self, prefix: str, n: int) -> list[tuple[str, int]]:
-        """Return the first n words with a prefix, ignoring case, with their rows.
-
-        They are in file order, so common words come first if it is sorted by frequency. An exact
-        match comes before all others. For texts, those that contain the prefix come last.
+        The exact label comes first. For texts, those that contain the prefix come last.
         """
         wanted = prefix.casefold()
+        exact = self._index.row(prefix)
+        matches = [exact] if exact != MISSING else []
+        starts = (row for row, word in enumerate(self._folded) if word.startswith(wanted))
+        matches += islice((row for row in starts if row != exact), n)
+        if self.is_texts and len(matches) < n:
+            matches += self._containing(wanted, n)
+        return list(dict.fromkeys(matches))[:n]
 
-        def beginning(row: int) -> str:
-            return self.words[row].casefold()[: len(wanted)]
-
-        first = bisect_left(self._alphabetic, wanted, key=beginning)
-        last = bisect_right(self._alphabetic, wanted, lo=first, key=beginning)
-        rows = self._alphabetic[first:last]
-        rows = np.sort(np.partition(rows, n)[: n + 1] if len(rows) > n else rows)
-        exact = int(self.vectors.rows([prefix])[0])
-        found = [] if exact == MISSING else [exact]
-        found += [row for row in rows.tolist() if row != exact]
-        if self.of_texts and len(found) < n:
-            found += [row for row in self._containing(wanted, n) if row not in found]
-        return [(self.words[row], row) for row in found[:n]]
-
-    def _containing(self, wanted: str, n: int) -> list[int]:
-        """Return the first rows whose text contains a string."""
-        rows = (row for row, text in enumerate(self._folded) if wanted in text)
+    def _containing(self, part: str, n: int) -> list[int]:
+        rows = (row for row, text in enumerate(self._folded) if part in text)
         return list(islice(rows, n))
 
-    def label(self, asked: str) -> str:
-        """Return the label for a query: a word; for texts also a longer text, or a row number."""
-        if not self.of_texts or asked in self.vectors:
-            return asked
-        short = shorten(asked, _LABEL)
-        if short not in self.vectors and asked.isascii() and asked.isdigit():
-            row = int(asked[:15]) - 1
-            return self.words[row] if 0 <= row < len(self) else asked
-        return short
+    def look_up(self, queries: Iterable[str]) -> tuple[list[str], list[Unknown]]:
+        """Return the labels for queries, and suggestions for those without a vector.
 
-    def unknown(self, word: str) -> Unknown:
-        """Return the answer for an unknown word, with suggestions."""
-        if self.of_texts:
-            rows = self._containing(word.casefold(), 3)
-            return Unknown(word, self.name, [self.words[row] for row in rows], "text or row")
-        found = self._suggestions.get(word, lambda: suggest(word, self.words))
-        return Unknown(word, self.name, found)
+        A query is a word as typed or in lower case. For texts, it is a label, a whole text, or the
+        number of a row.
+        """
+        if not self.is_texts:
+            words, missing = look_up(queries, self._index)
+            suggested = (suggest(word, self.words) for word in missing)
+            return words, [
+                Unknown(word, self.name, words)
+                for word, words in zip(missing, suggested, strict=True)
+            ]
+        labels, unknown = [], []
+        for query in dict.fromkeys(queries):
+            row = self._find_text(query)
+            if row == MISSING:
+                containing = [self.words[each] for each in self._containing(query.casefold(), 3)]
+                unknown.append(Unknown(query, self.name, containing, "text or row"))
+            else:
+                labels.append(self.words[row])
+        return list(dict.fromkeys(labels)), unknown
+
+    def _find_text(self, query: str) -> int:
+        for label in (query, shorten(query, _LABEL)):
+            if label in self._index:
+                return self._index.row(label)
+        number = int(query) if query.isascii() and query.isdigit() and len(query) < 16 else 0
+        return number - 1 if 1 <= number <= len(self) else MISSING
 
 
-def _short_labels(texts: Sequence[str]) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of the page: a table before or after a map, and the settings of the after side.
+
+    Lengths by usage are left out. They do not change a cosine, and on a plane they would only show
+    which words are frequent.
+    """
+
+    table: PageTable
+    map: AffineMap | None = None
+    settings: Settings | None = None
+
+    def rows(self, places: NDArray[np.intp] | slice) -> NDArray[Any]:
+        """Return rows of the table on this side."""
+        return self((), self.table.rows[places])
+
+    def __call__(self, words: Sequence[str], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows after the map."""
+        return rows if self.map is None else self.map(rows)
+
+    def search(self, query: Search) -> None:
+        """Run a search over all rows of this side."""
+        search(self.table.vectors, {"": [query]}, {"": self})
+
+
+def _shorten_texts(texts: Sequence[str]) -> list[str]:
     """Return the beginnings of texts, with the row number where two begin alike."""
-    labels: list[str] = []
-    seen: set[str] = set()
+    labels: dict[str, None] = {}
     for row, text in enumerate(texts, start=1):
         label = shorten(text, _LABEL)
-        labels.append(f"{label} ({row})" if label in seen else label)
-        seen.add(label)
-    return labels
+        labels[f"{label} ({row})" if label in labels else label] = None
+    return list(labels)
 
 
-def _decode(source: Vectors, progress: Progress) -> WordVectors:
-    """Read a file once, into memory or into a temporary file that is mapped."""
+def _read(vectors: Vectors, progress: Progress) -> tuple[list[str], NDArray[Any]]:
+    """Read all vectors into memory, or into a temporary file that is mapped.
+
+    The original file is never mapped: truncating it would crash this process.
+    """
     words: list[str] = []
-    if sum(path.stat().st_size for path in source.files()) <= memory_bytes() // 4:
+    if vectors.size <= memory_bytes() // 4:
         parts = []
-        for some, rows in read_chunks(source, progress):
-            words.extend(some)
+        for labels, rows in vectors.chunks(progress):
+            words.extend(labels)
             parts.append(rows)
-        return WordVectors(words, np.concatenate(parts), origin=source)
+        return words, np.concatenate(parts)
     with tempfile.TemporaryFile(prefix="conceptor-") as file:
-        for some, rows in read_chunks(source, progress):
-            words.extend(some)
-            rows.tofile(file)
+        for labels, rows in vectors.chunks(progress):
+            words.extend(labels)
+            rows.astype(np.float32, copy=False).tofile(file)
         file.flush()
-        mapped = np.memmap(file, np.float32, "r", shape=(len(words), source.dimension))
-        return WordVectors(words, mapped, origin=source)
+        return words, np.memmap(file, np.float32, "r", shape=(len(words), vectors.dimension))

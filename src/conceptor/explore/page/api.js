@@ -1,33 +1,25 @@
 // @ts-check
 // Requests to the server; for each subject only the latest one counts.
 
-/** @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both", above: string }} Near */
-/** @typedef {{ word: string, where: string, suggestions: string[], what: string }} Unknown */
-/** @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[], prior: boolean }} Neighbours */
-/** @typedef {{ name: string, value: number, least: number, most: number, marks: Record<string, number> }} Slider */
-/** @typedef {{ dataset: string, before: number | null, after: number | null, note: string }} Score */
 /**
- * @typedef {{ slider: Slider | null, gate: number[], spectrum_before: number[], spectrum_after: number[],
- *   participation_before: number, participation_after: number, scores: Score[],
- *   charts: Record<string, string>, command: string, notes: string[] }} Solved
- */
-/**
+ * @typedef {{ word: string, score: number, cosine: number, rank: number, moved: "new" | "gone" | "both",
+ *   above: string }} Near
+ * @typedef {{ word: string, where: string, suggestions: string[], what: string }} Unknown
  * @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[],
- *   names: string[], frequency_before: number, frequency_after: number }} Points
- */
-/** @typedef {{ words: string[], ranks: number[], clusters: number[], before: number[], after: number[], query: number }} Placed */
-/** @typedef {{ number: number, share: number, frequency: number | null, kept: number, low: string[], high: string[] }} Direction */
-/** @typedef {{ directions: Direction[], among: number }} Directions */
-/** @typedef {{ word: string, evidence: number, rank: number, given: boolean }} Evidence */
-/**
- * @typedef {{ names: string[], quotas: number[], similarity: number[][], order: string[][],
- *   expression: string, words: Evidence[], missing: string[] }} Concepts
- */
-/** @typedef {{ state: string, label: string, fraction: number | null, html: string, methods: string[] }} FiguresState */
-/** @typedef {{ name: string, description: string, control: string }} Choice */
-/**
- * @typedef {{ vectors: string, rows: string, count: number, dimension: number, sorted: boolean, other: string | null,
- *   methods: Choice[], weights: string[], projections: string[], examples: string[], version: string }} About
+ *   query: number }} Places
+ * @typedef {Places & { names: string[], frequency: [number, number] }} Points
+ * @typedef {{ before: Near[], after: Near[], like: string[], without: string[], unknown: Unknown[],
+ *   places: Places }} Neighbors
+ * @typedef {{ name: "aperture" | "n_directions", value: number, default: number, least: number, most: number,
+ *   marks: Record<string, number> }} Slider
+ * @typedef {{ slider: Slider | null, gate: number[], variance: number[], isotropy?: [number, number],
+ *   command: string, notes: string[] }} Solution
+ * @typedef {{ name: string, before: number | null, after: number | null, note: string, low: number | null,
+ *   high: number | null }} Score
+ * @typedef {{ names: string[], quotas: number[], similarity: number[][], order: string[][], expression: string,
+ *   words: { word: string, evidence: number, rank: number, example: boolean }[], missing: string[] }} Concepts
+ * @typedef {{ vectors: string, rows: string, count: number, dimension: number, sorted: boolean,
+ *   other: string | null, methods: Record<string, string>, weights: string[], examples: string[] }} About
  */
 
 /** An error from the server, with suggestions for unknown words. */
@@ -40,31 +32,30 @@ export class Problem extends Error {
 }
 
 /** @type {Map<string, AbortController>} */
-const asked = new Map();
+const requests = new Map();
 
 /**
  * Ask the server; this cancels an earlier request on the same subject.
  * @param {string} path
  * @param {URLSearchParams} [query]
- * @param {{ subject?: string, method?: string }} [options]
+ * @param {string} [subject]
  * @returns {Promise<any>} the answer; undefined if a later request replaced this one
  */
-export async function ask(path, query = new URLSearchParams(), { subject = path, method = "GET" } = {}) {
-  asked.get(subject)?.abort();
+export async function ask(path, query = new URLSearchParams(), subject = path) {
+  requests.get(subject)?.abort();
   const control = new AbortController();
-  asked.set(subject, control);
-  const text = query.toString();
+  requests.set(subject, control);
   let response;
   try {
-    response = await fetch(text ? `/api/${path}?${text}` : `/api/${path}`, { method, signal: control.signal });
+    response = await fetch(`/api/${path}?${query}`, { signal: control.signal });
   } catch (error) {
     if (control.signal.aborted) { return undefined; }
     throw new Problem("The server does not respond; is it still running?");
   }
   const answer = await response.json().catch(() => undefined);
-  if (asked.get(subject) !== control) { return undefined; }
+  if (requests.get(subject) !== control) { return undefined; }
   if (!response.ok) {
-    throw new Problem(answer?.error ?? `The server returned status ${response.status}.`, answer?.unknown);
+    throw new Problem(answer?.error ?? `The server answered ${response.status}.`, answer?.unknown);
   }
   return answer;
 }

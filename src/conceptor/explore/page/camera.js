@@ -1,7 +1,7 @@
 // @ts-check
 // The visible part of the plane, and the path from one part to another.
 
-/** @typedef {{ x: number, y: number, scale: number }} Sight the centre, and pixels for a unit */
+/** @typedef {{ x: number, y: number, scale: number }} Sight the center, and pixels for a unit */
 
 // A plane has no fixed unit, so it may be stretched up to this factor to fill a wide or tall window.
 const STRETCH = 1.8;
@@ -59,26 +59,12 @@ export class Camera {
     this.pan(right, down);
   }
 
-  /**
-   * The smoothest path to another view: for a distant one it zooms out on the way (van Wijk & Nuij 2003).
-   * @param {Sight} to @returns {(done: number) => Sight}
-   */
+  /** The path to another view. @param {Sight} to @returns {(done: number) => Sight} */
   flight(to) {
     const from = { x: this.x, y: this.y, scale: this.scale };
-    const [dx, dy] = [to.x - from.x, to.y - from.y];
-    const [w0, w1, far] = [this.width / from.scale, this.width / to.scale, Math.hypot(dx, dy)];
-    const rho = Math.SQRT2;
-    if (far < 1e-6 * w0) {
-      return (t) => ({ x: from.x + t * dx, y: from.y + t * dy, scale: from.scale * (to.scale / from.scale) ** t });
-    }
-    const b0 = (w1 ** 2 - w0 ** 2 + rho ** 4 * far ** 2) / (2 * w0 * rho ** 2 * far);
-    const b1 = (w1 ** 2 - w0 ** 2 - rho ** 4 * far ** 2) / (2 * w1 * rho ** 2 * far);
-    const [r0, r1] = [b0, b1].map((b) => Math.log(Math.sqrt(b ** 2 + 1) - b));
-    return (t) => {
-      if (t >= 1) { return to; }
-      const s = r0 + t * (r1 - r0);
-      const u = (w0 / (rho ** 2 * far)) * (Math.cosh(r0) * Math.tanh(s) - Math.sinh(r0));
-      return { x: from.x + u * dx, y: from.y + u * dy, scale: (from.scale * Math.cosh(s)) / Math.cosh(r0) };
-    };
+    const between = (/** @type {number} */ a, /** @type {number} */ b, /** @type {number} */ t) => a + t * (b - a);
+    return (t) => (t >= 1 ? to : {
+      x: between(from.x, to.x, t), y: between(from.y, to.y, t), scale: from.scale * (to.scale / from.scale) ** t,
+    });
   }
 }

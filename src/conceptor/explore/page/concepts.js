@@ -48,20 +48,20 @@ export function addConcepts(state, query) {
   return query;
 }
 
-/** @param {import("./api.js").Concepts} found */
-export function showConcepts(found) {
-  byId("evidence-title").textContent = `Words of ${found.expression}`;
-  byId("evidence").replaceChildren(...found.words.map((each) => {
+/** @param {import("./api.js").Concepts} answer */
+export function showConcepts(answer) {
+  byId("evidence-title").textContent = `Words of ${answer.expression}`;
+  byId("evidence").replaceChildren(...answer.words.map((each) => {
     const word = wordButton(each.word);
-    if (each.given) { word.classList.add("given"); word.title = "given as an example"; }
+    if (each.example) { word.classList.add("example"); word.title = "one of your examples"; }
     return make("li", {}, word, make("span", { class: "figures" },
       make("span", { title: "evidence" }, each.evidence.toFixed(3)), make("span", { title: "rank" }, shownRank(each.rank))));
   }));
-  const head = make("tr", {}, make("td"), ...found.names.map((name) => make("th", { scope: "col" }, name)), make("th", { scope: "col" }, "share of the space"));
-  const rows = found.names.map((name, i) => make("tr", {}, make("th", { scope: "row" }, name),
-    ...found.similarity[i].map((value) => make("td", {}, value.toFixed(2))), make("td", {}, `${(100 * found.quotas[i]).toFixed(1)}%`)));
+  const head = make("tr", {}, make("td"), ...answer.names.map((name) => make("th", { scope: "col" }, name)), make("th", { scope: "col" }, "share of the space"));
+  const rows = answer.names.map((name, i) => make("tr", {}, make("th", { scope: "row" }, name),
+    ...answer.similarity[i].map((value) => make("td", {}, value.toFixed(2))), make("td", {}, `${(100 * answer.quotas[i]).toFixed(1)}%`)));
   byId("similarity").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
-  const order = found.order.map(([a, b]) => `${a} ≤ ${b}`).join(", ");
-  const missing = found.missing.length ? ` Without a vector: ${found.missing.join(", ")}.` : "";
+  const order = answer.order.map(([a, b]) => `${a} ≤ ${b}`).join(", ");
+  const missing = answer.missing.length ? ` Without a vector: ${answer.missing.join(", ")}.` : "";
   byId("order").textContent = (order ? `Order: ${order}.` : "Order: no concept contains another.") + missing;
 }

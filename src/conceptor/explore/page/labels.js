@@ -25,42 +25,42 @@ export class Labels {
     /** @type {HTMLElement[]} */
     this.pool = [];
     /** @type {Box[]} */
-    this.taken = [];
+    this.occupied = [];
     /** Words whose name is shown, to be picked. @type {{ box: Box, word: string }[]} */
     this.shown = [];
     this.used = this.width = this.height = 0;
   }
 
-  /** @param {number} width @param {number} height @param {Box[]} taken where no name may be */
-  begin(width, height, taken) {
-    Object.assign(this, { width, height, taken: [...taken], shown: [], used: 0 });
+  /** @param {number} width @param {number} height @param {Box[]} occupied where no name may be */
+  begin(width, height, occupied) {
+    Object.assign(this, { width, height, occupied: [...occupied], shown: [], used: 0 });
   }
 
   /** @param {string} text @param {Kind} kind */
   breadth(text, kind) {
     const key = `${kind} ${text}`;
-    let found = this.widths.get(key);
-    if (found === undefined) {
+    let breadth = this.widths.get(key);
+    if (breadth === undefined) {
       this.pen.font = `${FONT[kind]} ${getComputedStyle(this.place).fontFamily}`;
-      found = Math.ceil(this.pen.measureText(text).width) + 8;
+      breadth = Math.ceil(this.pen.measureText(text).width) + 8;
       if (this.widths.size > 20_000) { this.widths.clear(); }
-      this.widths.set(key, found);
+      this.widths.set(key, breadth);
     }
-    return found;
+    return breadth;
   }
 
   /** @param {Box} box */
   isFree([left, top, right, bottom]) {
     return left >= EDGE && top >= EDGE && right <= this.width - EDGE && bottom <= this.height - EDGE
-      && this.taken.every((other) => right < other[0] || left > other[2] || bottom < other[1] || top > other[3]);
+      && this.occupied.every((other) => right < other[0] || left > other[2] || bottom < other[1] || top > other[3]);
   }
 
   /**
    * Put a name where there is room beside its point: above, below, or on either side; important names also farther off.
    * @param {string} word @param {Kind} kind @param {number} x @param {number} y
-   * @param {{ gap?: number, colour?: string, opacity?: number }} [look]
+   * @param {{ gap?: number, color?: string, opacity?: number }} [look]
    */
-  add(word, kind, x, y, { gap = 5, colour = "", opacity = 1 } = {}) {
+  add(word, kind, x, y, { gap = 5, color = "", opacity = 1 } = {}) {
     if (x < 0 || y < 0 || x > this.width || y > this.height) { return false; }
     const text = kind === "cluster" ? word : shortened(word);
     const [width, height] = [this.breadth(text, kind), HEIGHT[kind]];
@@ -73,17 +73,17 @@ export class Labels {
         const inside = Math.min(Math.max(left, EDGE), this.width - EDGE - width);
         const box = /** @type {Box} */ ([dx ? left : inside, top, (dx ? left : inside) + width, top + height]);
         if (!this.isFree(box)) { continue; }
-        this.taken.push(box);
+        this.occupied.push(box);
         if (kind !== "cluster") { this.shown.push({ box, word }); }
-        this.show(text, kind, box, colour, opacity);
+        this.show(text, kind, box, color, opacity);
         return true;
       }
     }
     return false;
   }
 
-  /** @param {string} text @param {Kind} kind @param {Box} box @param {string} colour @param {number} opacity */
-  show(text, kind, box, colour, opacity) {
+  /** @param {string} text @param {Kind} kind @param {Box} box @param {string} color @param {number} opacity */
+  show(text, kind, box, color, opacity) {
     let label = this.pool[this.used];
     if (!label) {
       label = document.createElement("span");
@@ -95,7 +95,7 @@ export class Labels {
     if (label.className !== kind) { label.className = kind; }
     label.style.transform = `translate(${box[0]}px, ${box[1]}px)`;
     label.style.width = `${box[2] - box[0]}px`;
-    label.style.color = colour;
+    label.style.color = color;
     label.style.opacity = String(opacity);
     label.hidden = false;
   }

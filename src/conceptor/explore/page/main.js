@@ -3,11 +3,11 @@
 
 import { Problem, ask, oneAtATime } from "./api.js";
 import { addConcepts, conceptForm, showConcepts } from "./concepts.js";
+import { showGate } from "./gate.js";
 import { WordMap, isDark } from "./map.js";
-import { byId, make, showBenchmarks, showChart, showDirections, showNear, showProblem, showScores } from "./panels.js";
+import { byId, make, showNear, showProblem, showScores } from "./panels.js";
 import { makeSlider } from "./slider.js";
-import { save, snapshot } from "./snapshot.js";
-import { TABS, fromQuery, settings, toQuery } from "./state.js";
+import { TABS, fromQuery, settings, toQuery, withWords } from "./state.js";
 import { explainTerms } from "./terms.js";
 import { chosenWords, completeWords } from "./words.js";
 
@@ -15,7 +15,7 @@ const state = fromQuery(new URLSearchParams(location.search));
 /** @type {import("./api.js").About} */
 let about;
 /** The last query whose words all had a vector. */
-let known = { like: /** @type {string[]} */ ([]), without: /** @type {string[]} */ ([]) };
+let lastQuery = { like: /** @type {string[]} */ ([]), without: /** @type {string[]} */ ([]) };
 /** Duration of the words' movement; while a slider is dragged they follow at once. */
 let moveFor = 900;
 /** Whether the map flies to the words once their places are known. */
@@ -38,24 +38,14 @@ function remember() {
   /** @type {HTMLAnchorElement} */ (byId("export-map")).href = `/api/map.safetensors?${settings(state)}`;
 }
 
-/** @param {URLSearchParams} query */
-function withWords(query) {
-  state.like.forEach((word) => query.append("like", word));
-  state.without.forEach((word) => query.append("without", word));
-  return query;
-}
-
 /** Adapt the page to texts: they have no frequencies, and people search by text or row number. */
-function speakOfTexts() {
+function adaptToTexts() {
   /** @type {HTMLInputElement} */ (byId("like")).placeholder = "a text, or a row number";
   /** @type {HTMLInputElement} */ (byId("without")).placeholder = "a text to exclude";
-  /** @type {HTMLInputElement} */ (byId("find")).placeholder = "fly to a text";
-  /** @type {HTMLElement} */ (select("weights").parentElement).hidden = true;
-  state.colour = "cluster";
-  byId("spectrum-of").textContent = "of all texts";
-  byId("count-of").textContent = byId("jump-words").textContent = "Texts";
-  byId("figures-state").textContent = "Methods, fewer dimensions and other number types; takes a minute or more.";
-  byId("run-figures").textContent = "Compare";
+  byId("weights-label").hidden = byId("tab-concepts").hidden = true;
+  byId("jump-words").textContent = "Texts";
+  state.color = "cluster";
+  state.tab = "map";
 }
 
 // Words: Enter looks a word up; Shift+Enter adds it.
@@ -70,13 +60,15 @@ function lookUp(word, how = "look") {
 
 completeWords("like", (word, add) => lookUp(word, add ? "add" : "look"));
 completeWords("without", (word) => lookUp(word, "without"));
-completeWords("find", (word) => { flies = true; lookUp(word); });
 const showLike = chosenWords("like", () => state.like, (words) => { state.like = words; wordsChanged(); });
-const showWithout = chosenWords("without", () => state.without, (words) => { state.without = words; wordsChanged(); });
+const showWithout = chosenWords("without", () => state.without, (words) => {
+  state.without = words;
+  wordsChanged();
+});
 
 function wordsChanged() {
   remember();
-  askNeighbours();
+  askNeighbors();
 }
 
 document.addEventListener("click", (event) => {
@@ -84,153 +76,135 @@ document.addEventListener("click", (event) => {
   if (chosen instanceof HTMLElement && chosen.dataset.word) { lookUp(chosen.dataset.word, chosen.dataset.how); }
 });
 
-const askNeighbours = oneAtATime(async () => {
-  if (!state.like.length) { known = { like: [], without: state.without }; showNeighbours([], []); map.setChosen(undefined); return; }
-  const asked = { like: state.like, without: state.without };
-  const how = (/** @type {string} */ word) => (asked.without.includes(word) ? "without" : asked.like.length > 1 ? "add" : "look");
+const askNeighbors = oneAtATime(async () => {
+  const words = { like: state.like, without: state.without };
+  if (!words.like.length) {
+    lastQuery = words;
+    showNeighbors();
+    return;
+  }
+  const how = (/** @type {string} */ word) =>
+    (words.without.includes(word) ? "without" : words.like.length > 1 ? "add" : "look");
   try {
-    const query = withWords(settings(state));
+    const query = withWords(settings(state), state);
     query.set("n", "15");
-    /** @type {import("./api.js").Neighbours | undefined} */
-    const found = await ask("neighbours", query);
-    if (!found) { return; }
-    known = { like: found.like, without: found.without };
-    if (state.like === asked.like && state.without === asked.without) { Object.assign(state, known); remember(); }
-    showNeighbours(found.before, found.after);
-    byId("prior-note").hidden = !found.prior;
-    byId("word-problem").hidden = !found.unknown.length;
-    if (found.unknown.length) { showProblem(byId("word-problem"), new Problem("", found.unknown), how); }
-    if (state.tab === "map") { askPlaces(); }
+    /** @type {import("./api.js").Neighbors | undefined} */
+    const answer = await ask("neighbors", query);
+    if (!answer) { return; }
+    lastQuery = { like: answer.like, without: answer.without };
+    if (state.like === words.like && state.without === words.without) {
+      Object.assign(state, lastQuery);
+      remember();
+    }
+    showNeighbors(answer);
+    byId("word-problem").hidden = !answer.unknown.length;
+    if (answer.unknown.length) { showProblem(byId("word-problem"), new Problem("", answer.unknown), how); }
   } catch (error) {
     if (!(error instanceof Problem)) { throw error; }
     showProblem(byId("word-problem"), error, how);
-    // Known words stay, with their neighbours.
-    if (error.unknown.length) { Object.assign(state, known); remember(); } else { showNeighbours([], []); }
+    // Known words stay, with their neighbors.
+    if (error.unknown.length) { Object.assign(state, lastQuery); remember(); } else { showNeighbors(); }
   }
 });
 
-/** @param {import("./api.js").Near[]} before @param {import("./api.js").Near[]} after */
-function showNeighbours(before, after) {
-  showNear(byId("before"), before);
-  showNear(byId("after"), after);
+/** @param {import("./api.js").Neighbors} [answer] */
+function showNeighbors(answer) {
+  showNear(byId("before"), answer?.before ?? []);
+  showNear(byId("after"), answer?.after ?? []);
+  map.setChosen(answer?.places);
+  if (flies && answer) { map.fly(1400); }
+  flies = false;
 }
 
 // The method: its gate, its gains and losses.
 
-const showSlider = makeSlider((aperture, directions) => {
-  Object.assign(state, { aperture, directions });
-  settingsChanged();
-});
+const showSlider = makeSlider((value) => { state.value = value; settingsChanged(); });
 byId("knob").addEventListener("input", () => { moveFor = 150; }, { capture: true });
 byId("knob").addEventListener("change", () => { moveFor = 900; });
 
 const askSolution = oneAtATime(async () => {
   try {
-    /** @type {import("./api.js").Solved | undefined} */
-    const solved = await ask("solution", settings(state));
-    if (!solved) { return; }
-    showSlider(solved.slider, state.method !== "cn-paper");
-    showChart(byId("gate"), solved.charts.gate);
-    byId("gate-figure").hidden = !solved.charts.gate;
-    showChart(byId("spectrum"), solved.charts.spectrum);
-    showScores(solved);
-    const chosen = about.methods.find((each) => each.name === state.method);
-    byId("method-note").textContent = [chosen?.description, ...solved.notes].filter(Boolean).join("; ");
-    byId("command").textContent = solved.command;
-    byId("export-command").hidden = !solved.command;
-    byId("export-map").hidden = !solved.command;
+    /** @type {import("./api.js").Solution | undefined} */
+    const solution = await ask("solution", settings(state));
+    if (!solution) { return; }
+    showSlider(solution.slider);
+    showGate(solution);
+    const [before, after] = solution.isotropy ?? [null, null];
+    const name = make("button", { type: "button", class: "term", "data-term": "isotropy" }, "Isotropy");
+    const note = "participation ratio of the variance; 1 is even";
+    showScores("isotropy", after === null ? [] : [{ name, before, after, note, low: null, high: null }], 3);
+    byId("method-note").textContent = [about.methods[state.method], ...solution.notes].filter(Boolean).join("; ");
+    byId("command").textContent = solution.command;
+    byId("export-command").hidden = byId("export-map").hidden = !solution.command;
     byId("status").hidden = true;
   } catch (error) { report(error); }
 });
 
 let resting = 0;
-/** Searching all words takes a second, so it starts when the slider rests. */
-function askBenchmarks() {
-  byId("benchmarks").classList.add("waiting");
+/** Benchmarks take a second, so they start when the slider rests. */
+function askScores() {
+  byId("scores").classList.add("waiting");
   clearTimeout(resting);
   resting = setTimeout(async () => {
-    const found = await ask("benchmarks", settings(state)).catch(() => []);
-    if (!found) { return; }
-    showBenchmarks(found);
-    byId("benchmarks").classList.remove("waiting");
+    const scores = await ask("scores", settings(state)).catch(() => []);
+    if (!scores) { return; }
+    showScores("scores", scores);
+    byId("scores").classList.remove("waiting");
   }, 300);
 }
 
 function settingsChanged() {
   remember();
   askSolution();
-  askNeighbours();
-  askBenchmarks();
-  if (state.tab !== "figures") { askTab(); }
+  askNeighbors();
+  askScores();
+  askTab();
 }
 select("method").addEventListener("change", () => {
-  Object.assign(state, { method: select("method").value, aperture: null, directions: null });
+  Object.assign(state, { method: select("method").value, value: null });
   settingsChanged();
 });
-select("weights").addEventListener("change", () => { state.weights = select("weights").value; settingsChanged(); });
+select("weights").addEventListener("change", () => {
+  Object.assign(state, { weights: select("weights").value, value: null });
+  settingsChanged();
+});
 
 // The map.
-
-/** @param {URLSearchParams} query */
-function withLayout(query) {
-  query.set("projection", state.projection);
-  query.set("count", state.count);
-  return query;
-}
 
 const askMap = oneAtATime(async () => {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const opens = !byId("map").dataset.drawn && state.side === "after" && !still;
   try {
     byId("map").classList.add("waiting");
-    if (state.projection === "umap") { byId("axis").textContent = "UMAP is computing the layout; this takes a while, especially the first time."; }
     /** @type {import("./api.js").Points | undefined} */
-    const points = await ask("map", withLayout(settings(state)));
+    const points = await ask("map", settings(state));
     if (!points) { return; }
     // The first time, animate the words from before to after.
-    if (opens) { showSide(0, 0); }
+    if (opens) { map.setMixed(0, 0); }
     map.setPoints(points, moveFor);
-    if (opens) { setTimeout(() => { if (state.side === "after") { showSide(1, 2200); } }, 500); }
+    if (opens) { setTimeout(showSide, 500); }
     byId("legend-end").textContent = points.ranks[points.ranks.length - 1].toLocaleString("en");
-    const share = (/** @type {number} */ value) => `${(100 * value).toFixed(0)}%`;
-    byId("axis").replaceChildren("This plane explains ", share(points.frequency_before), " of ",
-      make("button", { type: "button", class: "term", "data-term": "rank" }, "log rank"), " before, ", share(points.frequency_after),
+    const [before, after] = points.frequency.map((value) => `${(100 * value).toFixed(0)}%`);
+    byId("axis").hidden = !about.sorted;
+    byId("axis").replaceChildren("This plane explains ", before, " of ",
+      make("button", { type: "button", class: "term", "data-term": "rank" }, "log rank"), " before, ", after,
       " after: the share of the map that only shows how common words are.");
-    askPlaces();
   } catch (error) { report(error, "word-problem"); } finally {
     byId("map").classList.remove("waiting");
   }
 });
 
-const askPlaces = oneAtATime(async () => {
-  if (!known.like.length) { map.setChosen(undefined); return; }
-  const query = withLayout(settings(state));
-  known.like.forEach((word) => query.append("like", word));
-  known.without.forEach((word) => query.append("without", word));
-  const placed = await ask("places", query).catch(() => undefined);
-  map.setChosen(placed);
-  if (flies && placed) { map.fly(1400); }
-  flies = false;
-});
-
-/** @param {number} mixed from 0 (before) to 1 (after) @param {number} duration */
-function showSide(mixed, duration) {
-  const knob = /** @type {HTMLInputElement} */ (byId("mix"));
-  map.setMixed(mixed, duration, (now) => {
-    knob.value = String(now);
-    knob.setAttribute("aria-valuetext", now < 0.02 ? "before" : now > 0.98 ? "after" : `${Math.round(100 * now)}% of the way`);
-    byId("side-before").setAttribute("aria-pressed", String(now < 0.02));
-    byId("side-after").setAttribute("aria-pressed", String(now > 0.98));
-  });
+/** Move the words to the side that is chosen. @param {number} [duration] */
+function showSide(duration = 2200) {
+  map.setMixed(state.side === "before" ? 0 : 1, duration);
+  for (const side of ["before", "after"]) {
+    byId(`side-${side}`).setAttribute("aria-pressed", String(state.side === side));
+  }
 }
-for (const [side, mixed] of /** @type {const} */ ([["before", 0], ["after", 1]])) {
-  byId(`side-${side}`).addEventListener("click", () => { state.side = side; remember(); showSide(mixed, 2200); });
+for (const side of ["before", "after"]) {
+  byId(`side-${side}`).addEventListener("click", () => { state.side = side; remember(); showSide(); });
 }
-byId("mix").addEventListener("input", () => showSide(Number(/** @type {HTMLInputElement} */ (byId("mix")).value), 0));
-byId("mix").addEventListener("change", () => { state.side = map.mixed < 0.5 ? "before" : "after"; remember(); });
-select("colour").addEventListener("change", () => { state.colour = select("colour").value; remember(); showColour(); });
-select("count").addEventListener("change", () => { state.count = select("count").value; remember(); askMap(); });
-select("projection").addEventListener("change", () => { state.projection = select("projection").value; remember(); askMap(); });
+select("color").addEventListener("change", () => { state.color = select("color").value; remember(); showColor(); });
 byId("zoom-in").addEventListener("click", () => map.zoom(1.6, 250));
 byId("zoom-out").addEventListener("click", () => map.zoom(1 / 1.6, 250));
 byId("zoom-word").addEventListener("click", () => map.fly(1200));
@@ -240,42 +214,27 @@ document.querySelectorAll("[data-jump]").forEach((button) => button.addEventList
   byId(/** @type {HTMLElement} */ (button).dataset.jump ?? "").scrollIntoView();
 }));
 
-function showColour() {
-  byId("legend").hidden = state.colour !== "frequency";
-  map.setColour(state.colour);
+function showColor() {
+  byId("legend").hidden = state.color !== "frequency";
+  map.setColor(state.color);
 }
 
-// The other tabs.
-
-const askDirections = oneAtATime(async () => {
-  try {
-    const found = await ask("directions", settings(state));
-    if (found) { showDirections(found); }
-  } catch (error) {
-    byId("directions").replaceChildren();
-    byId("directions-note").textContent = error instanceof Error ? error.message : "";
-  }
-});
+// Concepts and tabs, by the ARIA pattern.
 
 const askConcepts = oneAtATime(async () => {
   const query = addConcepts(state, settings(state));
   if (!query.has("concept")) { return; }
   try {
-    const found = await ask("concepts", query);
-    if (found) { showConcepts(found); }
+    const answer = await ask("concepts", query);
+    if (answer) { showConcepts(answer); }
     byId("concept-problem").hidden = true;
   } catch (error) { report(error, "concept-problem"); }
 });
 
 /** Request the content of the open tab. */
 function askTab() {
-  if (state.tab === "map") { askMap(); }
-  if (state.tab === "directions") { askDirections(); }
-  if (state.tab === "concepts") { askConcepts(); }
-  if (state.tab === "figures") { followFigures(); }
+  if (state.tab === "map") { askMap(); } else { askConcepts(); }
 }
-
-// Tabs, by the ARIA pattern.
 
 /** @param {string} name */
 function openTab(name) {
@@ -292,39 +251,11 @@ function openTab(name) {
 TABS.forEach((name, i) => {
   byId(`tab-${name}`).addEventListener("click", () => openTab(name));
   byId(`tab-${name}`).addEventListener("keydown", (event) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (!step) { return; }
-    const next = TABS[(i + step + TABS.length) % TABS.length];
+    if (!["ArrowRight", "ArrowLeft"].includes(event.key)) { return; }
+    const next = TABS[(i + 1) % TABS.length];
     openTab(next);
     byId(`tab-${next}`).focus();
   });
-});
-
-// Figures, computed in the background of the server.
-
-const followFigures = oneAtATime(async () => {
-  for (;;) {
-    /** @type {import("./api.js").FiguresState | undefined} */
-    const found = await ask("figures").catch((error) => { report(error); return undefined; });
-    if (!found) { return; }
-    const isRunning = found.state === "running";
-    const progress = /** @type {HTMLProgressElement} */ (byId("figures-progress"));
-    progress.hidden = !isRunning;
-    if (found.fraction === null) { progress.removeAttribute("value"); } else { progress.value = found.fraction; }
-    /** @type {HTMLButtonElement} */ (byId("run-figures")).disabled = isRunning;
-    if (isRunning) { byId("figures-state").textContent = `${found.methods.join(", ")}: ${found.label}`; }
-    if (found.state === "failed") { byId("figures-state").textContent = `The comparison failed: ${found.label}`; }
-    if (found.state === "done") {
-      byId("figures-state").textContent = "";
-      byId("figures-report").innerHTML = found.html;
-    }
-    if (!isRunning) { return; }
-    await new Promise((resolve) => setTimeout(resolve, 700));
-  }
-});
-byId("run-figures").addEventListener("click", async () => {
-  await ask("figures", settings(state), { subject: "start-figures", method: "POST" }).catch(report);
-  followFigures();
 });
 
 // Sharing.
@@ -342,44 +273,35 @@ async function copy(button, text) {
 }
 byId("share").addEventListener("click", () => copy(byId("share"), location.href));
 byId("copy-command").addEventListener("click", () => copy(byId("copy-command"), byId("command").textContent ?? ""));
-byId("export-snapshot").addEventListener("click", async () => {
-  const title = `${about.vectors}: ${[...state.like].join(", ")}, ${state.method}`;
-  save("conceptor-snapshot.html", await snapshot(title, map.picture()), "text/html");
-});
 byId("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  showColour();
+  showColor();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showColour);
-addEventListener("popstate", () => location.reload());
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showColor);
 
 async function start() {
   about = await ask("about");
   document.title = `${about.vectors} · conceptor explore`;
   byId("vectors").textContent = `${about.vectors}: ${about.count.toLocaleString("en")} × ${about.dimension}`;
-  if (about.rows === "texts") { speakOfTexts(); }
+  if (about.rows === "texts") { adaptToTexts(); }
+  byId("prior-note").hidden = !about.sorted;
   byId("after-title").textContent = about.other ? `After: ${about.other}` : "After";
-  select("method").replaceChildren(...about.methods.map((each) =>
-    make("option", { value: each.name }, each.control === "none" && each.name === "file" ? about.other ?? "" : each.name)));
+  select("method").replaceChildren(...Object.keys(about.methods).map((name) =>
+    make("option", { value: name }, name === "file" ? about.other ?? name : name)));
   select("weights").replaceChildren(...about.weights.map((name) => make("option", { value: name }, name)));
-  select("projection").replaceChildren(...about.projections.map((name) => make("option", { value: name }, name === "pca" ? "PCA" : "UMAP")));
-  byId("projection-label").hidden = about.projections.length < 2;
-  if (!about.methods.some((each) => each.name === state.method)) { state.method = about.methods[0].name; }
-  if (!about.projections.includes(state.projection)) { state.projection = "pca"; }
+  if (!Object.hasOwn(about.methods, state.method)) { state.method = Object.keys(about.methods)[0]; }
   if (!about.weights.includes(state.weights)) { state.weights = "auto"; }
   if (!state.like.length) { state.like = about.examples.slice(0, 1); }
-  for (const id of /** @type {const} */ (["colour", "count", "projection"])) {
-    select(id).value = state[id];
-    if (select(id).value !== state[id]) { state[id] = select(id).value = select(id).options[0].value; }
-  }
-  showSide(state.side === "before" ? 0 : 1, 0);
-  showColour();
+  if (!["frequency", "cluster"].includes(state.color)) { state.color = "frequency"; }
+  select("color").value = state.color;
+  showSide(0);
+  showColor();
   explainTerms();
   conceptForm(state, () => { remember(); askConcepts(); });
   openTab(state.tab);
   askSolution();
-  askNeighbours();
-  askBenchmarks();
+  askNeighbors();
+  askScores();
 }
 
 start().catch(report);

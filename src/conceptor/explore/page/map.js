@@ -1,21 +1,22 @@
 // @ts-check
-// The map: words that move from before to after, their clusters, a query and its neighbours.
+// The map: words that move from before to after, their clusters, a query and its neighbors.
 
 import { Camera } from "./camera.js";
-import { Density, Dots } from "./dots.js";
+import { Dots } from "./dots.js";
 import { Labels } from "./labels.js";
 import { byId, make } from "./panels.js";
 
 /** @typedef {import("./camera.js").Sight} Sight */
 /** @typedef {{ words: string[], ranks: number[], clusters: number[], before: Float32Array, after: Float32Array, origin: Float32Array }} Layer */
 
-// Okabe & Ito's colours, which colour-blind people can distinguish; darker for text.
+// Okabe & Ito's colors, which color-blind people can distinguish; darker for text.
 const CLUSTERS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b0a000", "#777777"];
 const NAMES = {
   light: ["#005a8f", "#8a5c00", "#006b4e", "#92407a", "#1f6d99", "#a34700", "#6d6300", "#555555"],
   dark: ["#5cb5ea", "#f0b840", "#3fcfa3", "#e3a5c8", "#8fd0f5", "#ff9a57", "#d8ca3c", "#bbbbbb"],
 };
-// From common to rare: yellow to blue, which everyone can distinguish.
+// From common to rare: yellow to blue, which everyone can distinguish; in this many steps.
+const STEPS = 32;
 const FREQUENCY = {
   light: [[224, 154, 0], [140, 140, 134], [22, 80, 143]],
   dark: [[255, 215, 94], [150, 150, 146], [84, 158, 242]],
@@ -27,8 +28,6 @@ const REACH = 14;
 const plain = (values) => Float32Array.from(values, (value) => value / UNIT);
 /** @param {number} done */
 const eased = (done) => done * done * (3 - 2 * done);
-/** @param {string} hex */
-const bytes = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
 export function isDark() {
   const chosen = document.documentElement.dataset.theme;
@@ -41,11 +40,10 @@ export class WordMap {
     this.element = byId("map");
     this.choose = choose;
     this.camera = new Camera();
-    this.shade = new Density(/** @type {HTMLCanvasElement} */ (byId("map-shade")));
     this.dots = new Dots(/** @type {HTMLCanvasElement} */ (byId("map-dots")));
     this.marks = /** @type {CanvasRenderingContext2D} */ (/** @type {HTMLCanvasElement} */ (byId("map-marks")).getContext("2d"));
     this.labels = new Labels(byId("map-labels"));
-    this.colour = "frequency";
+    this.color = "frequency";
     /** @type {Layer} */
     this.base = this.chosen = layer({ words: [], ranks: [], clusters: [], before: [], after: [] });
     this.query = 0;
@@ -73,7 +71,6 @@ export class WordMap {
     this.names = points.names.map((text, cluster) => ({
       text, before: crest(this.base.before, points.clusters, cluster), after: crest(this.base.after, points.clusters, cluster),
     }));
-    this.dots.setWays(this.base);
     this.tint();
     const [x, y] = [0, 1].map((axis) => Math.max(extent(this.base.before, axis), extent(this.base.after, axis)));
     this.extent = [x, y];
@@ -81,30 +78,27 @@ export class WordMap {
     this.move("done", now ? duration : 0, (done) => { this.done = eased(done); });
   }
 
-  /** @param {import("./api.js").Placed | undefined} placed */
+  /** @param {import("./api.js").Places | undefined} placed */
   setChosen(placed) {
     this.chosen = layer(placed ?? { words: [], ranks: [], clusters: [], before: [], after: [] });
     this.query = placed?.query ?? 0;
     this.redraw();
   }
 
-  /** Show a moment between before (0) and after (1). @param {number} mixed @param {number} duration @param {(mixed: number) => void} [told] */
-  setMixed(mixed, duration, told = () => {}) {
+  /** Show a moment between before (0) and after (1). @param {number} mixed @param {number} duration */
+  setMixed(mixed, duration) {
     const from = this.mixed;
-    this.move("mixed", from === mixed ? 0 : duration, (done) => {
-      this.mixed = from + (mixed - from) * eased(done);
-      told(this.mixed);
-    });
+    this.move("mixed", from === mixed ? 0 : duration, (done) => { this.mixed = from + (mixed - from) * eased(done); });
   }
 
-  /** @param {string} colour */
-  setColour(colour) {
-    this.colour = colour;
+  /** @param {string} color */
+  setColor(color) {
+    this.color = color;
     this.tint();
     this.redraw();
   }
 
-  /** Fly to the query and its neighbours; without a query, back to everything. @param {number} duration */
+  /** Fly to the query and its neighbors; without a query, back to everything. @param {number} duration */
   fly(duration) {
     const at = this.places(this.chosen, 1);
     if (!this.query) { this.flyTo(this.camera.home, duration); return; }
@@ -157,7 +151,7 @@ export class WordMap {
   resize() {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) { return; }
-    for (const canvas of [this.shade.canvas, this.dots.canvas, this.marks.canvas]) {
+    for (const canvas of [this.dots.canvas, this.marks.canvas]) {
       [canvas.width, canvas.height] = [width, height].map((side) => Math.round(side * Math.min(devicePixelRatio, 2)));
     }
     Object.assign(this.camera, { width, height });
@@ -167,30 +161,24 @@ export class WordMap {
 
   /** Where the words of a layer are now. @param {Layer} layer @param {number} [mixed] */
   places({ before, after, origin }, mixed = this.mixed) {
-    const found = new Float32Array(before.length);
+    const at = new Float32Array(before.length);
     const done = mixed === this.mixed ? this.done : 1;
-    for (let i = 0; i < found.length; i++) {
-      found[i] = origin[i] + done * (before[i] + mixed * (after[i] - before[i]) - origin[i]);
+    for (let i = 0; i < at.length; i++) {
+      at[i] = origin[i] + done * (before[i] + mixed * (after[i] - before[i]) - origin[i]);
     }
-    return found;
+    return at;
   }
 
   // Drawing.
 
+  /** Set the color of each word; common words are larger. */
   tint() {
     const { ranks, clusters } = this.base;
-    const tints = new Uint8Array(4 * ranks.length);
-    const scale = FREQUENCY[isDark() ? "dark" : "light"];
-    const palette = CLUSTERS.map(bytes);
+    const byRank = this.color === "frequency";
     const top = Math.log(Math.max(...ranks.slice(-1), 2));
-    ranks.forEach((rank, i) => {
-      const along = Math.min(2 * Math.log(rank) / top, 1.9999);
-      const [low, high] = [scale[Math.floor(along)], scale[Math.floor(along) + 1]];
-      const share = along % 1;
-      const tint = this.colour === "frequency" ? low.map((each, c) => each + share * (high[c] - each)) : palette[clusters[i] % palette.length];
-      tints.set([...tint, 200 * (1 - along / 2)], 4 * i);
-    });
-    this.dots.setTints(tints);
+    const along = ranks.map((rank) => Math.log(rank) / top);
+    const kinds = along.map((share, i) => (byRank ? Math.round((STEPS - 1) * share) : clusters[i]));
+    this.dots.setLook(byRank ? ramp() : CLUSTERS, Uint8Array.from(kinds), Float32Array.from(along, (share) => 1.6 - 0.8 * share));
   }
 
   /** The number of visible words, which limits their size. */
@@ -202,22 +190,18 @@ export class WordMap {
       if (x > 0 && y > 0 && x < camera.width && y < camera.height) { seen += 1; }
     }
     const room = Math.sqrt((camera.width * camera.height) / Math.max(seen, 1));
-    return { size: Math.min(Math.max(room / 2.6, 2.6), 8), alpha: Math.min(Math.max(room / 7, 0.5), 0.85),
-      shade: Math.min(Math.max((seen - 600) / 3000, 0), 1, Math.max(0, (4 - camera.zoom) / 2)) };
+    return { size: Math.min(Math.max(room / 2.6, 3), 8), alpha: Math.min(Math.max(room / 7, 0.6), 0.85) };
   }
 
   draw() {
-    const { camera, chosen } = this;
     this.at = this.places(this.base);
-    const { size, alpha, shade } = this.look();
-    const ink = isDark() ? [150, 172, 200] : [70, 92, 122];
-    this.shade.draw(camera, this.at, ink, shade);
-    this.dots.draw(camera, { mixed: this.mixed, done: this.done, size, alpha: chosen.words.length ? 0.75 * alpha : alpha }, this.at);
+    const { size, alpha } = this.look();
+    this.dots.draw(this.camera, this.at, size, this.chosen.words.length ? 0.75 * alpha : alpha);
     this.drawChosen();
     this.drawNames();
   }
 
-  /** The query and its neighbours, and the path of each. */
+  /** The query and its neighbors, and the path of each. */
   drawChosen() {
     const { marks: pen, camera, chosen } = this;
     const style = getComputedStyle(this.element);
@@ -227,12 +211,12 @@ export class WordMap {
     pen.clearRect(0, 0, camera.width, camera.height);
     const at = this.places(chosen);
     chosen.words.forEach((_, i) => {
-      const colour = i < this.query ? loss : accent;
+      const color = i < this.query ? loss : accent;
       const [x, y] = [camera.left(at[2 * i]), camera.top(at[2 * i + 1])];
       const [x0, y0] = [camera.left(chosen.before[2 * i]), camera.top(chosen.before[2 * i + 1])];
       const trail = pen.createLinearGradient(x0, y0, x, y);
       trail.addColorStop(0, "transparent");
-      trail.addColorStop(1, colour);
+      trail.addColorStop(1, color);
       Object.assign(pen, { strokeStyle: trail, lineWidth: 1.5, globalAlpha: 0.5 / Math.max(1, camera.zoom / 3) });
       pen.beginPath();
       pen.moveTo(x0, y0);
@@ -259,38 +243,38 @@ export class WordMap {
   drawNames() {
     const { camera, chosen, labels, base } = this;
     /** @type {import("./labels.js").Box[]} */
-    const taken = [];
+    const occupied = [];
     const own = this.element.getBoundingClientRect();
     for (const part of this.element.querySelectorAll(".map-buttons, .legend:not([hidden])")) {
       const box = part.getBoundingClientRect();
-      taken.push([box.left - own.left - 4, box.top - own.top - 4, box.right - own.left + 4, box.bottom - own.top + 4]);
+      occupied.push([box.left - own.left - 4, box.top - own.top - 4, box.right - own.left + 4, box.bottom - own.top + 4]);
     }
     const at = this.places(chosen);
     chosen.words.forEach((_, i) => {
       const [x, y, r] = [camera.left(at[2 * i]), camera.top(at[2 * i + 1]), i < this.query ? 7 : 4];
-      taken.push([x - r, y - r, x + r, y + r]);
+      occupied.push([x - r, y - r, x + r, y + r]);
     });
-    labels.begin(camera.width, camera.height, taken);
+    labels.begin(camera.width, camera.height, occupied);
     const name = (/** @type {number} */ i) => labels.add(chosen.words[i], i < this.query ? "query" : "near",
       camera.left(at[2 * i]), camera.top(at[2 * i + 1]), { gap: i < this.query ? 9 : 6 });
     for (let i = 0; i < this.query; i++) { name(i); }
-    const colours = NAMES[isDark() ? "dark" : "light"];
+    const colors = NAMES[isDark() ? "dark" : "light"];
     if (camera.zoom < 6) {
       this.names.forEach(({ text, before, after }, i) => {
         const [x, y] = [0, 1].map((axis) => before[axis] + this.mixed * (after[axis] - before[axis]));
         const opacity = Math.min(1, (6 - camera.zoom) / 2);
-        labels.add(text, "cluster", camera.left(x), camera.top(y), { colour: this.colour === "cluster" ? colours[i % colours.length] : "", opacity });
+        labels.add(text, "cluster", camera.left(x), camera.top(y), { color: this.color === "cluster" ? colors[i % colors.length] : "", opacity });
       });
     }
     for (let i = this.query; i < chosen.words.length; i++) { name(i); }
     // While words move, only important ones keep their names.
     if (!this.moves.has("mixed") && !this.moves.has("done")) {
-      const known = new Set(chosen.words);
+      const named = new Set(chosen.words);
       let [tried, put] = [0, 0];
       const most = Math.min(90, Math.round((camera.width * camera.height) / 9000));
       for (let i = 0; i < base.words.length && put < most && tried < 1500; i++) {
         const [x, y] = [camera.left(this.at[2 * i]), camera.top(this.at[2 * i + 1])];
-        if (x < 0 || y < 0 || x > camera.width || y > camera.height || known.has(base.words[i]) || !/[\p{L}\p{N}]/u.test(base.words[i])) { continue; }
+        if (x < 0 || y < 0 || x > camera.width || y > camera.height || named.has(base.words[i]) || !/[\p{L}\p{N}]/u.test(base.words[i])) { continue; }
         tried += 1;
         put += Number(labels.add(base.words[i], "word", x, y, { gap: 3 }));
       }
@@ -313,15 +297,15 @@ export class WordMap {
     const { camera } = this;
     let best = reach ** 2;
     /** @type {string | undefined} */
-    let found = this.labels.at(left, top);
-    if (found) { return found; }
+    let nearest = this.labels.at(left, top);
+    if (nearest) { return nearest; }
     for (const [{ words }, at, ahead] of /** @type {[Layer, Float32Array, number][]} */ ([[this.base, this.at, 0], [this.chosen, this.places(this.chosen), 30]])) {
       for (let i = 0; i < words.length; i++) {
         const far = (camera.left(at[2 * i]) - left) ** 2 + (camera.top(at[2 * i + 1]) - top) ** 2 - ahead;
-        if (far < best) { best = far; found = words[i]; }
+        if (far < best) { best = far; nearest = words[i]; }
       }
     }
-    return found;
+    return nearest;
   }
 
   /** @param {string} word */
@@ -400,22 +384,21 @@ export class WordMap {
       if (steps[event.key]) { camera.pan(...steps[event.key]); this.redraw(); } else if (event.key === "+" || event.key === "=") { this.zoom(1.5, 200); } else if (event.key === "-") { this.zoom(1 / 1.5, 200); } else if (event.key === "0" || event.key === "Home") { this.flyTo(camera.home, 400); } else { return; }
       event.preventDefault();
     });
-    element.addEventListener("restored", () => { this.dots.setWays(this.base); this.tint(); this.redraw(); });
-  }
-
-  /** The map as a picture without names, for a page that cannot draw; empty before the first map. */
-  picture() {
-    if (!this.element.dataset.drawn || !this.element.offsetParent) { return ""; }
-    this.draw();  // WebGL clears its buffer after showing it
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [this.marks.canvas.width, this.marks.canvas.height];
-    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    [this.shade.canvas, this.dots.canvas, this.marks.canvas].forEach((each) => pen.drawImage(each, 0, 0));
-    return canvas.toDataURL("image/png");
   }
 }
 
-/** The current value of a colour in the style sheet. @param {CSSStyleDeclaration} style @param {string} name */
+/** Colors from common to rare. */
+function ramp() {
+  const scale = FREQUENCY[isDark() ? "dark" : "light"];
+  return Array.from({ length: STEPS }, (_, i) => {
+    const along = (2 * i) / (STEPS - 1);
+    const low = Math.min(Math.floor(along), 1);
+    const mixed = scale[low].map((each, c) => Math.round(each + (along - low) * (scale[low + 1][c] - each)));
+    return `rgb(${mixed.join(" ")})`;
+  });
+}
+
+/** The current value of a color in the style sheet. @param {CSSStyleDeclaration} style @param {string} name */
 function shown(style, name) {
   const text = style.getPropertyValue(name);
   const sides = text.match(/^light-dark\((.+), (.+)\)$/);
@@ -435,12 +418,12 @@ function layer({ words, ranks, clusters, before, after }, origin) {
 function placesOf(words, old, at) {
   if (!old.length) { return undefined; }
   const rows = new Map(old.map((word, i) => [word, i]));
-  const found = new Float32Array(2 * words.length);
+  const places = new Float32Array(2 * words.length);
   words.forEach((word, i) => {
     const row = rows.get(word);
-    if (row !== undefined) { found.set(at.subarray(2 * row, 2 * row + 2), 2 * i); }
+    if (row !== undefined) { places.set(at.subarray(2 * row, 2 * row + 2), 2 * i); }
   });
-  return found;
+  return places;
 }
 
 /** The distance from the middle that nearly all points are within. @param {Float32Array} at @param {number} axis */

@@ -16,14 +16,14 @@ export function make(tag, attributes = {}, ...children) {
 
 /** @template {HTMLElement} [T=HTMLElement] @param {string} id @returns {T} */
 export function byId(id) {
-  const found = document.getElementById(id);
-  if (!found) { throw new Error(`no element ${id}`); }
-  return /** @type {T} */ (found);
+  const element = document.getElementById(id);
+  if (!element) { throw new Error(`no element ${id}`); }
+  return /** @type {T} */ (element);
 }
 
 /** @param {string} word */
 export function wordButton(word) {
-  return make("button", { type: "button", class: "word", "data-word": word, title: `Neighbours of ${word}` }, word);
+  return make("button", { type: "button", class: "word", "data-word": word, title: `Neighbors of ${word}` }, word);
 }
 
 /** @param {number} rank */
@@ -43,57 +43,27 @@ export function showNear(list, side) {
 }
 
 /**
- * Current scores, and their changes.
- * @param {HTMLElement} place
- * @param {{ name: string | Node, before: number | null, after: number | null, digits: number, note: string }[]} rows
+ * Scores after the method and their changes, with intervals if they are known.
+ * @param {string} place
+ * @param {(Omit<import("./api.js").Score, "name"> & { name: string | Node })[]} scores
+ * @param {number} digits
  */
-function showChanges(place, rows) {
-  place.replaceChildren(...rows.map(({ name, before, after, digits, note }) => {
+export function showScores(place, scores, digits = 1) {
+  byId(place).replaceChildren(...scores.map(({ name, before, after, note, low, high }) => {
     const change = before === null || after === null ? null : after - before;
-    const kind = change === null || Math.abs(change) < 0.5 * 10 ** -digits ? "faint" : change > 0 ? "up" : "down";
-    const shown = change === null ? "" : kind === "faint" ? "±0" : `${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(digits)}`;
-    return make("div", {}, make("dt", { title: note }, name),
-      make("dd", {}, make("span", { class: "now" }, after === null ? "—" : after.toFixed(digits)), " ", make("span", { class: kind }, shown)));
+    const isClear = low === null || high === null ? Math.abs(change ?? 0) >= 0.5 * 10 ** -digits : low > 0 || high < 0;
+    const kind = change === null || !isClear ? "faint" : change > 0 ? "up" : "down";
+    const interval = low === null || high === null ? "" : ` [${signed(low, digits)}, ${signed(high, digits)}]`;
+    const shown = change === null ? "" : `${signed(change, digits)}${interval}`;
+    return make("div", {}, make("dt", { title: note }, name), make("dd", {},
+      make("span", { class: "now" }, after === null ? "—" : after.toFixed(digits)), " ", make("span", { class: kind }, shown)));
   }));
 }
 
-/** @param {import("./api.js").Solved} solved */
-export function showScores(solved) {
-  const isotropy = make("button", { type: "button", class: "term", "data-term": "isotropy" }, "Isotropy");
-  showChanges(byId("scores"), [
-    { name: isotropy, before: solved.participation_before, after: solved.participation_after, digits: 3, note: "participation ratio of running text; 1 is even" },
-    ...solved.scores.map((score) => ({ name: score.dataset, ...score, digits: 1 })),
-  ]);
-}
-
-/** @param {import("./api.js").Score[]} scores */
-export function showBenchmarks(scores) {
-  showChanges(byId("benchmarks"), scores.map((score) => ({ name: score.dataset, ...score, digits: 1 })));
-}
-
-/** A chart drawn by the server, as SVG. @param {HTMLElement} place @param {string | undefined} svg */
-export function showChart(place, svg) {
-  place.innerHTML = svg ?? "";
-}
-
-/** @param {import("./api.js").Directions} found */
-export function showDirections(found) {
-  byId("directions-note").textContent =
-    `Words at both ends of each leading direction, among the first ${found.among.toLocaleString("en")} words.`;
-  const columns = ["direction", "variance", "kept", "follows frequency", "one end", "the other end"];
-  const head = make("thead", {}, make("tr", {}, ...columns.map((text, i) => make("th", { scope: "col", class: i > 3 ? "ends" : "" }, text))));
-  const rows = found.directions.map((each) => {
-    const bar = make("span", { class: "bar" });
-    bar.style.width = `${Math.round(60 * Math.min(1, each.kept))}px`;
-    // On a phone each cell shows its name.
-    return make("tr", {}, make("th", { scope: "row" }, String(each.number)),
-      make("td", { "data-name": "variance" }, `${(100 * each.share).toFixed(1)}%`),
-      make("td", { class: "kept", "data-name": "kept" }, bar, each.kept.toFixed(2)),
-      make("td", { "data-name": "frequency" }, each.frequency === null ? "unknown" : each.frequency.toFixed(2).replace("-", "−")),
-      make("td", { class: "ends", "data-name": "one end:" }, ...each.high.map(wordButton)),
-      make("td", { class: "ends", "data-name": "the other:" }, ...each.low.map(wordButton)));
-  });
-  byId("directions").replaceChildren(head, make("tbody", {}, ...rows));
+/** @param {number} value @param {number} digits */
+function signed(value, digits) {
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) ? `${value > 0 ? "+" : "−"}${text}` : "0";
 }
 
 /**

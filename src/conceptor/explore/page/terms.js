@@ -7,9 +7,9 @@ import { byId } from "./panels.js";
 const TERMS = {
   gate: "The share of each direction that is kept: 1 keeps all of it, 0 removes it. Directions that common words share are turned down most.",
   aperture: "How strongly shared directions are turned down. At the left the vectors stay unchanged. Further right more is removed, at some point too much.",
-  directions: "The number of the strongest shared directions that are removed or flattened.",
-  spectrum: "How strongly text varies along each direction, strongest first. A steep line means that a few directions dominate.",
-  isotropy: "How evenly running text uses all directions: at 1 evenly, near 0 all words point the same way.",
+  n_directions: "The number of the strongest shared directions that are removed or flattened.",
+  spread: "The standard deviation of the vectors that the method is fitted on, along each direction, strongest first. If the first bars tower above the others, a few directions dominate.",
+  isotropy: "How evenly the variance spreads over all directions: 1 is even, near 0 all vectors point the same way.",
   rank: "A word's position in the file: 1 is the most common. On the log scale, ranks 10 and 100 are as far apart as 100 and 1,000.",
   score: "The list is sorted by score: the cosine, minus a small penalty for rare words and a penalty for words like the excluded ones.",
   weights: "How much each word counts when the method finds shared directions: by how often it is used, or all equally.",

@@ -52,14 +52,14 @@ export function completeWords(id, take) {
     const prefix = input.value.trim();
     if (button) { button.disabled = !prefix; }
     if (!prefix) { close(); return; }
-    const found = await ask("words", new URLSearchParams({ prefix, n: "8" }), { subject: `words-${id}` }).catch(() => undefined);
-    if (!found || input.value.trim() !== prefix) { return; }
-    list.replaceChildren(...found.map((/** @type {{ word: string, rank: number }} */ each, /** @type {number} */ i) =>
+    const matches = await ask("words", new URLSearchParams({ prefix, n: "8" }), `words-${id}`).catch(() => undefined);
+    if (!matches || input.value.trim() !== prefix) { return; }
+    list.replaceChildren(...matches.map((/** @type {{ word: string, rank: number }} */ each, /** @type {number} */ i) =>
       make("li", { role: "option", id: `option-${number}-${i}`, "aria-selected": "false", "data-choice": each.word },
         make("span", {}, each.word), make("span", { class: "rank" }, shownRank(each.rank)))));
     active = -1;
-    list.hidden = !found.length;
-    input.setAttribute("aria-expanded", String(found.length > 0));
+    list.hidden = !matches.length;
+    input.setAttribute("aria-expanded", String(matches.length > 0));
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
