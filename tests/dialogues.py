@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from conceptor.paper.dialogue.woz import Corpus, Turn
+from conceptor.paper.woz import Corpus, Turn
 
 VALUES = {
     "food": ("thai", "modern european", "dontcare"),

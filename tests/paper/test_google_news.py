@@ -9,6 +9,7 @@ import pytest
 
 from conceptor.data import registry as datasets
 from conceptor.paper.google_news import FREQUENT, google_news_vectors, merge
+from conceptor.vectors.table import WordVectors
 
 DATA = os.environ.get("CONCEPTOR_DATA")
 
@@ -17,7 +18,8 @@ def test_a_union_keeps_known_lengths_and_gives_others_their_root_mean_square(rng
     whole = rng.normal(size=(8, 5)).astype(np.float32)
     words = list("abcdefgh")
     units = whole[:5] / np.linalg.norm(whole[:5], axis=1, keepdims=True)
-    merged, scale, rescaled = merge(words[:5], units, words[3:][::-1], whole[3:][::-1])
+    other = WordVectors(words[3:][::-1], whole[3:][::-1])
+    merged, scale, rescaled = merge(WordVectors(words[:5], units), other)
     assert list(merged.words) == [*"abcde", *"hgf"]
     lengths = np.linalg.norm(merged.vectors, axis=1)
     known = np.linalg.norm(whole, axis=1)

@@ -10,10 +10,11 @@ from scipy.stats import spearmanr
 
 from conceptor.base.errors import MissingExtraError
 from conceptor.base.tokens import tokenize
-from conceptor.evaluation import Battery, WordVectors
+from conceptor.evaluation import Battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.sts import SentencePair, SentenceSimilarity
 from conceptor.paper.notebook import as_in_notebook, split_as_nltk
+from conceptor.vectors.table import WordVectors
 
 pytest.importorskip("nltk")
 
@@ -30,8 +31,8 @@ def test_ties_are_ranked_in_order(scores):
     gold, cosines = map(np.array, zip(*[(float(g), float(c)) for g, c in scores], strict=True))
     task = WordSimilarity("made", [("a", "b")] * len(gold), gold)
     (ours,) = as_in_notebook(Battery([task])).tasks
-    found = ours.correlate(cosines, gold)(np.ones((len(gold), 1)))[0]
-    assert found == pytest.approx(spearmanr(*positions(gold, cosines)).statistic)
+    rho = ours.correlate(cosines, gold)(np.ones((len(gold), 1)))[0]
+    assert rho == pytest.approx(spearmanr(*positions(gold, cosines)).statistic)
 
 
 def test_without_ties_nothing_changes(rng):
@@ -48,7 +49,7 @@ def test_sentences_are_split_by_nltk(rng):
     pairs = [SentencePair("Don\u2019t stop (now) 42!", "It's a T-shirt.", 1.0)] * 2
     task = SentenceSimilarity("made", pairs, in_mean=False)
     (ours,) = as_in_notebook(Battery([task])).tasks
-    assert ours.texts.tokens[0] == ["do", "n't", "stop", "now"]
+    assert set(ours.texts.counts[0]) == {"do", "n't", "stop", "now", "it", "'s", "a", "t-shirt"}
     assert (ours.dataset, ours.task, ours.in_mean) == ("made", "sts", False)
     vectors = WordVectors(["stop", "now", "it"], rng.normal(size=(3, 2)))
     assert ours.score(vectors).known_tokens == (6, 2 * (4 + 4))

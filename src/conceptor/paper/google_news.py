@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from conceptor.data.registry import MissingDataError, fetch
-from conceptor.vectors import open_vectors
+from conceptor.vectors.files import open_vectors
 from conceptor.vectors.table import WordVectors
+from conceptor.vectors.vectors import collect_rows
 
 if TYPE_CHECKING:
     import os
-
-    from numpy.typing import NDArray
+    from pathlib import Path
 
     from conceptor.data.registry import Bars
 
@@ -38,23 +38,23 @@ def google_news_vectors(
     The first part is required (MissingDataError). The second cannot be downloaded; without it, the
     vectors of the first are returned unchanged.
     """
-    words, units = open_vectors(fetch(FREQUENT, data, offline=offline, progress=progress)).read()
+    frequent = _read(fetch(FREQUENT, data, offline=offline, progress=progress))
     count = f"of the {TOTAL:,} Google News words"
     try:
-        other = open_vectors(fetch(ORIGINAL_LENGTHS, data, offline=offline)).read()
+        other = _read(fetch(ORIGINAL_LENGTHS, data, offline=offline))
     except MissingDataError:
-        return WordVectors(words, units), f"{len(words):,} {count}, all of length 1"
-    merged, scale, rescaled = merge(words, units, *other)
+        return frequent, f"{len(frequent):,} {count}, all of length 1"
+    merged, scale, rescaled = merge(frequent, other)
     note = f"{len(merged):,} {count}; {rescaled:,} of unknown length have length {scale:.2f}"
     return merged, note
 
 
-def merge(
-    words: list[str],
-    units: NDArray[np.float32],
-    other_words: list[str],
-    other_vectors: NDArray[np.float32],
-) -> tuple[WordVectors, float, int]:
+def _read(path: Path) -> WordVectors:
+    opened = open_vectors(path)
+    return collect_rows(opened, (), first=opened.count or TOTAL)
+
+
+def merge(units: WordVectors, other: WordVectors) -> tuple[WordVectors, float, int]:
     """Return the union, the length given to unit vectors, and the number of those vectors.
 
     Words of the second part keep their lengths. The others get the root mean square length of the
@@ -62,12 +62,12 @@ def merge(
     there; cosines ignore it. Words of the first part come first, because only they are sorted by
     frequency.
     """
-    rows = {word: row for row, word in enumerate(words)}
-    shared = np.array([word in rows for word in other_words])
-    lengths = np.linalg.norm(other_vectors[shared].astype(np.float64), axis=1)
+    places = units.rows(other.words)
+    shared = places >= 0
+    lengths = np.linalg.norm(other.vectors[shared].astype(np.float64), axis=1)
     scale = float(np.sqrt(np.mean(lengths**2)))
-    vectors = units * np.float32(scale)
-    vectors[[rows[word] for word in other_words if word in rows]] = other_vectors[shared]
-    added = [word for word in other_words if word not in rows]
-    table = WordVectors([*words, *added], np.concatenate([vectors, other_vectors[~shared]]))
-    return table, scale, len(words) - int(shared.sum())
+    vectors = units.vectors * np.float32(scale)
+    vectors[places[shared]] = other.vectors[shared]
+    added = [word for word in other.words if word not in units]
+    merged = np.concatenate([vectors, other.vectors[~shared]])
+    return WordVectors([*units.words, *added], merged), scale, len(units) - int(shared.sum())

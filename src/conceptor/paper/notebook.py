@@ -6,23 +6,19 @@ It separates differences of the protocol from differences of the vectors: `conce
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conceptor.base.errors import MissingExtraError
+from conceptor.evaluation.battery import Battery
 from conceptor.evaluation.similarity import WordSimilarity
 from conceptor.evaluation.statistics import SpearmanCorrelation
 from conceptor.evaluation.sts import SentenceSimilarity
-from conceptor.evaluation.texts import Texts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from conceptor.evaluation.battery import Battery
-    from conceptor.evaluation.task import SearchTask, Task
+from conceptor.evaluation.task import SearchTask, Task, Texts
 
 
 def as_in_notebook(battery: Battery) -> Battery:
@@ -30,14 +26,11 @@ def as_in_notebook(battery: Battery) -> Battery:
     split_as_nltk("")  # without NLTK, fail before any work
     tasks: list[Task | SearchTask] = []
     for task in battery.tasks:
-        match task:
-            case WordSimilarity():
-                tasks.append(_OrderedSimilarity(task.dataset, task.pairs, task.gold))
-            case SentenceSimilarity():
-                made = _TreebankSimilarity(task.dataset, task.pairs, task.task, task.in_mean)
-                tasks.append(made)
-            case _:
-                tasks.append(task)
+        if isinstance(task, WordSimilarity):
+            task = _OrderedSimilarity(task.dataset, task.pairs, task.gold)
+        elif isinstance(task, SentenceSimilarity):
+            task = _TreebankSimilarity(task.dataset, task.pairs, task.task, task.in_mean)
+        tasks.append(task)
     return replace(battery, tasks=tasks)
 
 
@@ -56,7 +49,6 @@ class _OrderedSimilarity(WordSimilarity):
         return SpearmanCorrelation(ranks[0], ranks[1])
 
 
-@dataclass(frozen=True, eq=False)
 class _TreebankSimilarity(SentenceSimilarity):
     """Sentence similarity over the tokens of NLTK."""
 
@@ -71,7 +63,7 @@ def split_as_nltk(sentence: str) -> list[str]:
     try:
         from nltk import word_tokenize
     except ImportError:
-        raise MissingExtraError("The notebook's tokeniser (NLTK)", "notebook") from None
+        raise MissingExtraError("The notebook's tokenizer (NLTK)", "notebook") from None
     plain = sentence.replace("\u2018", "'").replace("\u2019", "'")
     # One sentence per line: splitting into sentences would need a model to download.
     tokens: list[Any] = word_tokenize(plain, preserve_line=True)

@@ -1,0 +1,199 @@
+"""WOZ 2.0: typed dialogues of people looking for a restaurant.
+
+Wen et al. (2017), with the ontology of DSTC2. A turn holds a tracker's input (the user's words and
+the system's acts before them) and the user's goals after it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import string
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conceptor.data import registry
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    # The correct turns and the turns that count, in each dialogue.
+    Counts = NDArray[np.int64]
+
+SLOTS = ("food", "price range", "area")
+JOINT = "joint"
+DONTCARE = "dontcare"
+FILES = (
+    "dialogue/woz_train_en.json",
+    "dialogue/woz_validate_en.json",
+    "dialogue/woz_test_en.json",
+    "dialogue/ontology_dstc2_en.json",
+)
+LONGEST = 40
+_REQUESTABLE = ("address", "phone", "postcode")
+_PUNCTUATION = str.maketrans("", "", string.punctuation.replace("'", ""))
+
+
+class FewWordsWarning(UserWarning):
+    """Many of the words spoken in the dialogues have no vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A user's words, the system's acts before them, and the goals before and after.
+
+    `requested` are slots that the system just asked for, and `confirmed` slots and values that it
+    asked the user to confirm. Goals are as annotated, including values outside the ontology.
+    """
+
+    transcript: str
+    requested: tuple[str, ...] = ()
+    confirmed: tuple[tuple[str, str], ...] = ()
+    before: Mapping[str, str] | None = None
+    after: Mapping[str, str] | None = None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The user's words."""
+        return tokens(self.transcript)
+
+
+Dialogue = tuple[Turn, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The three splits of WOZ 2.0, and the possible values of each slot (with `dontcare`)."""
+
+    train: Sequence[Dialogue]
+    validate: Sequence[Dialogue]
+    test: Sequence[Dialogue]
+    values: Mapping[str, tuple[str, ...]]
+
+    @property
+    def spoken(self) -> list[str]:
+        """The words of all turns, one after another."""
+        dialogues = itertools.chain(self.train, self.validate, self.test)
+        return [word for dialogue in dialogues for turn in dialogue for word in turn.tokens]
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Every word that a tracker looks up: in turns, slots and values."""
+        names = [word for slot, values in self.values.items() for word in (slot, *values)]
+        return frozenset(self.spoken).union(*map(phrase, names))
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """Return at most 40 lower-case tokens; ASCII punctuation is deleted, not turned into spaces."""
+    return tuple(text.translate(_PUNCTUATION).lower().replace("'", "").split()[:LONGEST])
+
+
+def phrase(name: str) -> tuple[str, ...]:
+    """Return the words of a slot or value; `dontcare` is two words."""
+    return ("dont", "care") if name == DONTCARE else tokens(name)
+
+
+def load_corpus(
+    data: str | os.PathLike[str] | None = None,
+    *,
+    offline: bool = False,
+    progress: registry.Bars | None = None,
+) -> Corpus:
+    """Return the corpus, downloading its files if necessary."""
+    paths = [registry.fetch(name, data, offline=offline, progress=progress) for name in FILES]
+    train, validate, test = map(read_dialogues, paths[:3])
+    ontology = json.loads(paths[3].read_text(encoding="utf-8"))["informable"]
+    values = {
+        slot: (*dict.fromkeys(v for v in ontology[slot] if v != DONTCARE), DONTCARE)
+        for slot in SLOTS
+    }
+    return Corpus(train, validate, test, values)
+
+
+def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
+    """Read the dialogues of a file of WOZ 2.0, whose bytes the registry has verified.
+
+    Each turn's `transcript`, `system_acts` and `turn_label` are used; goals accumulate from the
+    last (`belief_state` disagrees with it on a few turns).
+    """
+    dialogues = []
+    for entry in json.loads(Path(path).read_text(encoding="utf-8")):
+        turns = []
+        goals: dict[str, str] = {}
+        for turn in entry["dialogue"]:
+            informed = {slot: value for slot, value in turn["turn_label"] if slot in SLOTS}
+            before, goals = goals, goals | informed
+            acts = system_acts(turn["system_acts"])
+            turns.append(Turn(turn["transcript"], *acts, before, goals))
+        dialogues.append(tuple(turns))
+    return dialogues
+
+
+def system_acts(acts: Sequence[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the slots that acts request and the pairs that they confirm; ignore other acts."""
+    requested, confirmed = [], []
+    for act in acts:
+        match act:
+            case str() if act in SLOTS:
+                requested.append(act)
+            case str() if act in _REQUESTABLE:  # something that the user may ask for
+                confirmed.append(("request", act))
+            case [str() as slot, str() as value]:
+                confirmed.append((slot, value))
+    return tuple(requested), tuple(confirmed)
+
+
+def goal_counts(
+    dialogues: Sequence[Dialogue], states: Mapping[str, Sequence[str | None]]
+) -> dict[str, Counts]:
+    """Return the correct turns and the turns that count in each dialogue, by slot and jointly.
+
+    `states` are the values after every turn, in order; None for not set. A slot counts on turns
+    where its true value is set; the joint goal, if all three slots are there, on all turns. A true
+    value outside the ontology counts as set, and no tracker can get it right.
+    """
+    turns = [turn for dialogue in dialogues for turn in dialogue]
+    first = np.cumsum([0, *(len(dialogue) for dialogue in dialogues)])[:-1]
+    counted = {}
+    for slot, values in states.items():
+        goals = [(turn.after or {}).get(slot) for turn in turns]
+        right = np.array([goal == value for goal, value in zip(goals, values, strict=True)])
+        counted[slot] = right, np.array([bool(goal) for goal in goals])
+    if set(states) == set(SLOTS):
+        together = np.all([right for right, _ in counted.values()], axis=0)
+        counted[JOINT] = together, np.ones_like(together)
+    return {
+        goal: np.add.reduceat(np.array([right & counts, counts], dtype=np.int64), first, axis=1)
+        for goal, (right, counts) in counted.items()
+    }
+
+
+def percent(counts: Counts) -> float:
+    """Return the accuracy over all dialogues, nan if no turn counts."""
+    right, total = counts.sum(1).tolist()
+    return 100 * right / total if total else float("nan")
+
+
+def string_match(dialogues: Sequence[Dialogue], values: Sequence[str]) -> list[str | None]:
+    """Track without learning: after each turn, the longest value named in it, else unchanged."""
+    names = {value: phrase(value) for value in values if value != DONTCARE}
+    states: list[str | None] = []
+    for dialogue in dialogues:
+        state = None
+        for turn in dialogue:
+            words = turn.tokens
+            mentions = [
+                (len(" ".join(name)), position, value)
+                for value, name in names.items()
+                for position in range(len(words) - len(name) + 1)
+                if words[position : position + len(name)] == name
+            ]
+            state = max(mentions)[2] if mentions else state
+            states.append(state)
+    return states

@@ -1,0 +1,207 @@
+"""Counter-fitting against the loss it states and a plain loop; other words keep their bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conceptor.base.arrays import unit_rows
+from conceptor.base.errors import InvalidInputError
+from conceptor.base.progress import silent
+from conceptor.evaluation import evaluate
+from conceptor.paper.counterfitting import (
+    Hinge,
+    counterfit,
+    find_neighbors,
+    load_lexicon,
+    loss_gradient,
+)
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.vectors import collect_rows
+
+
+def rows_of(vectors) -> np.ndarray:
+    """Return all rows of vectors."""
+    return np.concatenate([rows for _, rows in vectors.chunks()])
+
+
+def distance(u: np.ndarray, w: np.ndarray) -> float:
+    return 1 - u @ w / np.linalg.norm(u) / np.linalg.norm(w)
+
+
+def stated_loss(X, synonyms, antonyms, near, options) -> float:
+    """The formula of the docstring, over unordered pairs and vectors of any length."""
+    loss = sum(
+        options["repel"] * max(0, options["margin"] - distance(X[i], X[j])) for i, j in antonyms
+    )
+    loss += sum(
+        options["attract"] * max(0, distance(X[i], X[j]) - options["slack"]) for i, j in synonyms
+    )
+    return loss + sum(
+        options["preserve"] * max(0, distance(X[i], X[j]) - d) for (i, j), d in near.items()
+    )
+
+
+def both(pairs) -> np.ndarray:
+    doubled = [p for pair in pairs for p in (pair, pair[::-1])]
+    return np.array(sorted(doubled), dtype=np.intp).reshape(-1, 2)
+
+
+def test_gradient_is_the_numerical_one_of_the_stated_loss(rng):
+    options = {"repel": 0.3, "attract": 0.2, "preserve": 0.5, "margin": 1.0, "slack": 0.05}
+    moving, fixed = 9, 4
+    X = unit_rows(rng.standard_normal((moving + fixed, 5)))
+    antonyms, synonyms = [(0, 1), (2, 3), (0, 4)], [(4, 5), (5, 6), (1, 7)]
+    # Smaller distances than there are, so that the term is active.
+    near = {(0, 9): 0.1, (5, 10): 0.3, (8, 12): 0.2, (2, 6): 0.1, (3, 11): 1.9}
+    ordered = list(near) + [(j, i) for i, j in near if j < moving]
+    thresholds = np.array([near.get(p, near.get(p[::-1])) for p in ordered])
+    hinges = [
+        Hinge(both(antonyms), -options["repel"], options["margin"]),
+        Hinge(both(synonyms), options["attract"], options["slack"]),
+        Hinge(np.array(ordered), options["preserve"], thresholds),
+    ]
+    gradient, active = loss_gradient(X[:moving], X[moving:], hinges)
+    step = 1e-6
+    numerical = np.zeros((moving, 5))
+    for i, k in np.ndindex(numerical.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = X.copy()
+            moved[i, k] += sign * step
+            ends.append(stated_loss(moved, synonyms, antonyms, near, options))
+        numerical[i, k] = (ends[0] - ends[1]) / (2 * step)
+    np.testing.assert_allclose(gradient, numerical, atol=1e-8)
+    assert np.abs(gradient).max() > 0.05
+    assert active[8] == 1
+    assert not gradient[active == 0].any()
+
+
+def plain_counterfit(words, X, synonyms, antonyms, radius, epochs):
+    """The procedure in loops, pair by pair."""
+    row = {word: i for i, word in enumerate(words)}
+    norms = np.linalg.norm(X, axis=1)
+    U = X / norms[:, None]
+
+    def known(pairs):
+        both = [p for pair in pairs for p in (pair, pair[::-1])]
+        return {(row[a], row[b]) for a, b in both if a in row and b in row and a != b}
+
+    antonyms = known(antonyms)
+    synonyms = known(synonyms) - antonyms
+    moving = {i for pair in synonyms | antonyms for i in pair}
+    near = {
+        (i, j): 1 - U[i] @ U[j]
+        for i in moving
+        for j in range(len(words))
+        if i != j and 1 - U[i] @ U[j] <= radius and (i, j) not in antonyms
+    }
+    for _ in range(epochs):
+        total, count = np.zeros_like(U), np.zeros(len(U))
+        kinds = [
+            *((p, -0.1, None) for p in antonyms),
+            *((p, 0.1, 0.0) for p in synonyms),
+            *((p, 0.1, d) for p, d in near.items()),
+        ]
+        for (i, j), weight, threshold in kinds:
+            d = 1 - U[i] @ U[j]
+            if d < 1 if threshold is None else d > threshold + 1e-12:
+                total[i] += weight * (U[i] * (U[i] @ U[j]) - U[j])
+                count[i] += 1
+        U = U - total / np.maximum(count, 1)[:, None]
+        U /= np.linalg.norm(U, axis=1, keepdims=True)
+    return U * norms[:, None]
+
+
+@pytest.fixture
+def space(rng) -> tuple[list[str], np.ndarray]:
+    """Sixty words in six bundles, so that there are neighbors to keep."""
+    centers = np.repeat(rng.standard_normal((6, 8)) * 3, 10, axis=0)
+    return [f"w{i}" for i in range(60)], centers + rng.standard_normal((60, 8))
+
+
+SYNONYMS = [
+    ("w0", "w10"),
+    ("w1", "w25"),
+    ("w2", "w3"),
+    ("w0", "w1"),
+    ("w4", "nowhere"),
+    ("w5", "w5"),
+]
+ANTONYMS = [("w2", "w0"), ("w30", "w31"), ("w3", "w2"), ("w40", "w55")]
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.2, 0.5])
+def test_fitting_follows_a_plain_loop(space, radius):
+    words, X = space
+    fitted = rows_of(counterfit(space, SYNONYMS, ANTONYMS, radius=radius, epochs=12))
+    expected = plain_counterfit(words, X, SYNONYMS, ANTONYMS, radius, 12)
+    np.testing.assert_allclose(fitted, expected, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(fitted, axis=1), np.linalg.norm(X, axis=1))
+    # (w2, w3) is called both, and so an antonym.
+    assert distance(fitted[2], fitted[3]) > distance(X[2], X[3])
+    assert distance(fitted[0], fitted[10]) < distance(X[0], X[10])
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_words_outside_the_lexicon_keep_their_bits(seed, dtype):
+    rng = np.random.default_rng(seed)
+    words = [f"w{i}" for i in range(30)]
+    X = rng.standard_normal((30, 4)).astype(dtype)
+    X[7] = 0
+    before = X.copy()
+    pairs = [(f"w{a}", f"w{b}") for a, b in rng.integers(0, 12, size=(8, 2)) if a != b]
+    pairs.append(("w0", "w1"))
+    fitted = rows_of(counterfit((words, X), pairs[:4], pairs[4:], radius=0.4))
+    assert fitted.dtype == dtype
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(fitted[12:], X[12:])
+    assert not fitted[7].any()
+    assert np.isfinite(fitted).all()
+
+
+def test_neighbors_hold_a_word_in_place(space):
+    moved = []
+    for radius in (0.0, 0.5):
+        fitted = rows_of(counterfit(space, antonyms=[("w30", "w31")], radius=radius))
+        moved.append(distance(fitted[30], space[1][30]))
+    assert 0 < moved[1] < moved[0]
+
+
+def test_neighbors_are_all_those_of_a_full_product(rng):
+    X = rng.standard_normal((5000, 3)).astype(np.float32)
+    names = [f"w{i}" for i in range(len(X))]
+    picked = rng.permutation(len(X))[:2500]
+    units = unit_rows(X[picked])
+    vectors = as_vectors((names, X))
+    pairs, anchors = find_neighbors(vectors, [names[i] for i in picked], units, 0.001, silent)
+    cosines = units @ unit_rows(X).T
+    near = {(i, j) for i, j in np.argwhere(cosines >= 0.999) if picked[i] != j}
+    everything = np.concatenate([units, anchors])
+    place = {tuple(row): j for j, row in enumerate(unit_rows(X))}
+    seen = {(i, place[tuple(everything[j])]) for i, j in pairs}
+    # Single precision may decide otherwise at the very rim.
+    for i, j in seen ^ near:
+        assert cosines[i, j] == pytest.approx(0.999, abs=1e-6)
+    assert len(seen & near) > 1000
+
+
+def test_a_lexicon_that_does_not_fit_is_refused(space):
+    for pairs in ([], [("w1", "w1")], [("w1", "nowhere")]):
+        with pytest.raises(InvalidInputError, match="no pair of the lexicon has non-zero vectors"):
+            counterfit(space, pairs)
+
+
+def test_simlex_rises_by_ten_points_on_glove(data, glove):
+    # Part of the file, for speed.
+    vectors = as_vectors((glove.words[:50_000], glove.vectors[:50_000]))
+    lexicon = load_lexicon(data, offline=True)
+    assert ("good", "bad") in lexicon["antonyms"]
+    assert not any(word.startswith("en_") for pair in lexicon["synonyms"] for word in pair)
+    fitted = counterfit(vectors, **lexicon)
+    scores = [evaluate(each, ["similarity"], data=data) for each in (vectors, fitted)]
+    assert scores[1]["SimLex"].score >= scores[0]["SimLex"].score + 10
+    assert scores[1]["SimVerb"].score >= scores[0]["SimVerb"].score + 8
+    assert len(collect_rows(fitted, ["cheap"])) == 1
