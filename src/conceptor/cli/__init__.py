@@ -7,27 +7,21 @@ from importlib import import_module
 
 # The module of each command, in the order of --help: the order in which a newcomer needs them.
 COMMANDS = {
-    "postprocess": "files",
-    "inspect": "inspection",
     "compare": "evaluation",
-    "neighbors": "inspection",
+    "inspect": "inspection",
+    "postprocess": "files",
+    "neighbors": "concepts",
     "explore": "explore",
-    "debias": "concepts",
-    "align": "concepts",
+    "evaluate": "evaluation",
     "fit": "files",
     "apply": "files",
     "convert": "files",
     "distill": "static_models",
-    "attach": "attaching",
-    "evaluate": "evaluation",
-    "reproduce": "evaluation",
-    "train-ppmi": "training",
-    "dialogue": "dialogue",
-    "counterfit": "training",
-    "methods": "inspection",
+    "attach": "static_models",
+    "debias": "concepts",
+    "reproduce": "paper",
     "data": "data",
-    "doctor": "system",
-    "man": "system",
+    "methods": "inspection",
 }
 
 __all__ = ["main"]
@@ -39,9 +33,10 @@ def main() -> None:
     If the command is known, only its module is imported: Typer reads the signature of every
     registered command, which takes longer than converting a small file.
     """
-    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-    for module in {COMMANDS[command]} if command in COMMANDS else set(COMMANDS.values()):
-        import_module(f"conceptor.cli.{module}")
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    module = COMMANDS.get(words[0]) if words else None
+    for name in [module] if module else dict.fromkeys(COMMANDS.values()):
+        import_module(f"conceptor.cli.{name}")
     from conceptor.cli.app import main as run
 
     run()

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import signal
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from conceptor.base.errors import ConceptorError, InvalidInputError, printable
 from conceptor.cli import COMMANDS
-from conceptor.cli.signals import end_in_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class _OrderedGroup(TyperGroup):
@@ -41,49 +34,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def command(
-    name: str | None = None, to: typer.Typer = app
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command.
-
-    A parameter whose type is a group of options (a data class of `conceptor.cli.groups`) becomes
-    the options of that group; the function gets them as one object.
-    """
-    return lambda function: to.command(name)(_flatten(function))
-
-
-def _flatten(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function with options instead of groups in the signature that Typer reads."""
-    kinds: dict[str, Any] = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
-    members = {name: list(_parameters(kind)) for name, kind in groups.items()}
-    flat: list[inspect.Parameter] = []
-    for parameter in _parameters(function):
-        flat += members.get(parameter.name, [parameter])
-
-    @wraps(function)
-    def run(**given: Any) -> None:  # noqa: ANN401 - each option has its own type
-        for name, kind in groups.items():
-            given[name] = kind(**{each.name: given.pop(each.name) for each in members[name]})
-        function(**given)
-
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in flat}
-    return run
-
-
-def _parameters(of: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a function or a class
-    """Return keyword-only parameters, since a group may list defaults before required ones."""
-    kinds = get_type_hints(of, include_extras=True)
-    for each in fields(of) if is_dataclass(of) else ():
-        if each.metadata:
-            kinds[each.name] = Annotated[kinds[each.name], each.metadata["option"]]
-    return [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name])
-        for each in inspect.signature(of).parameters.values()
-    ]
 
 
 def _print_version(wanted: bool) -> None:
@@ -120,17 +70,21 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         try:
-            with end_in_time():
-                app(prog_name="conceptor")  # also as python -m conceptor
+            app(prog_name="conceptor")  # also as python -m conceptor
         finally:
-            _flush_output()
+            # Write the rest of the output while an error can still be shown.
+            try:
+                sys.stdout.flush()
+            except OSError as error:
+                with suppress(OSError):  # Python would try again at exit, and show a traceback
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise OSError(error.errno, error.strerror, "standard output") from error
     except (ConceptorError, OSError, MemoryError, RuntimeError) as error:
-        if "--debug" in sys.argv[1:] or not _is_expected(error):
+        # Of RuntimeErrors, only lack of memory is meant for users.
+        is_bug = isinstance(error, RuntimeError) and "start new thread" not in str(error)
+        if "--debug" in sys.argv[1:] or is_bug:
             raise
-        from conceptor.cli.output import with_flags
-
-        text = with_flags(error.message) if isinstance(error, ConceptorError) else str(error)
-        typer.echo(f"conceptor: {printable(_one_line(error, text))}", err=True)
+        typer.echo(f"conceptor: {printable(_one_line(error))}", err=True)
         sys.exit(2 if isinstance(error, InvalidInputError) else 1)
     finally:
         # The work is over; a Ctrl-C while Python shuts down would only show a traceback.
@@ -138,22 +92,8 @@ def main() -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _flush_output() -> None:
-    """Write the rest of the output while an error can still be shown and set the exit code."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        with suppress(OSError):  # Python would try again at exit, and show a traceback
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def _is_expected(error: Exception) -> bool:
-    """Return whether the message is meant for users; of RuntimeErrors, only lack of memory is."""
-    return not isinstance(error, RuntimeError) or "start new thread" in str(error)
-
-
-def _one_line(error: Exception, text: str) -> str:
+def _one_line(error: Exception) -> str:
+    text = str(error)
     if isinstance(error, MemoryError | RuntimeError):
         return f"out of memory{f' ({text})' if text else ''}; free some memory, or use less data"
     if isinstance(error, OSError) and error.strerror:

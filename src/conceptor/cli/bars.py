@@ -1,20 +1,16 @@
-"""Progress bars for downloads and for training trackers, on a terminal only."""
+"""Progress bars for downloads, on a terminal only."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich.progress import Progress as RichProgress
-    from rich.progress import ProgressColumn, TaskID
 
     from conceptor.data.registry import DataFile
-    from conceptor.paper.dialogue.training import Epoch
-    from conceptor.paper.dialogue.trials import Job, Watch
 
 
 class _DownloadBar:
@@ -43,36 +39,9 @@ def download_progress() -> Iterator[Callable[[DataFile], _DownloadBar] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import DownloadColumn
-
-    with _bars("{task.description}", DownloadColumn()) as bars:
-        yield lambda file: _DownloadBar(bars, file)
-
-
-@contextmanager
-def training_progress(epochs: int) -> Iterator[Watch | None]:
-    """Yield a callback that shows a bar for each tracker, or None if this is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
-
-    reached = TextColumn("loss {task.fields[loss]:.3f}, accuracy {task.fields[accuracy]:.1%}")
-    columns = MofNCompleteColumn(), reached, TimeElapsedColumn()
-    with _bars("{task.description:<28}", *columns) as bars:
-        tasks: dict[Job, TaskID] = {}
-
-        def watch(job: Job, number: int, epoch: Epoch) -> None:
-            if job not in tasks:
-                tasks[job] = bars.add_task(str(job), total=epochs, loss=0.0, accuracy=0.0)
-            bars.update(tasks[job], completed=number, loss=epoch.loss, accuracy=epoch.accuracy)
-
-        yield watch
-
-
-def _bars(description: str, *columns: ProgressColumn) -> RichProgress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    shown = (TextColumn(description), BarColumn(), *columns)
-    return Progress(*shown, console=Console(stderr=True), transient=True)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield lambda file: _DownloadBar(bars, file)

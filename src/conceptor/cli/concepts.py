@@ -1,9 +1,8 @@
-"""`debias` and `align`: commands that use the algebra of conceptors."""
+"""`neighbors` and `debias`: commands that use the algebra of conceptors."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -11,71 +10,129 @@ from typer import Argument, Option
 from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.app import command
-from conceptor.cli.groups import ReadOptions, RowOptions, WriteOptions
-from conceptor.cli.options import option, read_apertures, read_size
-from conceptor.cli.output import check_outputs, print_summary, show_tables, warn
+from conceptor.cli import output
+from conceptor.cli.app import app
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+if TYPE_CHECKING:  # heavy
+    from conceptor.concepts.lookup import Unknown
+    from conceptor.evaluation.bias import BiasComparison
+    from conceptor.report.tables import Table
 
-    from conceptor.concepts.align import Alignment
-    from conceptor.report.forms import Table
-    from conceptor.vectors.source import VectorSource
-
-    Dictionary = Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class ConceptOptions:
-    """Concepts, and how they are combined and applied."""
-
-    concept: list[str] | None = option(
-        None,
-        "A concept: a file with one word per line, or one pair per line (differences are "
-        "used); or the list itself, as in he,him,his or he:she,man:woman. "
-        "Repeatable.",
-        metavar="NAME=LIST",
-    )
-    expression: str | None = option(
-        None,
-        "The part to keep: not, and, or, brackets over the concepts and [b]usage[/b], "
-        "the directions that running text shares.  \\[default: not any of the concepts]",
-        metavar="TEXT",
-    )
-    aperture: str = option(
-        "auto",
-        "Aperture α for vectors of length 1: one for all concepts, or one per name; "
-        "auto derives it from the spectrum of each concept.",
-        metavar="NUMBER|auto|NAME=NUMBER,...",
-    )
-    power: float = option(1.0, "Power of the conceptor that is applied to the vectors.", min=0.0)
-
-    @property
-    def concepts(self) -> dict[str, str]:
-        """The list or file of each concept, by name."""
-        found = dict(_read_concept(text) for text in self.concept or ())
-        if len(found) < len(self.concept or ()):
-            raise InvalidInputError("--concept: two concepts have the same name; rename one")
-        return found
+_WORDS = Argument(metavar="WORD...", help="Words; for texts, a text or a row number from 1.")
+_WITHOUT = Option(
+    metavar="WORD,...", help="Exclude the concept of these words, from one query. Repeatable (OR)."
+)
+_WITHIN = Option(metavar="WORD,...", help="Keep to the concept of these words; see --without.")
+_TOGETHER = Option("--together", help="One query of all words, as with --without and --within.")
+_NUMBER = Option("--number", "-n", min=1, help="Number of neighbors for each word.")
+_AMONG = Option(min=1, metavar="N", help="Search only the first N words.  \\[default: all]")
+_PRIOR = Option(
+    min=0.0,
+    metavar="BETA",
+    help="Prefer common words in a file sorted by frequency: cosine − BETA · log(1 + rank/1000).  "
+    "\\[default: 0.02 if the file is sorted, else 0]",
+)
+_CONCEPT = Option(
+    metavar="NAME=LIST",
+    help="Words, as in he,him,his; pairs, whose differences are used, as in he:she,man:woman; or a "
+    "file with one word or pair per line. Repeatable.",
+)
+_EXPRESSION = Option(
+    metavar="TEXT",
+    help="The part to keep: not, and, or, brackets over concepts and [b]usage[/b], which running "
+    "text shares.  \\[default: not any of the concepts]",
+)
+_APERTURE = Option(
+    metavar="NUMBER|auto|NAME=NUMBER,...",
+    help="Aperture α for unit vectors, for all concepts or per name; auto derives it from spectra.",
+)
+_POWER = Option(min=0.0, help="Power of the conceptor that is applied to the vectors.")
+_MEASURE = Option("--measure", help="Measure bias and quality before and after; takes minutes.")
 
 
-@command()
+@app.command()
+def neighbors(
+    vectors: opt.Vectors,
+    words: Annotated[list[str], _WORDS],
+    without: Annotated[list[str] | None, _WITHOUT] = None,
+    within: Annotated[list[str] | None, _WITHIN] = None,
+    together: Annotated[bool, _TOGETHER] = False,
+    methods: opt.Methods = None,
+    number: Annotated[int, _NUMBER] = 10,
+    among: Annotated[int | None, _AMONG] = None,
+    prior: Annotated[float | None, _PRIOR] = None,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
+    texts: opt.Texts = None,
+    background: opt.Background = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Show the nearest words, with score and rank, for several methods.
+
+    For rows of texts it shows the nearest texts, and how rare each cosine is among random pairs.
+
+    [bold]Examples[/bold]
+
+      conceptor neighbors demo doctor --methods original,abtt,cn --among 50000
+
+      conceptor neighbors demo bank finance --without river,shore,water
+    """
+    from conceptor.algebra.background import BackgroundWarning
+    from conceptor.concepts.neighbors import Neighbors, as_data, most_similar, rank_words
+    from conceptor.concepts.query import Query
+    from conceptor.report.neighbors import neighbor_tables, text_neighbor_tables
+    from conceptor.vectors.vectors import RowKind, refuse_settings
+
+    opened = opt.open_source(vectors, on_error, column, rows, texts=texts)
+    is_text = opened.kind is RowKind.TEXTS
+    if is_text:
+        refuse_settings(opened, "words", without=without, within=within, together=together)
+    else:
+        refuse_settings(opened, "texts", background=background)
+    unknown: list[Unknown] = []
+    chosen = opt.read_methods(methods or f"original,{'gentle' if is_text else 'cn'}")
+    options = opt.fit_options(weights, vocabulary, function_words)
+    limits: dict[str, Any] = {"n": number, "among": among, "prior": prior}
+    with output.print_warnings(BackgroundWarning), on_terminal() as progress:
+        if without or within or together:
+            query = Query(words, *(map(opt.split_list, each or ()) for each in (without, within)))
+            ranked = rank_words(opened, query, chosen, options, **limits, progress=progress)
+            near = Neighbors({name: {str(query): best} for name, best in ranked.items()})
+        else:
+            limits |= {"background": background, "unknown": unknown.append}
+            near = most_similar(opened, words, chosen, options, **limits, progress=progress)
+    output.warn(map(str, unknown))
+    if as_json:
+        output.write_json(as_data(near))
+    else:
+        output.show_tables(text_neighbor_tables(near) if is_text else neighbor_tables(near))
+
+
+@app.command()
 def debias(
     source: opt.In,
     target: opt.Out,
-    *,
-    chosen: ConceptOptions,
+    concept: Annotated[list[str] | None, _CONCEPT] = None,
+    expression: Annotated[str | None, _EXPRESSION] = None,
+    aperture: Annotated[str, _APERTURE] = "auto",
+    power: Annotated[float, _POWER] = 1.0,
     weights: opt.Weights = None,
-    measure: Annotated[
-        bool,
-        Option("--measure", help="Also measure bias and quality before and after; takes minutes."),
-    ] = False,
+    measure: Annotated[bool, _MEASURE] = False,
     data: opt.Data = None,
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
-    writing: WriteOptions,
-    reading: ReadOptions,
+    format: opt.Format = None,
+    dtype: opt.Dtype = None,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Turn down concepts in vectors; an expression over word lists defines them.
 
@@ -85,147 +142,83 @@ def debias(
 
       conceptor debias demo fair.bin --concept gender=he:she,man:woman
     """
-    writing.check(target)
     from conceptor.concepts.debias import debias as run
-    from conceptor.fitting import FitOptions
 
-    concepts = chosen.concepts
-    check_outputs([target, save_map], [weights, *concepts.values()])
-    opened = reading.open(source)
+    if as_json and target == "-":
+        raise InvalidInputError("--json and the vectors cannot both go to standard output")
     if measure and source == "-":
         raise InvalidInputError("--measure reads the vectors twice; name a file instead of -")
+    concepts = _read_pairs("concept", concept or [], "gender=he:she,man:woman")
+    pairs = _read_pairs("aperture", opt.split_list(aperture) if "=" in aperture else [], "gender=5")
+    apertures = {name: opt.read_aperture(value) for name, value in pairs.items()}
+    output.check_outputs([output.file_target(target), save_map], [weights, *concepts.values()])
+    opened = opt.open_source(source, on_error, column, rows, replace_spaces=replace_spaces)
+    opened.require_words()
     with on_terminal() as progress:
         solved, report = run(
             opened,
             target,
             concepts,
-            chosen.expression,
-            aperture=read_apertures(chosen.aperture),
-            power=chosen.power,
-            options=FitOptions(weights, data=data),
-            memory=read_size(memory),
+            expression,
+            aperture=apertures or opt.read_aperture(aperture),
+            power=power,
+            options=opt.fit_options(weights, data=data),
+            memory=opt.read_size(memory),
             save_map=save_map,
-            **writing.arguments,
+            format=format,
+            dtype=dtype and dtype.value,
+            force=force,
             progress=progress,
         )
-    warn(report.remarks)
+    output.warn(report.remarks)
+    summary, comparison = asdict(report), None
+    if measure:
+        from conceptor.evaluation.bias import compare_bias
+
+        with on_terminal() as progress:
+            maps = {"debiased": lambda _, rows: solved.map(rows)}
+            comparison = compare_bias(opened, maps, data, progress=progress)
+        summary |= comparison.to_dict()
     line = (
         f"{report.words:,} words × {report.dimension} in {report.seconds:.1f} s; kept: "
         f"{report.method}; removed: {report.quota:.1%} of the space"
     )
-    more, tables, closing = _measure_bias(opened, solved.map, data) if measure else ({}, [], [])
-    _show(asdict(report) | more, line, tables, closing, as_json=writing.as_json)
+    output.print_summary(summary, line, as_json=as_json)
+    if comparison is not None and not as_json:
+        note = "Bias: 0 is no bias; p by permutation, two-sided. Quality: × 100."
+        output.show_tables([_bias_table(comparison)], closing=[note])
 
 
-def _measure_bias(
-    opened: Any,  # noqa: ANN401
-    map_: Any,  # noqa: ANN401
-    data: Path | None,
-) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.evaluation.compare.bias import compare_bias
-    from conceptor.report.small_tables import bias_table
-
-    with on_terminal() as progress:
-        found = compare_bias(
-            opened, {"debiased": lambda _, rows: map_(rows)}, data, progress=progress
-        )
-    note = "Bias: 0 is no bias; p by permutation, two-sided. Quality: × 100."
-    return found.to_dict(), [bias_table(found, "debiased")], [note]
+def _read_pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
+    """Read NAME=VALUE, each name once."""
+    pairs = {}
+    for text in texts:
+        name, _, value = (part.strip() for part in text.partition("="))
+        if not name or not value or name in pairs:
+            raise InvalidInputError(
+                f"--{option} is {text!r}; it must be NAME=VALUE, each name once, as in {example}"
+            )
+        pairs[name] = value
+    return pairs
 
 
-def _show(
-    found: dict[str, Any],
-    line: str,
-    tables: list[Table],
-    closing: list[str],
-    *,
-    as_json: bool,
-) -> None:
-    """Print JSON, or a summary and the measurements."""
-    print_summary(found, line, as_json=as_json)
-    if tables and not as_json:
-        show_tables(tables, closing=closing)
+def _bias_table(comparison: BiasComparison) -> Table:
+    """Return measures of bias and of quality, before and after."""
+    from conceptor.methods import ORIGINAL
+    from conceptor.report.tables import Cell, Line, Table
 
+    def show_p(p: float | None) -> str:
+        return "" if p is None else f"{p:.3f}" if p >= 0.001 else "<0.001"
 
-@command()
-def align(
-    source: Annotated[str, Argument(metavar="A", help="Vectors file of one language.")],
-    target: Annotated[str, Argument(metavar="B", help="Vectors file of the other language.")],
-    dictionary: Annotated[
-        Path,
-        Argument(metavar="DICTIONARY", help="One word of A and its translation in B per line."),
-    ],
-    out_dir: Annotated[
-        Path, Option("--out-dir", metavar="DIR", help="Directory for both files, aligned.")
-    ],
-    method: Annotated[
-        str, Option(metavar="NAME", help="Post-processing of both sides; [b]original[/b] for none.")
-    ] = "cn",
-    test: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", help="Test dictionary: report how many words find their translation."
-        ),
-    ] = None,
-    among: Annotated[
-        int, Option(min=1, metavar="N", help="For --test, search only the first N words.")
-    ] = 200_000,
-    force: opt.Force = False,
-    *,
-    reading: RowOptions,
-    as_json: opt.SummaryJson = False,
-) -> None:
-    r"""Bring the vectors of two languages into one space.
-
-    Both files are post-processed; then A is rotated so that words are near their translations.
-
-    [bold]Examples[/bold]
-
-      conceptor postprocess demo other.bin
-
-      printf '%s\n' 'dog dog' 'cat cat' 'sun sun' 'tree tree' > pairs.txt
-
-      conceptor align demo other.bin pairs.txt --out-dir aligned
-    """
-    from conceptor.concepts.align import align_files, read_dictionary
-
-    if "-" in (source, target):
-        raise InvalidInputError("aligned files keep their names; name a file instead of -")
-    questions = None if test is None else read_dictionary(test)
-    left, right = (reading.open(each) for each in (source, target))
-    with on_terminal() as progress:
-        found, reports = align_files(
-            left, right, dictionary, out_dir, method=method, force=force, progress=progress
-        )
-    warn([*found.remarks, *(remark for each in reports for remark in each.remarks)])
-    files = [str(out_dir / each.path.name) for each in (left, right)]
-    result: dict[str, Any] = {"pairs": found.pairs, "listed": found.listed, "files": files}
-    tables: list[Table] = []
-    closing: list[str] = []
-    if questions is not None:
-        result["test"], tables, closing = _test_alignment(left, right, found, questions, among)
-    line = f"{' and '.join(files)}: {found.pairs:,} of {found.listed:,} pairs used"
-    _show(result, line, tables, closing, as_json=as_json)
-
-
-def _test_alignment(
-    left: VectorSource, right: VectorSource, found: Alignment, questions: Dictionary, among: int
-) -> tuple[dict[str, Any], list[Table], list[str]]:
-    from conceptor.evaluation.translation import measure_alignment
-    from conceptor.report.small_tables import translation_table
-
-    with on_terminal() as progress:
-        sides = (left, found.source), (right, found.target)
-        tested = measure_alignment(sides, questions, among, progress)
-    note = f"{tested['used']:,} of {tested['total']:,} words have vectors on both sides."
-    return tested, [translation_table(tested)], [note]
-
-
-def _read_concept(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not value:
-        raise InvalidInputError(
-            f"--concept is {text!r}; it must be NAME=FILE or NAME=WORD,WORD,..., as in "
-            "gender=he:she,man:woman"
-        )
-    return name, value
+    rows = {}
+    for name in comparison.scores[ORIGINAL]:
+        old, new = (comparison.measured(each, name) for each in (ORIGINAL, "debiased"))
+        span = f"{new['low']:.2f} to {new['high']:.2f}"
+        first = f"{old['value']:.2f}", show_p(old["p"])
+        rows[name] = *first, f"{new['value']:.2f}", span, show_p(new["p"])
+    earlier = comparison.quality_of(ORIGINAL)
+    for name, (score, gain) in comparison.quality_of("debiased").items():
+        span = "" if gain is None else f"gain {gain.low:+.2f} to {gain.high:+.2f}"
+        rows[name] = f"{earlier[name][0]:.2f}", "", f"{score:.2f}", span, ""
+    lines = [Line(name, [Cell(text) for text in texts]) for name, texts in rows.items()]
+    return Table("", ["before", "p", "after", "95% interval", "p"], lines)

@@ -9,17 +9,12 @@ from typer import Argument, Option
 
 from conceptor.base.errors import ConceptorError
 from conceptor.cli import options as opt
-from conceptor.cli.app import app, command
+from conceptor.cli.app import app
 from conceptor.cli.bars import download_progress
 from conceptor.cli.output import write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from conceptor.data.registry import DataFile, Origin
-
-    Places = Mapping[DataFile, tuple[Path, Origin] | None]
+    from conceptor.data.registry import DataFile
 
 data_app = typer.Typer(help="List, download and verify the benchmark files.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
@@ -29,7 +24,7 @@ NamesArgument = Annotated[
 ]
 
 
-@command("list", data_app)
+@data_app.command("list")
 def list_files(
     data: opt.Data = None,
     long: Annotated[
@@ -53,39 +48,32 @@ def list_files(
     if as_json:
         rows = []
         for file, place in places.items():
-            path, origin = place or (None, None)
-            rows.append(asdict(file) | {"found": path and str(path), "place": origin})
+            path, kind = place or (None, None)
+            rows.append(asdict(file) | {"found": path and str(path), "place": kind})
         write_json(rows)
         return
-    _show_files(places) if long else _show_kinds(places)
-    absent = sum(place is None for place in places.values())
-    if absent:
-        typer.echo(f"{absent} files were not found; `conceptor data fetch` downloads what it can")
-
-
-def _show_kinds(places: Places) -> None:
     kinds: dict[str, list[DataFile]] = {}
-    for file in places:
+    for file, place in places.items():
         kinds.setdefault(file.name.partition("/")[0], []).append(file)
-    for kind, files in kinds.items():
+        if long:
+            where = typer.style(*((f"in {place[1]}", "green") if place else ("absent", "red")))
+            typer.echo(f"{typer.style(file.name, bold=True)}  {file.bytes:,} bytes  {where}")
+            typer.echo(f"  sha256 {file.sha256}")
+            typer.echo(f"  from {file.source}; terms: {file.licence}")
+            typer.echo(f"  cite {file.citation}")
+    for kind, files in kinds.items() if not long else ():
         absent = [file.name.rpartition("/")[2] for file in files if places[file] is None]
         megabytes = sum(file.bytes for file in files) / 1e6
         here = f"{len(files) - len(absent)} of {len(files)}"
         line = f"{kind:<16} {here:>8} {'file' if len(files) == 1 else 'files'} {megabytes:7.1f} MB"
         missing = typer.style(f"  absent: {', '.join(absent)}", "red") if absent else ""
         typer.echo(line + missing)
+    number = sum(place is None for place in places.values())
+    if number:
+        typer.echo(f"{number} files were not found; `conceptor data fetch` downloads what it can")
 
 
-def _show_files(places: Places) -> None:
-    for file, place in places.items():
-        where = typer.style(f"in {place[1]}", "green") if place else typer.style("absent", "red")
-        typer.echo(f"{typer.style(file.name, bold=True)}  {file.bytes:,} bytes  {where}")
-        typer.echo(f"  sha256 {file.sha256}")
-        typer.echo(f"  from {file.source}; terms: {file.licence}")
-        typer.echo(f"  cite {file.citation}")
-
-
-@command("fetch", data_app)
+@data_app.command("fetch")
 def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Download files that were not found locally to the cache, verified by SHA-256.
 
@@ -113,7 +101,7 @@ def fetch_files(names: NamesArgument = None, data: opt.Data = None) -> None:
         )
 
 
-@command("verify", data_app)
+@data_app.command("verify")
 def verify_files(names: NamesArgument = None, data: opt.Data = None) -> None:
     """Hash files again and print which are ok, WRONG or absent; exit code 1 if any is wrong.
 

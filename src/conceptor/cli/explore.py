@@ -3,58 +3,51 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.app import command
-from conceptor.cli.groups import TextOptions, WeightOptions
-from conceptor.cli.options import option, split_list
+from conceptor.cli.app import app
 from conceptor.cli.output import warn
 
 
-@dataclass(frozen=True)
-class PageOptions:
-    """The methods on the page, and the address that serves it."""
-
-    methods: str | None = option(
-        None,
-        "Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
-        "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]",
-    )
-    port: int = option(0, "Port to listen on; 0 for a free one.", min=0, max=65535)
-    host: str = option(
-        "127.0.0.1",
-        "Address to listen on. With an address other than loopback, other machines can "
-        "reach the page; they need a token, which is part of the printed address.",
-    )
-    no_browser: bool = option(
-        False, "Only print the address; do not open a browser.", "--no-browser"
-    )
-
-
-@command()
+@app.command()
 def explore(
-    vectors: opt.Vectors = None,
+    vectors: opt.Vectors = "demo",
     better: Annotated[
-        Path | None,
+        str | None,
         Argument(
-            help="A second file to compare with the first; it is the after side.",
             metavar="[BETTER]",
+            help="A second file to compare with the first; it is the after side.",
         ),
     ] = None,
-    *,
-    page: PageOptions,
-    weights: WeightOptions,
+    methods: Annotated[
+        str | None,
+        Option(
+            autocompletion=opt.complete_method,
+            help="Comma-separated list of methods on the page.  \\[default: cn,cn-paper,abtt,pvn,"
+            "whitening,zipf-whitening; for texts gentle,renormalization,abtt,cn,whitening]",
+        ),
+    ] = None,
+    port: Annotated[int, Option(min=0, max=65535, help="Port to use; 0 for a free one.")] = 0,
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Only print the address; do not open a browser.")
+    ] = False,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
     data: opt.Data = None,
-    reading: TextOptions,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
+    texts: opt.Texts = None,
 ) -> None:
-    r"""Look at vectors in a browser: neighbours, a map, directions, concepts, before and after.
+    r"""Look at vectors in a browser: neighbors, a map, concepts, before and after a method.
+
+    The page is for this machine only; to open it from another one, forward its --port with ssh -L.
 
     [bold]Examples[/bold]
 
@@ -66,37 +59,27 @@ def explore(
 
     server.require_extra()
     from conceptor.explore.session import Session
-    from conceptor.explore.table import PageTable
-    from conceptor.vectors import VectorSource
-    from conceptor.vectors.files import DEMO
 
     # Report mistakes in the call before reading the vectors.
-    host = page.host
-    listening = server.open_socket(host, page.port)
-    with listening:
-        chosen = None if page.methods is None else split_list(page.methods)
-        options = weights.fit_options(data=data)
+    with server.open_socket(port) as listening:
+        names = None if methods is None else opt.read_methods(methods)
+        flags = ["--on-error", "skip"] if on_error is opt.OnErrorChoice.skip else []
+        flags += [] if column is None else ["--column", column]
+        kind = "texts" if texts is not None else rows and rows.value
+        flags += [] if kind is None else ["--rows", kind]
+        first = opt.open_source(vectors, on_error, column, rows, texts=texts)
+        second = None if better is None else opt.open_source(better, on_error, column, rows)
+        options = opt.fit_options(weights, vocabulary, function_words, data)
         with on_terminal() as progress:
-            tables = []
-            for path in (vectors, better) if better else (vectors,):
-                source, shown = reading.open_or_demo(path)
-                name = Path(shown).name
-                tables.append(PageTable.open(source, name, str(path or DEMO), progress))
-                warn(source.findings.lines() if isinstance(source, VectorSource) else ())
-            other = tables[1] if better else None
-            session = Session(tables[0], other, chosen, options, progress)
-        token = None if server.is_loopback(host) else secrets.token_urlsafe(24)
-        application = server.create_app(session, host=host, token=token)
-        address = _address(host, listening.getsockname()[1], token)
+            session = Session(first, second, names, options, flags=flags, progress=progress)
+        for each in (first, second):
+            warn(each.findings.lines() if each else ())
+        token = secrets.token_urlsafe(24)
+        address = f"http://{server.HOST}:{listening.getsockname()[1]}/?token={token}"
 
         def ready() -> None:
-            typer.echo(f"{tables[0].name}: {address}  (Ctrl-C to stop)")
-            if not page.no_browser:
+            typer.echo(f"{session.table.name}: {address}  (Ctrl-C to stop)")
+            if not no_browser:
                 typer.launch(address)
 
-        server.serve(application, listening, ready)
-
-
-def _address(host: str, port: int, token: str | None) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/{f'?token={token}' if token else ''}"
+        server.serve(server.create_app(session, token), listening, ready)

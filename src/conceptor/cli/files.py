@@ -5,54 +5,60 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Argument
+from typer import Argument, Option
 
-from conceptor.base.errors import printable
+from conceptor.base.errors import InvalidInputError
 from conceptor.base.progress import on_terminal
 from conceptor.cli import options as opt
-from conceptor.cli.app import command
-from conceptor.cli.groups import (
-    ClusterOptions,
-    LexiconOptions,
-    MethodOptions,
-    ReadOptions,
-    RowOptions,
-    WeightOptions,
-    WriteOptions,
-)
-from conceptor.cli.kinds import Postprocessing
-from conceptor.cli.output import check_outputs, file_target, print_summary, warn
+from conceptor.cli.app import app
+from conceptor.cli.output import check_outputs, file_target, note, print_summary, warn
 
 if TYPE_CHECKING:
-    from conceptor.algebra.affine_map import AffineMap
     from conceptor.postprocessing import Report
-    from conceptor.vectors.conversion import Written
 
 
-@command()
+@app.command()
 def postprocess(
     source: opt.In,
     target: opt.Out,
-    *,
-    method: MethodOptions,
-    weights: WeightOptions,
-    lists: LexiconOptions,
+    method: opt.OneMethod = None,
+    aperture: opt.Aperture = None,
+    dimensions: opt.Dimensions = None,
+    paper: opt.Paper = False,
     purpose: opt.Purpose = None,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
     save_map: opt.SaveMap = None,
     memory: opt.Memory = None,
-    writing: WriteOptions,
-    reading: ReadOptions,
-    cluster: ClusterOptions,
+    format: opt.Format = None,
+    dtype: opt.Dtype = None,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
+    replace_spaces: opt.ReplaceSpaces = None,
+    scheduler: Annotated[
+        str | None,
+        Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Process shards in this many local processes; --memory then limits each of "
+            "them.  \\[default: one per processor]",
+        ),
+    ] = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Post-process a vectors file in bounded memory, or shards on a cluster.
 
     Formats: word2vec binary and text, GloVe, fastText .vec and .bin, .npy, .safetensors, .parquet,
-    .feather, and for OUT .tsv (TensorBoard's projector); text and binary files may be compressed:
-    .gz .bz2 .xz .zst .zip. The format of IN is detected from its content, the format of OUT from
-    its name. OUT appears only when complete. Shards (a directory or a quoted pattern) are written
-    to a directory; repeat an interrupted run to continue it. A spaCy pipeline is also written to a
-    directory; only its vectors change.
+    .feather; text and binary files may be compressed: .gz .bz2 .xz .zst .zip. The format of IN is
+    detected from its content, the format of OUT from its name. OUT appears only when complete.
+    Shards (a directory or a quoted pattern) are written to a directory; repeat an interrupted run
+    to continue it. A spaCy pipeline is also written to a directory; only its vectors change.
 
     [bold]Examples[/bold]
 
@@ -66,22 +72,59 @@ def postprocess(
 
       conceptor postprocess demo my-vectors --format hub     # a folder to upload
     """
-    writing.check(target)
-    job = Postprocessing(
-        source, target, method, weights, lists, purpose, save_map, memory, writing, reading, cluster
+    from conceptor.fit import FitOptions
+    from conceptor.integrations.sources import postprocess_source
+
+    _check_stream(target, as_json=as_json)
+    check_outputs([file_target(target), save_map], [weights, vocabulary, function_words])
+    name, parameters = opt.read_method(
+        method,
+        aperture=aperture,
+        dimensions=dimensions,
+        paper=paper,
+        purpose=purpose,
+        weights=weights,
     )
-    print_report(job.run(), as_json=writing.as_json)
+    with on_terminal() as progress:
+        report = postprocess_source(
+            source,
+            target,
+            name,
+            FitOptions(weights, vocabulary, function_words),
+            save_map=save_map,
+            memory=opt.read_size(memory),
+            format=format,
+            dtype=dtype,
+            force=force,
+            on_error="raise" if on_error is opt.OnErrorChoice.error else "skip",
+            column=column,
+            rows=rows,
+            replace_spaces=replace_spaces,
+            scheduler=scheduler,
+            workers=workers,
+            progress=progress,
+            note=note,
+            caution=lambda doubt: warn([doubt]),
+            **parameters,
+        )
+    print_report(report, as_json=as_json)
 
 
-@command()
+@app.command()
 def fit(
     source: opt.In,
     target: Annotated[str, Argument(metavar="MAP", help="File to save the map to.")],
-    *,
-    method: MethodOptions,
-    weights: WeightOptions,
+    method: opt.OneMethod = None,
+    aperture: opt.Aperture = None,
+    dimensions: opt.Dimensions = None,
+    paper: opt.Paper = False,
+    weights: opt.Weights = None,
+    vocabulary: opt.Vocabulary = None,
+    function_words: opt.FunctionWords = None,
     force: opt.Force = False,
-    reading: RowOptions,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    rows: opt.Rows = None,
     as_json: opt.SummaryJson = False,
 ) -> None:
     """Fit a map to a vectors file, to apply it later.
@@ -92,30 +135,32 @@ def fit(
 
       conceptor fit demo paper.safetensors --vocabulary top:50000 --aperture 2
     """
+    from conceptor.fit import FitOptions
     from conceptor.postprocessing import fit as run
-    from conceptor.postprocessing import fit_background
-    from conceptor.vectors.target import check_new_file
 
-    check_outputs([target], weights.files)
-    opened = reading.open(source, wordless=True)
-    chosen = method.choose(opened, weights.weights)
-    check_new_file(target, opened.files(), force=force)
+    check_outputs([target], [weights, vocabulary, function_words])
+    name, parameters = opt.read_method(
+        method, aperture=aperture, dimensions=dimensions, paper=paper, weights=weights
+    )
+    opened = opt.open_source(source, on_error, column, rows)
+    options = FitOptions(weights, vocabulary, function_words)
     with on_terminal() as progress:
-        fitted, report = run(opened, chosen, weights.fit_options(), progress=progress)
-        background, said = fit_background(opened, fitted.map)
-    report.remarks += [f"{source}: {each}" for each in said]
-    fitted.map.save(target, background=background)
+        report = run(opened, target, name, options, force=force, progress=progress, **parameters)
     print_report(report, as_json=as_json)
 
 
-@command()
+@app.command()
 def apply(
     map_: Annotated[str, Argument(metavar="MAP", help="Map saved by fit or --save-map.")],
     source: opt.In,
     target: opt.Out,
-    *,
-    writing: WriteOptions,
-    reading: ReadOptions,
+    format: opt.Format = None,
+    dtype: opt.Dtype = None,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Apply a saved map to a vectors file.
 
@@ -126,18 +171,31 @@ def apply(
       conceptor apply cn.safetensors demo better.bin
     """
     from conceptor.algebra.affine_map import AffineMap
+    from conceptor.postprocessing import convert as run
 
+    _check_stream(target, as_json=as_json)
     check_outputs([file_target(target)], [map_])
-    _transfer(AffineMap.load(map_), source, target, writing, reading)
+    loaded = AffineMap.load(map_)
+    # Words and texts are written alike, so the kind of rows does not matter here.
+    opened = opt.open_source(source, on_error, column, replace_spaces=replace_spaces, quiet=True)
+    with on_terminal() as progress:
+        report = run(
+            opened, target, loaded, format=format, dtype=dtype, force=force, progress=progress
+        )
+    print_report(report, as_json=as_json)
 
 
-@command()
+@app.command()
 def convert(
     source: opt.In,
     target: opt.Out,
-    *,
-    writing: WriteOptions,
-    reading: ReadOptions,
+    format: opt.Format = None,
+    dtype: opt.Dtype = None,
+    force: opt.Force = False,
+    on_error: opt.OnError = opt.OnErrorChoice.error,
+    column: opt.Column = None,
+    replace_spaces: opt.ReplaceSpaces = None,
+    as_json: opt.SummaryJson = False,
 ) -> None:
     """Convert a vectors file to another format.
 
@@ -149,42 +207,33 @@ def convert(
 
       conceptor convert glove.bin glove-int8.safetensors --dtype int8
     """
-    _transfer(None, source, target, writing, reading)
+    from conceptor.postprocessing import convert as run
 
-
-def _transfer(
-    map_: AffineMap | None, source: str, target: str, writing: WriteOptions, reading: ReadOptions
-) -> None:
-    writing.check(target)
-    from conceptor.vectors.conversion import convert as run
-
-    # Words and texts are written alike, so the kind of rows does not matter here.
-    opened = reading.open(source, wordless=True, says_kind=False)
+    _check_stream(target, as_json=as_json)
+    opened = opt.open_source(source, on_error, column, replace_spaces=replace_spaces, quiet=True)
     with on_terminal() as progress:
-        written = run(opened, target, map_, **writing.arguments, progress=progress)
-    if writing.as_json:
-        from conceptor.postprocessing import Report  # only JSON has fields for a fit
-
-        print_report(Report.of(written), as_json=True)
-        return
-    warn(written.remarks)
-    typer.echo(printable(_describe_written(written)), err=True)
+        report = run(opened, target, format=format, dtype=dtype, force=force, progress=progress)
+    print_report(report, as_json=as_json)
 
 
-def _describe_written(written: Written) -> str:
-    return (
-        f"{written.words:,} {written.rows} × {written.dimension} in {written.seconds:.1f} s "
-        f"({written.megabytes_per_second:,.0f} MB/s)"
-    )
+def _check_stream(target: str, *, as_json: bool) -> None:
+    """Raise if JSON and vectors would be mixed on standard output."""
+    if as_json and target == "-":
+        raise InvalidInputError(
+            "--json and the vectors would both go to standard output; write the vectors to a file"
+        )
 
 
 def print_report(report: Report, *, as_json: bool) -> None:
     """Print warnings, then a summary."""
     warn(report.remarks)
-    line = _describe_written(report)
+    line = (
+        f"{report.words:,} {report.rows} × {report.dimension} in {report.seconds:.1f} s "
+        f"({report.megabytes_per_second:,.0f} MB/s)"
+    )
     if report.fitted_on is not None:
-        few = report.estimated_on is not None and report.estimated_on != report.words
-        number = f"{report.estimated_on:,} {report.rows}: " if few else ""
+        is_part = report.estimated_on is not None and report.estimated_on != report.words
+        number = f"{report.estimated_on:,} {report.rows}: " if is_part else ""
         line += f"; {report.method} fitted on {number}{report.fitted_on}"
     if report.variance_removed is not None and report.quota is not None:
         line += f", {report.variance_removed:.1%} of the variance removed, quota {report.quota:.3f}"

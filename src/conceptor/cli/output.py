@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from conceptor.base.errors import CONTROL, InvalidInputError, Message, Setting, printable
+from conceptor.base.errors import CONTROL, InvalidInputError, printable
 from conceptor.base.files import check_writable, replace_atomically
 
 if TYPE_CHECKING:
@@ -22,25 +22,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
 
-    from conceptor.report.forms import Table
-    from conceptor.vectors.vectors import Vectors
+    from conceptor.report.result import Result
+    from conceptor.report.tables import Table
 
-# Settings whose flag has a different name, and those that are part of a method's name.
-_FLAGS = {
-    "n_components": "--dimensions",
-    "n_directions": "--directions",
-    "text_file": "--texts",
-}
-_IN_NAMES = ("unit", "lengths", "kept", "power", "ridge")
-
-
+# The narrowest width of tables in a file or a pipe.
 _NARROWEST = 20
-
-
-def _columns() -> int:
-    """Return the width of tables in a file or a pipe."""
-    asked = os.environ.get("COLUMNS", "")
-    return max(_NARROWEST, int(asked)) if asked.isascii() and asked.isdigit() else 80
 
 
 def check_outputs(
@@ -53,14 +39,14 @@ def check_outputs(
     `figure` is another output; its extension must be that of a figure.
     """
     read = [file for file in inputs if file is not None]
-    taken: set[Path] = set()
+    targets: set[Path] = set()
     for output in (*outputs, figure):
         if output is None or str(output) == "-":
             continue
         check_writable(output, read)
-        if Path(output).resolve() in taken:
+        if Path(output).resolve() in targets:
             raise InvalidInputError(f"{output}: would be written twice; name two different files")
-        taken.add(Path(output).resolve())
+        targets.add(Path(output).resolve())
     if figure is not None:
         from conceptor.report.plots import figure_format
 
@@ -72,18 +58,18 @@ def file_target(target: str) -> str | None:
     return None if os.path.isdir(target) else target
 
 
-def write_json(found: object, output: Path | None = None) -> None:
+def write_json(data: object, output: Path | None = None) -> None:
     """Write standard JSON, with null for NaN and infinity, to a file or to standard output."""
     from conceptor.base.arrays import jsonable  # imports NumPy, which --help does not need
 
-    text = json.dumps(jsonable(found), indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(jsonable(data), indent=1, ensure_ascii=False, allow_nan=False)
     write_output(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", output)
 
 
-def print_summary(found: object, line: str, *, as_json: bool) -> None:
+def print_summary(data: object, line: str, *, as_json: bool) -> None:
     """Print the summary of a command: JSON, or a line on standard error."""
     if as_json:
-        write_json(found)
+        write_json(data)
     else:
         typer.echo(printable(line), err=True)
 
@@ -97,6 +83,29 @@ def write_output(text: str, output: Path | None) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
+def choose_form(**forms: bool) -> str:
+    """Return the requested form of a result: `json`, `csv`, `html`, `markdown`, `latex` or none.
+
+    Raise, before any work, if there is more than one.
+    """
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        raise InvalidInputError("more than one output format was requested; choose one")
+    return chosen[0] if chosen else ""
+
+
+def show(result: Result, form: str = "", output: Path | None = None) -> None:
+    """Show a result; if it goes to a file, print the file name and the verdict."""
+    if form == "json":
+        write_json(result.data, output)
+    elif form:
+        write_output(getattr(result, form)(), output)
+    else:
+        show_tables(result.tables, result.notes, result.closing, output)
+    if output is not None:
+        note(f"wrote {output}{f': {result.verdict}' if result.verdict else ''}")
+
+
 def show_tables(
     tables: Sequence[Table],
     notes: Sequence[str] = (),
@@ -104,17 +113,20 @@ def show_tables(
     output: Path | None = None,
 ) -> None:
     """Show tables in the terminal, or write them as plain text."""
-    from conceptor.report.forms import fit_width, rich_table
+    from conceptor.report.tables import fit_width, rich_table
 
     stream = None if output is None else io.StringIO()
     # Wrap lines only in a terminal, not in a file or a pipe; tables fit 80 columns there.
     on_screen = output is None and sys.stdout.isatty()
+    columns = os.environ.get("COLUMNS", "")
+    is_number = columns.isascii() and columns.isdigit()
+    width = max(_NARROWEST, int(columns)) if is_number else 80
     console = _safe_console(
-        file=stream, soft_wrap=not on_screen, width=None if on_screen else _columns()
+        file=stream, soft_wrap=not on_screen, width=None if on_screen else width
     )
     width = console.width
-    for position, note in enumerate(notes):
-        console.print(note, style="bold" if position == 0 else "dim", markup=False)
+    for position, line in enumerate(notes):
+        console.print(line, style="bold" if position == 0 else "dim", markup=False)
     for table in tables:
         for part in fit_width(table, width):
             console.print(rich_table(part), width=width)
@@ -122,19 +134,6 @@ def show_tables(
         console.print(line, markup=False)
     if stream is not None:
         write_output(stream.getvalue(), output)
-
-
-def with_flags(message: str) -> str:
-    """Return a message of the library with its settings written as command-line flags."""
-    return message.spelled(_as_flag) if isinstance(message, Message) else message
-
-
-def _as_flag(setting: Setting) -> str:
-    name, value = setting
-    if name in _IN_NAMES and value is not None:
-        return f"{name}={str(value).lower()} in the method's name, as in cn:{name}={value}".lower()
-    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-    return flag if value is None or value is True else f"{flag} {value}"
 
 
 def _safe_console(**options: Any) -> Console:  # noqa: ANN401
@@ -153,16 +152,12 @@ def _safe_console(**options: Any) -> Console:  # noqa: ANN401
 def warn(messages: Iterable[str]) -> None:
     """Print warnings on standard error."""
     for message in messages:
-        typer.echo(f"conceptor: warning: {printable(with_flags(message))}", err=True)
+        typer.echo(f"conceptor: warning: {printable(message)}", err=True)
 
 
-def say_rows(vectors: Vectors) -> None:
-    """Print on standard error whether rows are words or texts, where both are possible."""
-    from conceptor.vectors.rows import describe_rows
-
-    line = describe_rows(vectors)
-    if line is not None:
-        typer.echo(f"conceptor: {printable(with_flags(line))}", err=True)
+def note(line: str) -> None:
+    """Print a line on standard error."""
+    typer.echo(f"conceptor: {printable(line)}", err=True)
 
 
 @contextmanager

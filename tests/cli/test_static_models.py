@@ -1,28 +1,17 @@
-"""`attach` as a process: what it writes, prints, and says about bad input."""
+"""`attach` as a process: its folder, its summary, and one line for bad input."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from conceptor import StaticModel
 from tests.evaluation.test_attached import make_store
+from tests.processes import call, conceptor
 
 pa = pytest.importorskip("pyarrow")
-
-
-def run(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "conceptor", "attach", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -45,32 +34,29 @@ def folder(tmp_path_factory):
 
 def test_from_a_file_to_a_folder(folder):
     pytest.importorskip("bm25s")
-    done = run(
-        "store.parquet", "out", "--queries", "q.tsv", "--relevant", "r.tsv", "--json", cwd=folder
-    )
+    arguments = ("attach", "store.parquet", "out", "--queries", "q.tsv", "--relevant")
+    done = conceptor(*arguments, "r.tsv", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["documents"] == 300
-    assert found["verdict"]
-    assert [row["name"] for row in found["judged"]] == ["attached", "BM25", "attached + BM25"]
-    assert found["documents_named_by"] == "rows"
-    by_id = run(
-        "store.parquet", "out", "--queries", "q.tsv", "--relevant", "ids.tsv", "--force", cwd=folder
-    )
+    summary = json.loads(done.stdout)
+    assert summary["documents"] == 300
+    assert summary["verdict"]
+    assert [row["name"] for row in summary["judged"]] == ["attached", "BM25", "attached + BM25"]
+    assert summary["documents_named_by"] == "rows"
+    by_id = call(*arguments, "ids.tsv", "--force", cwd=folder)
     assert by_id.returncode == 0, by_id.stderr
     assert "judged documents: by the column doc_id" in by_id.stderr
-    best = max(found["judged"], key=lambda row: row["nDCG@10"])
+    best = max(summary["judged"], key=lambda row: row["nDCG@10"])
     assert f"{best['name']}: nDCG@10 {best['nDCG@10']:.1f}" in by_id.stderr  # the same documents
     assert StaticModel.load(folder / "out").dimension == 24
     assert "## Use" in (folder / "out" / "README.md").read_text()
-    assert not list(folder.glob(".*attaching"))
-    again = run("store.parquet", "out", cwd=folder)
+    assert not list(folder.glob(".*unfinished"))
+    again = call("attach", "store.parquet", "out", cwd=folder)
     assert again.returncode == 2
     assert "--force" in again.stderr
 
 
 def test_an_array_with_texts_and_lines_for_people(folder):
-    done = run("v.npy", "other", "--texts", "t.txt", cwd=folder)
+    done = call("attach", "v.npy", "other", "--texts", "t.txt", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "measured: for " in done.stderr
@@ -78,10 +64,9 @@ def test_an_array_with_texts_and_lines_for_people(folder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (["v.npy"], "name the file with one text per line with --texts texts.txt"),
-        (["nothing.parquet"], "no such file"),
+        (["v.npy"], "name the file with one text per line with --text-file texts.txt"),
         (["store.parquet", "--queries", "q.tsv"], "--queries and --relevant belong together"),
         (["store.parquet", "--text-column", "x"], "x is not a column of text"),
         (["store.parquet", "--id-column", "doc_id"], "--id-column needs --relevant"),
@@ -90,12 +75,11 @@ def test_an_array_with_texts_and_lines_for_people(folder):
             "wrong.tsv, line 2: there is no document 'd900'",
         ),
         (["store.parquet", "--model", "m/", "--base", "b/"], "both --model and --base"),
-        (["t.txt"], "t.txt"),
     ],
 )
-def test_bad_input_is_one_line(folder, arguments, said):
-    done = run(arguments[0], "new", *arguments[1:], cwd=folder)
+def test_bad_input_is_one_line(folder, arguments, message):
+    done = call("attach", arguments[0], "new", *arguments[1:], cwd=folder)
     assert done.returncode == 2, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (folder / "new").exists()

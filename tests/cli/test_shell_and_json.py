@@ -1,20 +1,16 @@
-"""doctor, the manual page, completion in the shell, and the documented forms of JSON."""
+"""Completion in the shell, and the documented forms of JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conceptor import __version__, write_vectors
-from conceptor.cli import COMMANDS
-from conceptor.cli.system import describe_commands, man_page
-from conceptor.data import installation
+from conceptor import write_vectors
 from tests import processes
 from tests.platforms import posix_only
 
@@ -30,63 +26,11 @@ def call(tmp_path):
     return call
 
 
-def test_doctor_tells_what_is_installed(call) -> None:
-    shown = call("doctor")
-    assert shown.returncode == 0, shown.stderr
-    assert __version__ in shown.stdout
-    assert np.__version__ in shown.stdout
-    assert shown.stdout.endswith("No problems found.\n")
-    found = json.loads(call("doctor", "--json").stdout)
-    assert found["packages"]["numpy"] == np.__version__
-    assert found["data"]["sts"] == [0, 6]
-    assert found["problems"] == []
-
-
-def test_doctor_tells_what_is_wrong(call, monkeypatch) -> None:
-    real = installation._version
-    old = {"numpy": "1.26.4", "pooch": None, "pyarrow": None}
-    monkeypatch.setattr(installation, "_version", lambda name: old.get(name, real(name)))
-    shown = call("doctor")
-    assert shown.returncode == 1
-    assert "numpy 1.26.4 is older than 2.0; run: pip install -U numpy" in shown.stderr
-    assert "pooch is missing" in shown.stderr
-    assert "extra arrow" in shown.stdout
-    assert "without pyarrow: pip install 'conceptor[arrow]'" in shown.stdout
-
-
-def test_the_manual_has_every_command_and_every_option(call) -> None:
-    commands = describe_commands()
-    assert list(dict.fromkeys(command.name.split()[1] for command in commands)) == list(COMMANDS)
-    page = call("man").stdout
-    assert page == man_page(commands)
-    for command in commands:
-        assert command.paragraphs, command.name
-        assert command.examples, command.name
-        assert all(option.help for option in command.options), command.name
-        for option in command.options:
-            for name in option.names:
-                assert name.replace("-", "\\-") in page
-
-
-@posix_only("runs groff")
-def test_groff_has_nothing_to_say_about_the_manual(call) -> None:
-    if shutil.which("groff") is None:
-        pytest.skip("groff is not installed")
-    said = subprocess.run(
-        ["groff", "-man", "-K", "utf8", "-z", "-ww"],
-        input=call("man").stdout,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stderr == ""
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("comp", {"compare"}),
-        ("compare --sentences-p", {"--sentences-pairs"}),
+        ("compare --sentence-p", {"--sentence-pairs"}),
         ("postprocess --method zi", {"zipf-whitening"}),
         ("compare --methods original,ab", {"original,abtt"}),
         ("compare --tasks sts,ana", {"sts,analogy"}),
@@ -101,28 +45,28 @@ def test_the_shell_completes(line, expected) -> None:
         "COMP_WORDS": " ".join(words),
         "COMP_CWORD": str(len(words) - 1),
     }
-    shown = processes.conceptor(env=environment)
+    shown = processes.call(env=environment)
     assert set(shown.stdout.split()) == expected
 
 
 @posix_only("runs bash")
-def test_bash_takes_the_script(tmp_path) -> None:
+def test_bash_runs_the_script(tmp_path) -> None:
     """The function that the script defines, called as bash calls it."""
     environment = os.environ | {"_CONCEPTOR_COMPLETE": "source_bash"}
     (tmp_path / "script").write_text(processes.conceptor(env=environment).stdout)
     command = tmp_path / "conceptor"
     command.write_text("#!/bin/sh\nexec " + " ".join(map(str, processes.command())) + ' "$@"\n')
     command.chmod(0o755)
-    asked = "COMP_WORDS=(conceptor doc); COMP_CWORD=1; _conceptor_completion conceptor"
+    line = "COMP_WORDS=(conceptor repr); COMP_CWORD=1; _conceptor_completion conceptor"
     shown = subprocess.run(
-        ["bash", "-c", f'. ./script; {asked}; echo "${{COMPREPLY[*]}}"'],
+        ["bash", "-c", f'. ./script; {line}; echo "${{COMPREPLY[*]}}"'],
         capture_output=True,
         text=True,
         check=True,
         cwd=tmp_path,
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
     )
-    assert shown.stdout == "doctor\n"
+    assert shown.stdout == "reproduce\n"
 
 
 def test_json_has_the_documented_form(call, tmp_path) -> None:
@@ -157,7 +101,6 @@ def test_json_has_the_documented_form(call, tmp_path) -> None:
             ("convert", "a.txt", "e.bin", "--json"),
         ],
         "data-list": [("data", "list", "--json")],
-        "doctor": [("doctor", "--json")],
     }
     assert calls.keys() | {"reproduce"} == {path.stem for path in SCHEMAS.glob("*.json")}
     for name, of_schema in calls.items():
