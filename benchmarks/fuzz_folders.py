@@ -32,19 +32,19 @@ def fasttext_model(words: list[str], vectors: np.ndarray) -> bytes:
 
 
 def write_static(folder: Path, words: list[str], vectors: np.ndarray) -> None:
-    from conceptor.static_models.words import word_model
+    from conceptor.static_models import StaticModel
 
-    word_model(words, vectors, {"made": "for the fuzzer"}).save(folder)
+    StaticModel.from_words(words, vectors, {"made": "for the fuzzer"}).save(folder)
 
 
 def read_static(folder: Path) -> None:
     """Read vectors, count tokens, encode, and rewrite the folder."""
+    from conceptor.postprocessing import convert
     from conceptor.static_models import StaticModel
     from conceptor.vectors import open_vectors
-    from conceptor.vectors.conversion import convert
 
     source: Any = open_vectors(folder)
-    source.read()
+    list(source.chunks())
     source.token_counts({"the": 5.0, "café w7": 2.0})
     StaticModel.load(folder).encode(["the w7", "", "nothing known"])
     out = folder.with_name("out")
@@ -66,7 +66,7 @@ def write_spacy(folder: Path, words: list[str], vectors: np.ndarray) -> None:
 
 def read_spacy(folder: Path) -> None:
     """Improve the pipeline; its warnings about the data are ignored."""
-    from conceptor import FitOptions
+    from conceptor.fit import FitOptions
     from conceptor.integrations.spacy import postprocess_folder
 
     out = folder.with_name("out")
@@ -117,27 +117,3 @@ def read_transformer(folder: Path) -> None:
 @cache
 def _quieten() -> None:
     logging.disable(logging.CRITICAL)
-
-
-def write_tracker(folder: Path, words: list[str], vectors: np.ndarray) -> None:
-    """Write a tracker of random weights for one slot."""
-    import torch
-
-    from conceptor.paper.dialogue.embedding import Embedding
-    from conceptor.paper.dialogue.options import TrackerOptions
-    from conceptor.paper.dialogue.saved import BeliefTracker
-    from conceptor.paper.dialogue.tracker import Tracker
-
-    embedding, values = Embedding.random(6, 1), {"area": ["north", "south"]}
-    options = TrackerOptions()
-    blank = torch.ones(2, embedding.dimension)
-    tracker = Tracker(blank, options, torch.Generator().manual_seed(0))
-    BeliefTracker(embedding, values, {"area": tracker.eval()}, options, {}).save(folder)
-
-
-def read_tracker(folder: Path) -> None:
-    """Load it and let it listen to a turn."""
-    from conceptor.paper.dialogue.saved import BeliefTracker
-    from conceptor.paper.dialogue.woz import Turn
-
-    BeliefTracker.load(folder).listen(Turn("in the north please"), {"area": "south"})

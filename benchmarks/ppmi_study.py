@@ -10,65 +10,56 @@ words' counts in the corpus. Benchmark files are found in the same way as by `co
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from pathlib import Path
+import sys
+from dataclasses import replace
 
-from conceptor.evaluation import WordVectors, load_battery
-from conceptor.evaluation.compare.words import compare
-from conceptor.fitting import FitOptions
-from conceptor.methods import ORIGINAL, Method
-from conceptor.paper.ppmi import PPMIVectors, cooccurrence
-from conceptor.report.forms import markdown
-from conceptor.report.tables import comparison_tables
+from conceptor.evaluation import load_battery
+from conceptor.evaluation.comparison import compare_words
+from conceptor.fit import FitOptions
+from conceptor.methods import ORIGINAL
+from conceptor.paper.ppmi import cooccurrence, ppmi, truncated_svd, weight_eigenvalues
+from conceptor.report.scores import comparison_tables
+from conceptor.report.tables import markdown
+from conceptor.vectors.table import WordVectors
 
+DIMENSION = 300
 POWERS = (0.5, 0.25, 0.0)
+METHODS = {
+    ORIGINAL: ORIGINAL,
+    "abtt": "abtt:n_directions=3",
+    "cn-paper": "cn-paper",
+    "cn": "cn:aperture=2",
+}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--dimension", type=int, default=300)
-    parser.add_argument("--window", type=int, default=5)
-    parser.add_argument("--min-count", type=int, default=10)
-    parser.add_argument("--subsample", type=float, default=None)
-    parser.add_argument("--aperture", type=float, default=2.0)
-    parser.add_argument("--directions", type=int, default=3)
-    options = parser.parse_args()
-
-    counted = cooccurrence(options.corpus, window=options.window, min_count=options.min_count)
-    trained = PPMIVectors(options.dimension, subsample=options.subsample).fit_counts(counted)
+def main(corpus: str, dimension: int = DIMENSION) -> None:
+    counted = cooccurrence(corpus)
+    words = counted.words
+    theta, values = truncated_svd(ppmi(counted), dimension)
+    print(f"{counted.tokens:,} tokens, {len(words):,} words, {counted.matrix.nnz:,} ordered pairs")
+    first, last = values[0], values[-1]
     print(
-        f"{counted.tokens:,} tokens, {len(counted.words):,} words, {counted.matrix.nnz:,} pairs of "
-        "them in order"
-    )
-    values = trained.singular_values_
-    print(
-        f"singular values {values[0]:.1f} … {values[-1]:.1f}; eigenvalues of R = EᵀE/|V| "
-        f"{values[0] ** 2 / len(trained.words):.3g} … {values[-1] ** 2 / len(trained.words):.3g}\n"
+        f"singular values {first:.1f} … {last:.1f}; eigenvalues of R = EᵀE/|V| "
+        f"{first**2 / len(words):.3g} … {last**2 / len(words):.3g}\n"
     )
     battery = load_battery()
-    methods = {
-        ORIGINAL: (),
-        "abtt": Method.parse(f"abtt:n_directions={options.directions}"),
-        "cn-paper": Method.parse(f"cn-paper:aperture={options.aperture}"),
-        "cn": Method.parse(f"cn:aperture={options.aperture}"),
-    }
-    found = compare(
-        (trained.words, trained.vectors(power=1)),
-        methods,
+    counts = dict(zip(words, counted.counts.tolist(), strict=True))
+    comparison = compare_words(
+        (words, weight_eigenvalues(theta, values, 1.0)),
+        METHODS,
         battery,
-        FitOptions(weights=trained.counts, vocabulary=f"top:{len(trained.words)}"),
+        FitOptions(weights=counts, vocabulary=f"top:{len(words)}"),
         name="PPMI",
     )
-    weighted = {
-        f"ew p={power:g}": battery.run(WordVectors(trained.words, trained.vectors(power=power)))
-        for power in POWERS
-    }
-    evaluations = {ORIGINAL: found.evaluations[ORIGINAL], **weighted, **found.evaluations}
-    for table in comparison_tables(dataclasses.replace(found, evaluations=evaluations)):
+    evaluations = {ORIGINAL: comparison.evaluations[ORIGINAL]}
+    for power in POWERS:
+        table = WordVectors(words, weight_eigenvalues(theta, values, power))
+        evaluations[f"ew p={power:g}"] = battery.run(table)
+    for table in comparison_tables(
+        replace(comparison, evaluations=evaluations | dict(comparison.evaluations))
+    ):
         print(markdown(table))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

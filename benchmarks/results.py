@@ -1,11 +1,10 @@
 """Write docs/data/results.json: the paper's tables, and every method on every task, with intervals.
 
-    python benchmarks/results.py docs/data/results.json [PART ...] [--resume DIR]
+    python benchmarks/results.py docs/data/results.json [PART ...]
 
 Without PART, all of them: paper (Tables 1, 3 and 4 on Google News), supervision (Table 2), dialogue
 (Table 5), remarks (the paper's remarks on text classification and fastText), and glove-50d,
 google-news-26k, google-news-13k (all methods). With PARTs, only their sections are rewritten.
---resume DIR keeps the finished parts of `conceptor reproduce`.
 
 Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
 vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far, and
@@ -15,26 +14,25 @@ remarks those in docs/data/claims.json.
 from __future__ import annotations
 
 import argparse
-import functools
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import data_files
 import dialogue
 import table2
+from common import complete_battery, demo, google_news, markdown_table, show_interval
 
 from conceptor.base.numbers import format_signed
-from conceptor.data import registry as datasets
-from conceptor.evaluation import FAMILIES, PAPER_FAMILIES, Battery, load_battery
-from conceptor.evaluation.compare.words import Comparison, compare
+from conceptor.evaluation import FAMILIES, PAPER_FAMILIES
+from conceptor.evaluation.comparison import compare_words
 from conceptor.evaluation.statistics import RESAMPLES
-from conceptor.methods import ORIGINAL, spectral_methods
+from conceptor.methods import ORIGINAL
 from conceptor.paper.google_news import google_news_vectors
-from conceptor.paper.report import TITLES, draw_gates
 from conceptor.paper.reproduction import METHODS, PaperVectors, reproduce
-from conceptor.report.forms import markdown
-from conceptor.report.tables import comparison_tables
+from conceptor.paper.tables import TITLES, draw_gates
+from conceptor.report.scores import comparison_tables
+from conceptor.report.tables import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +42,10 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[1] / "docs"
 CLAIMS = DOCS / "data" / "claims.json"
 FIGURE = DOCS / "pictures" / "figure1.svg"
+# The methods for words.
+WORD_METHODS = (
+    ORIGINAL, "cn", "cn-paper", "abtt", "whitening", "zipf-whitening", "pvn", "hsr", "ppa", "ew",
+)  # fmt: skip
 
 NOTE = f"""Written by `python benchmarks/results.py docs/data/results.json`, in parts that can be
 named. `gain` is the difference of the means from the original vectors, with the 95% interval of
@@ -61,85 +63,46 @@ benchmarks/table2.py [VECTORS]`.
 """
 
 DIALOGUE = """WOZ 2.0; also printed by `python benchmarks/dialogue.py markdown STUDY`, from the runs
-that `python benchmarks/dialogue.py run STUDY FILE` made.
+that `python benchmarks/dialogue.py run STUDY DIRECTORY` made.
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("target", type=Path)
-    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []])
-    parser.add_argument("--resume", type=Path, metavar="DIR")
-    arguments = parser.parse_args()
-    names = arguments.parts or list(PARTS)
-    kept = data_files.read(arguments.target) if arguments.target.exists() else {}
-    for name in names:
-        title, write = PARTS[name]
-        text = write(arguments.resume) if name == "paper" else write()
-        _, found = data_files.parse(f"## {title}\n\n{text}")
-        place = data_files.slug(title)
-        kept = {k: table for k, table in kept.items() if not belongs(k, place)} | found
-    ordered = {
-        k: table
-        for title, _ in PARTS.values()
-        for k, table in kept.items()
-        if belongs(k, data_files.slug(title))
-    }
-    data_files.write_tables(arguments.target, NOTE, ordered)
-
-
-def belongs(name: str, section: str) -> bool:
-    """Return whether a table is the section's own or below it."""
-    return name == section or name.startswith(f"{section}/")
-
-
-@functools.cache
-def benchmarks(*families: str) -> Battery:
-    battery = load_battery(families)
-    if battery.missing:
-        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    return battery
-
-
-def papers_tables(resume: Path | None = None) -> str:
+def papers_tables() -> str:
     vectors, title = google_news_vectors()
-    found = reproduce(
-        {"word2vec": PaperVectors(vectors, title)}, benchmarks(*PAPER_FAMILIES), resume=resume
-    )
-    draw_gates(found, FIGURE)
-    lines = [PAPER, *(f"- {note}" for note in found.parts["word2vec"].notes[:2]), f"- {title}", ""]
+    sources = {"word2vec": PaperVectors(vectors, title)}
+    reproduction = reproduce(sources, complete_battery(PAPER_FAMILIES))
+    draw_gates(reproduction, FIGURE)
+    notes = reproduction.parts["word2vec"].notes[:2]
+    lines = [PAPER, *(f"- {note}" for note in notes), f"- {title}", ""]
     for table, heading in TITLES.items():
         if table not in ("supervised_simlex", "dialogue"):
-            lines += [f"### {heading}\n", *beside_the_paper(found, table), ""]
-    cells = [c for c in found.cells if c.comparable and c.table != "supervised_simlex"]
-    far = [c.dataset for c in cells if abs(c.difference) > 1.5]
-    named = ", ".join(dict.fromkeys(far))
-    lines += [f"{found.summary[0]}. The others are of {named}, and of Table 2."]
+            lines += [f"### {heading}\n", beside_the_paper(reproduction, table), ""]
+    cells = [c for c in reproduction.cells if c.comparable and c.table != "supervised_simlex"]
+    far = ", ".join(dict.fromkeys(c.dataset for c in cells if abs(c.difference) > 1.5))
+    lines += [f"{reproduction.summary[0]}. The others are of {far}, and of Table 2."]
     return "\n".join(lines)
 
 
-def beside_the_paper(found: Reproduction, table: str) -> list[str]:
-    cells = {(c.dataset, c.method): c for c in found.cells if c.table == table}
-    lines = [f"| | {' | '.join(METHODS)} | used |", "|---|" + "---:|" * (len(METHODS) + 1)]
+def beside_the_paper(reproduction: Reproduction, table: str) -> str:
+    cells = {(c.dataset, c.method): c for c in reproduction.cells if c.table == table}
+    rows = []
     for dataset in dict.fromkeys(dataset for dataset, _ in cells):
         row = [cells[dataset, method] for method in METHODS]
         shown = [f"{c.paper:.2f} → {c.measured:.2f} ({format_signed(c.difference)})" for c in row]
-        mark = "" if row[0].comparable else " †"
-        lines.append(f"| {dataset}{mark} | {' | '.join(shown)} | {row[0].used}/{row[0].total} |")
-    return lines
+        rows.append([f"{dataset}{row[0].mark}", *shown, f"{row[0].used}/{row[0].total}"])
+    return markdown_table(["", *METHODS, "used"], rows)
 
 
 def supervision() -> str:
-    news, _ = google_news_vectors()
-    lines = [TABLE_2, "### Google News 31k (300d)\n", *table2.table(news), ""]
-    return "\n".join([*lines, "### GloVe 6B 50d\n", *table2.table(datasets.demo_vectors()), ""])
+    news = ["### Google News 31k (300d)\n", *table2.table(google_news_vectors()[0]), ""]
+    return "\n".join([TABLE_2, *news, "### GloVe 6B 50d\n", *table2.table(demo()), ""])
 
 
 def dialogues() -> str:
     lines = [DIALOGUE]
     for name, plan in dialogue.PLANS.items():
         if dialogue.summary_file(name).exists():
-            lines += [f"### {plan.title}: {plan.training}\n"]
+            lines += [f"### {dialogue.VECTORS}: {plan.training}\n"]
             lines += [line.replace("### ", "#### ") for line in dialogue.section(name)]
     return "\n".join(lines)
 
@@ -148,92 +111,96 @@ def remarks() -> str:
     """Compare the figures of docs/data/claims.json with the paper's two remarks."""
     claims = data_files.read(CLAIMS)
     classes = {row[0]: row[1:] for row in claims["text-classification"].rows}
-    gains = [classes[m][2:] for m in ("abtt", "cn-paper")]
-    same = all(a.split()[-1] == b.split()[-1] for a, b in zip(*gains, strict=True))
+    abtt, cn = (classes[method][2:] for method in ("abtt", "cn-paper"))
+    is_same = all(a.split()[-1] == b.split()[-1] for a, b in zip(abtt, cn, strict=True))
     measured = claims["every-set-of-vectors/fasttext-100d"]
-    fast = {row[0]: row[1:] for row in measured.rows}
-    tasks = measured.columns[1:]
-    differences = {
-        method: [float(x) - float(y) for x, y in zip(fast[method], fast[ORIGINAL], strict=True)]
-        for method in ("abtt", "cn-paper")
-    }
-    visible = sum(gain > 1 for found in differences.values() for gain in found)
-    shown = (
-        "; ".join(
-            f"{method} " + ", ".join(f"{t} {g:+.1f}" for t, g in zip(tasks, found, strict=True))
-            for method, found in differences.items()
-        )
-        .replace("-", "−")
-        .replace("cn−paper", "cn-paper")
-    )
-    count = sum(map(len, differences.values()))
+    scores = {row[0]: map(float, row[1:]) for row in measured.rows}
+    before = list(scores[ORIGINAL])
+    gains, shown = [], []
+    for method in ("abtt", "cn-paper"):
+        own = [x - y for x, y in zip(scores[method], before, strict=True)]
+        gains += own
+        pairs = zip(measured.columns[1:], own, strict=True)
+        shown.append(f"{method} {', '.join(f'{t} {format_signed(g, 1)}' for t, g in pairs)}")
+    visible = sum(gain > 1 for gain in gains)
     return (
         "Figures by `python benchmarks/claims.py`.\n\n"
         '- **Text classification: "ABTT and CN yield equivalent results".** '
-        f"{'Agreed' if same else 'Contradicted, by about half a point'}. Accuracy of logistic "
+        f"{'Agreed' if is_same else 'Contradicted, by about half a point'}. Accuracy of logistic "
         "regression on averages, mean of six sets, over the original vectors: ABTT "
-        f"{' and '.join(gains[0])}, CN {' and '.join(gains[1])} (GloVe 6B 50d and Google News "
-        "26k).\n"
+        f"{' and '.join(abtt)}, CN {' and '.join(cn)} (GloVe 6B 50d and Google News 26k).\n"
         '- **fastText: "neither post-processing method provides visible gain".** '
-        f"{'Contradicted' if visible > count / 2 else 'Agreed'} for vectors of our own (100 "
-        f"dimensions, with character n-grams): {shown}; {visible} of {count} gains are above a "
-        "point. Subwords do not keep frequency out of these vectors. The published fastText "
-        "vectors, trained on far more text, were not measured."
+        f"{'Contradicted' if visible > len(gains) / 2 else 'Agreed'} for vectors of our own (100 "
+        f"dimensions, with character n-grams): {'; '.join(shown)}; {visible} of {len(gains)} gains "
+        "are above a point. Subwords do not keep frequency out of these vectors. The published "
+        "fastText vectors, trained on far more text, were not measured."
     )
 
 
 def all_methods(title: str, vectors: Callable[[], object]) -> str:
-    battery = benchmarks(*(family for family in FAMILIES if family != "classification"))
-    return section(compare(vectors(), [ORIGINAL, *spectral_methods()], battery, name=title))
-
-
-def section(comparison: Comparison) -> str:
+    battery = complete_battery(family for family in FAMILIES if family != "classification")
+    comparison = compare_words(vectors(), WORD_METHODS, battery, name=title)
     lines = [*(f"- {note}" for note in comparison.notes), ""]
     lines += [markdown(table) for table in comparison_tables(comparison, by_task=True)]
     lines.append("### Where conceptor negation wins and where it loses\n")
     lines.append(
-        "Gain over the original by dataset, with its interval; `=` where the interval holds zero.\n"
+        "Gain over the original by dataset, with its interval; `=` if the interval contains zero.\n"
     )
-    lines.append("| | cn-paper | | cn | |\n|---|---:|---|---:|---|")
-    counts = {name: {"wins": 0, "=": 0, "loses": 0} for name in ("cn-paper", "cn")}
+    names = {1: "wins", 0: "=", -1: "loses"}
+    methods = ("cn-paper", "cn")
+    signs: dict[str, list[int]] = {method: [] for method in methods}
+    rows = []
     for outcome in comparison.evaluations[ORIGINAL].outcomes:
         cells = [outcome.dataset]
-        for method, tally in counts.items():
+        for method in methods:
             gain = comparison.interval(method, [outcome.dataset])
-            verdict = "wins" if gain.low > 0 else "loses" if gain.high < 0 else "="
-            tally[verdict] += 1
-            cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", verdict]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines.append("")
-    for method, tally in counts.items():
+            signs[method].append(gain.sign)
+            cells += [show_interval(gain, 2), names[gain.sign]]
+        rows.append(cells)
+    lines += [markdown_table(["", "cn-paper", "", "cn", ""], rows), ""]
+    for method, each in signs.items():
         lines.append(
-            f"- {method}: wins on {tally['wins']}, undecided on {tally['=']}, "
-            f"loses on {tally['loses']} of {sum(tally.values())} datasets."
+            f"- {method}: wins on {each.count(1)}, undecided on {each.count(0)}, "
+            f"loses on {each.count(-1)} of {len(each)} datasets."
         )
     return "\n".join(lines) + "\n"
 
 
-PARTS: dict[str, tuple[str, Callable[..., str]]] = {
+PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "paper": ("The paper's Tables 1, 3 and 4: Google News (300d)", papers_tables),
     "supervision": ("The paper's Table 2: supervision by synonyms and antonyms", supervision),
     "dialogue": ("The paper's Table 5: dialogue state tracking", dialogues),
     "remarks": ("The paper's remarks: text classification and fastText", remarks),
+    "glove-50d": ("GloVe 6B 50d", partial(all_methods, "GloVe 6B 50d", demo)),
 } | {
-    name: (title, functools.partial(all_methods, title, vectors))
-    for name, title, vectors in (
-        ("glove-50d", "GloVe 6B 50d", datasets.demo_vectors),
-        (
-            "google-news-26k",
-            "Google News 26k (300d)",
-            lambda: datasets.fetch("vectors/googlenews-26k.bin"),
-        ),
-        (
-            "google-news-13k",
-            "Google News 13k (300d)",
-            lambda: datasets.fetch("vectors/googlenews-13k.bin"),
-        ),
+    f"google-news-{size}": (
+        f"Google News {size} (300d)",
+        partial(all_methods, f"Google News {size} (300d)", partial(google_news, size)),
     )
+    for size in ("26k", "13k")
 }
+
+
+def belongs(name: str, title: str) -> bool:
+    """Return whether a table is in the section of this title."""
+    place = data_files.slug(title)
+    return name == place or name.startswith(f"{place}/")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("target", type=Path)
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []])
+    arguments = parser.parse_args()
+    tables = data_files.read(arguments.target) if arguments.target.exists() else {}
+    for name in arguments.parts or PARTS:
+        title, make = PARTS[name]
+        _, new = data_files.parse(f"## {title}\n\n{make()}")
+        tables = {k: table for k, table in tables.items() if not belongs(k, title)} | new
+    ordered = {
+        k: table for title, _ in PARTS.values() for k, table in tables.items() if belongs(k, title)
+    }
+    data_files.write_tables(arguments.target, NOTE, ordered)
 
 
 if __name__ == "__main__":

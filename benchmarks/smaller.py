@@ -2,12 +2,12 @@
 
     python benchmarks/smaller.py KEPT.json
 
-Needs the demo extra, model2vec, and $CONCEPTOR_DATA with the benchmark files. Figures are kept in
-KEPT.json as they are measured, so that an interrupted run is continued.
+Needs the demo extra, `model2vec[distill]`, and $CONCEPTOR_DATA with the benchmark files. Figures
+are kept in KEPT.json as they are measured, so that an interrupted run can be continued.
 
-Rivals: plain PCA (`abtt:n_directions=0:n_components=N`, fitted on common words), and model2vec's
-own functions for the vectors of a distilled model: PCA of all words, SIF weights by rank, and bytes
-with one scale for all. It has no bits; for those we use ours.
+Other methods: plain PCA (`abtt:n_directions=0:n_components=N`, fitted on common words), and
+model2vec's own functions for the vectors of a distilled model: PCA of all words, SIF weights by
+rank, and bytes with one scale for all. It has no bits; for those we use ours.
 """
 
 from __future__ import annotations
@@ -18,56 +18,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from model2vec.distill.inference import apply_pca, compute_weights
-from model2vec.quantization import DType, quantize_embeddings
+from common import complete_battery, demo, google_news, markdown_table
 
 from conceptor.base.files import replace_atomically
-from conceptor.data import registry as datasets
-from conceptor.evaluation import Battery, load_battery
-from conceptor.fitting import FitOptions, fit_methods
-from conceptor.vectors import WordVectors, open_vectors
+from conceptor.evaluation import Battery
+from conceptor.fit import fit_methods
 from conceptor.vectors.formats.encoding import Encoding
 from conceptor.vectors.search import Nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
-FAMILIES = ("similarity", "sts", "neighbours")
+    from conceptor.vectors.table import WordVectors
+
+FAMILIES = ("similarity", "sts", "synonyms")
 DTYPES = ("float32", "int8", "binary")
 OURS = {
     "original": "original",
     "PCA": "abtt:n_directions=0:n_components={}",
     "`cn`": "cn:n_components={}",
-    "`cn`, for sentences": "cn:n_components={}+sif",
 }
-MODEL2VEC = "model2vec's recipe"
+MODEL2VEC = "model2vec's method"
+# Vectors, and the dimensions to reduce them to, starting with their own.
+SETS = {
+    "Google News 26k, 300 dimensions": (google_news, (300, 128, 64)),
+    "GloVe 6B, 50 dimensions": (demo, (50, 32, 16)),
+}
 _SIF = 1e-4  # model2vec's default
 _QUERIES, _NEAR = 500, 10
-
-
-def vectors() -> Iterator[tuple[str, WordVectors, tuple[int, ...]]]:
-    """Yield each set of vectors and the dimensions to reduce it to, starting with its own."""
-    news = open_vectors(datasets.fetch("vectors/googlenews-26k.bin"))
-    yield "Google News 26k, 300 dimensions", WordVectors(*news.read()), (300, 128, 64)
-    yield "GloVe 6B, 50 dimensions", WordVectors(*datasets.demo_vectors()), (50, 32, 16)
 
 
 def reduced(table: WordVectors, name: str, size: int) -> NDArray[np.float32]:
     """Return all vectors after a method."""
     if name == MODEL2VEC:
+        from model2vec.distill.inference import apply_pca, compute_weights
+
         weights = compute_weights(len(table), _SIF)[:, np.newaxis]
         return (apply_pca(table.vectors, size) * weights).astype(np.float32)
-    whole = size == table.dimension and name.startswith("`cn`")
-    method = OURS[name].replace(":n_components={}", "") if whole else OURS[name].format(size)
-    fitted = fit_methods(table, [method], FitOptions()).methods[method]
-    return np.concatenate([fitted(words, rows) for words, rows in table.chunks()])
+    is_whole = size == table.dimension and name == "`cn`"
+    method = "cn" if is_whole else OURS[name].format(size)
+    return fit_methods(table, [method]).methods[method](table.words, table.vectors)
 
 
 def stored(rows: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
     """Return vectors after writing them to a file and reading them back."""
     if dtype == "int8" and name == MODEL2VEC:
+        from model2vec.quantization import DType, quantize_embeddings
+
         return quantize_embeddings(rows, DType.Int8).astype(np.float32)
     if dtype == "float32":
         return rows
@@ -76,11 +73,11 @@ def stored(rows: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float
 
 
 def nearest(rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the nearest rows to some of the first 20,000, including the query itself."""
-    asked = np.random.default_rng(0).permutation(min(20_000, len(rows)))[:_QUERIES]
-    found = Nearest(rows[asked], _NEAR + 1)
-    found.take(found.look(rows, 0))
-    return found.rows
+    """Return the nearest rows to 500 of the first 20,000, including the query itself."""
+    queries = np.random.default_rng(0).permutation(min(20_000, len(rows)))[:_QUERIES]
+    search = Nearest(rows[queries], _NEAR + 1)
+    search.take(search.look(rows, 0))
+    return search.rows
 
 
 def measure(
@@ -93,15 +90,13 @@ def measure(
     return {family: means[family] for family in FAMILIES} | {"same": 100 * float(np.mean(same))}
 
 
-def run(kept: Path) -> dict[str, Any]:
-    """Measure the figures that are not yet in `kept`; return all."""
-    found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    battery = load_battery(FAMILIES)
-    if battery.missing:
-        sys.exit(f"these files are missing: {', '.join(battery.missing)}")
-    battery = Battery([task for task in battery.tasks if getattr(task, "in_mean", True)])
-    for title, table, sizes in vectors():
-        cells = found.setdefault(title, {})
+def run(path: Path) -> dict[str, Any]:
+    """Measure the figures that are not yet in the file; return all."""
+    figures: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    every = complete_battery(FAMILIES)
+    battery = Battery([task for task in every.tasks if task.in_mean])
+    for title, (read, sizes) in SETS.items():
+        table, cells = read(), figures.setdefault(title, {})
         for name in (*OURS, MODEL2VEC):
             near = None
             for size in sizes if name != "original" else sizes[:1]:
@@ -109,33 +104,28 @@ def run(kept: Path) -> dict[str, Any]:
                 if not missing:
                     continue
                 rows = reduced(table, name, size)
-                if near is None:  # for the method's own vectors, before any reduction
-                    whole = rows if size == sizes[0] else reduced(table, name, sizes[0])
-                    near = nearest(whole)
+                if near is None:  # of the method's own vectors, before any reduction
+                    near = nearest(rows if size == sizes[0] else reduced(table, name, sizes[0]))
                 for dtype in missing:
                     small = stored(rows, name, dtype)
                     cells[f"{name}, {size}, {dtype}"] = measure(table, small, near, battery)
-                    with replace_atomically(kept) as beside:
-                        beside.write_text(json.dumps(found, indent=1), encoding="utf-8")
+                    with replace_atomically(path) as beside:
+                        beside.write_text(json.dumps(figures, indent=1), encoding="utf-8")
                     print(title, name, size, dtype, cells[f"{name}, {size}, {dtype}"], flush=True)
-    return found
+    return figures
 
 
-def markdown(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a table for each set of vectors; each cell has the figures of `DTYPES`."""
-    for title, cells in found.items():
-        yield f"### {title}\n"
-        yield "| | dimensions | similarity | STS | neighbours | same neighbours |"
-        yield "|---|---:|---:|---:|---:|---:|"
+def main(path: Path) -> None:
+    columns = ["", "dimensions", "similarity", "STS", "synonyms", "same neighbors"]
+    for title, cells in run(path).items():
+        rows = []
         for key in dict.fromkeys(key.rpartition(", ")[0] for key in cells):
-            rows = [cells[f"{key}, {dtype}"] for dtype in DTYPES]
-            figures = [
-                " / ".join(f"{row[each]:.1f}" for row in rows) for each in (*FAMILIES, "same")
-            ]
+            parts = [cells[f"{key}, {dtype}"] for dtype in DTYPES]
+            figures = [" / ".join(f"{p[each]:.1f}" for p in parts) for each in (*FAMILIES, "same")]
             name, _, size = key.rpartition(", ")
-            yield f"| {' | '.join([name, size, *figures])} |"
-        yield ""
+            rows.append([name, size, *figures])
+        print(f"### {title}\n\n{markdown_table(columns, rows)}\n")
 
 
 if __name__ == "__main__":
-    print("\n".join(markdown(run(Path(sys.argv[1])))))
+    main(Path(sys.argv[1]))

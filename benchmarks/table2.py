@@ -3,105 +3,87 @@
     python benchmarks/table2.py [VECTORS]
 
 Without VECTORS: GloVe 6B 50d. docs/studies/lexicon.md shows its output. Differences have
-95% intervals of a paired bootstrap over the word pairs of SimLex-999.
+95% intervals of a paired bootstrap over the word pairs of SimLex-999. `a+b` is b after a.
 """
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from typing import TYPE_CHECKING
+import sys
+from dataclasses import replace
 
-from conceptor.data.registry import demo_vectors
-from conceptor.evaluation import load_battery
-from conceptor.evaluation.compare.words import compare
-from conceptor.fitting import fit_methods
-from conceptor.lexicon import CounterFitting
-from conceptor.lexicon.files import Lexicon
-from conceptor.methods import ORIGINAL
-from conceptor.vectors import open_vectors
-from conceptor.vectors.chunks import MappedVectors, collect_rows
+from common import demo, markdown_table, show_interval
 
-if TYPE_CHECKING:
-    from conceptor.evaluation import Battery
+from conceptor.evaluation import Battery, Comparison, evaluate, load_battery
+from conceptor.fit import fit_methods
+from conceptor.paper.counterfitting import counterfit, load_lexicon
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.vectors import Vectors
 
-# Method, the paper's figure × 100 for Google News word2vec and for Common Crawl GloVe.
+# The paper's figures × 100 for Google News word2vec and for Common Crawl GloVe.
 PAPER = {
     "original": (44.20, 40.83),
     "counterfit-syn": (45, 46),
     "counterfit-ant": (33, 43),
     "counterfit": (47, 50),
     "cn-paper": (47, 49),
-    "retrofit": None,
-    "cn-paper+counterfit": None,
-    "counterfit+cn-paper": None,
-    "cn": None,
-    "cn+counterfit": None,
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("vectors", nargs="?")
-    name = parser.parse_args().vectors
-    vectors = demo_vectors() if name is None else open_vectors(name)
-    print("\n".join([*table(vectors), "", *preserving(vectors)]))
-
-
 def simlex_only() -> Battery:
-    everything = load_battery(["similarity"])
-    simlex = [task for task in everything.tasks if task.dataset == "SimLex"]
-    return dataclasses.replace(everything, tasks=simlex)
+    return Battery([t for t in load_battery(["similarity"]).tasks if t.dataset == "SimLex"])
+
+
+def mapped(vectors: Vectors, method: str) -> Vectors:
+    return vectors.mapped(fit_methods(vectors, [method]).methods[method])
 
 
 def table(vectors: object) -> list[str]:
     """Return the paper's Table 2 beside the results of these vectors."""
-    found = compare(vectors, list(PAPER), simlex_only(), resamples=2000)
-    supervised = dataclasses.replace(
-        found,
-        evaluations={
-            ORIGINAL: found.evaluations["counterfit"],
-            **{m: e for m, e in found.evaluations.items() if m.startswith(("cn", "counterfit+"))},
-        },
-    )
-    lines = [
-        "| method | paper, word2vec | paper, GloVe | here | over original | over counterfit |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for method, paper in PAPER.items():
-        (row,) = found.evaluations[method].rows()
-        printed = [f"{figure:g}" for figure in paper] if paper else ["", ""]
-        gains = [part.interval(method, ["SimLex"]) for part in (found, supervised)]
-        cells = [f"{g.difference:+.2f} ({g.low:+.2f} … {g.high:+.2f})" if g else "" for g in gains]
-        shown = " | ".join([*printed, f"{row.score:.2f}", *cells]).replace("-", "−")
-        lines.append(f"| {method} | {shown} |")
-    return [*lines, "", f"{row.used} of {row.total} pairs. {'; '.join(found.notes)}."]
+    opened, battery, lexicon = as_vectors(vectors), simlex_only(), load_lexicon()
+    fitted = counterfit(opened, **lexicon)
+    cn, cn_paper = mapped(opened, "cn"), mapped(opened, "cn-paper")
+    variants = {
+        "original": opened,
+        "counterfit-syn": counterfit(opened, synonyms=lexicon["synonyms"]),
+        "counterfit-ant": counterfit(opened, antonyms=lexicon["antonyms"]),
+        "counterfit": fitted,
+        "cn-paper": cn_paper,
+        "cn-paper+counterfit": counterfit(cn_paper, **lexicon),
+        "counterfit+cn-paper": mapped(fitted, "cn-paper"),
+        "cn": cn,
+        "cn+counterfit": counterfit(cn, **lexicon),
+    }
+    evaluations = {name: evaluate(each, battery, name=name) for name, each in variants.items()}
+    over_original = Comparison(opened.name, evaluations, resamples=2000)
+    over_counterfit = replace(over_original, baseline="counterfit")
+    rows = []
+    for name, evaluation in evaluations.items():
+        gains = [over_original.interval(name, ["SimLex"])]
+        is_shown = name.startswith("cn") or name == "counterfit+cn-paper"
+        gains.append(over_counterfit.interval(name, ["SimLex"]) if is_shown else None)
+        paper = [f"{figure:g}" for figure in PAPER.get(name, ())] or ["", ""]
+        cells = [show_interval(gain, 2) if gain else "" for gain in gains]
+        rows.append([name, *paper, f"{evaluation['SimLex'].score:.2f}", *cells])
+    columns = ["method", "paper, word2vec", "paper, GloVe", "here", "over original"]
+    row = evaluations["original"]["SimLex"]
+    lines = markdown_table([*columns, "over counterfit"], rows).split("\n")
+    return [*lines, "", f"{row.used} of {row.total} pairs."]
 
 
-def preserving(vectors: object) -> list[str]:
+def preserving(vectors: object) -> str:
     """Return the effect of the preserving term before and after CN, which increases distances."""
-    battery, lexicon = simlex_only(), Lexicon()
-    steps = fit_methods(vectors, ["cn-paper"]).methods["cn-paper"].transforms
-    lines = [
-        "| counter-fitting of | neighbours kept | SimLex with them | SimLex without |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for name, stream in (("original", vectors), ("cn-paper", MappedVectors(vectors, steps))):
-        rows = collect_rows(stream, battery.words)
-        scores, kept = [], 0
-        for preserve in (0.1, 0.0):
-            method = CounterFitting(
-                lexicon.synonym_files(),
-                lexicon.antonym_files(),
-                preserve=preserve,
-            ).fit(stream)
-            fitted = rows.with_vectors(method.transform(rows.words, rows.vectors))
-            (row,) = battery.run(fitted).rows()
-            scores.append(row.score)
-            kept = max(kept, method.pairs_["neighbours"])
-        lines.append(f"| {name} | {kept:,} | {scores[0]:.2f} | {scores[1]:.2f} |")
-    return lines
+    opened, battery, lexicon = as_vectors(vectors), simlex_only(), load_lexicon()
+    rows = []
+    for name, each in (("original", opened), ("cn-paper", mapped(opened, "cn-paper"))):
+        scores = [
+            evaluate(counterfit(each, **lexicon, radius=radius), battery)["SimLex"].score
+            for radius in (0.2, 0.0)
+        ]
+        rows.append([name, *(f"{score:.2f}" for score in scores)])
+    columns = ["counter-fitting of", "SimLex, neighbors preserved", "SimLex, without that term"]
+    return markdown_table(columns, rows)
 
 
 if __name__ == "__main__":
-    main()
+    source = sys.argv[1] if len(sys.argv) > 1 else demo()
+    print("\n".join([*table(source), "", preserving(source)]))

