@@ -3,7 +3,7 @@
     python docs/charts.py [measure]
 
 With `measure` it first measures what only the charts need, on GloVe 6B 50d (demo extra):
-neighbours before and after, spectra and gates, kept in docs/data/home.json. A test sees that charts
+neighbors before and after, spectra and gates, kept in docs/data/home.json. A test sees that charts
 and README are those of the data.
 """
 
@@ -33,8 +33,8 @@ RIVALS = {
 
 
 CALLED = {
-    "similarity": "word similarity", "STS by averages": "averages of sentences",
-    "categorisation": "categorisation", "neighbours": "synonyms among ten neighbours",
+    "similarity": "word similarity", "STS by averages": "sentence similarity",
+    "categorization": "categorization", "synonyms": "synonym retrieval",
     "analogies": "analogies", "retrieval": "retrieval",
 }  # fmt: skip
 
@@ -99,11 +99,11 @@ def home() -> str:
     for place, word in enumerate(WORDS):
         y = 38 + place * 60
         shapes.append(drawing._text(470, y, word))
-        for line, (name, found) in enumerate(kept.rows(f"neighbours/{word}").items(), start=1):
+        for line, (name, found) in enumerate(kept.rows(f"neighbors/{word}").items(), start=1):
             shown = "before" if name == "original" else "after"
             shapes.append(drawing._text(482, y + 18 * line, shown, "faint"))
             shapes.append(drawing._text(530, y + 18 * line, ", ".join(found[:5])))
-    return drawing.svg(850, bottom + 46, "Gains and losses by family, and neighbours", shapes)
+    return drawing.svg(850, bottom + 46, "Gains and losses by family, and neighbors", shapes)
 
 
 def default_by_vectors() -> str:
@@ -141,7 +141,7 @@ def apertures() -> str:
 
 
 def encoders() -> str:
-    found = Data("claims").rows("sentence-encoders-2")
+    found = Data("sentences").rows("differences")
     panels: dict[str, dict[str, Dot]] = {}
     for name, cells in found.items():
         regime = "own" if "(own) −" in name else "other"
@@ -161,7 +161,7 @@ def paper() -> str:
     for name, title in (
         ("word-similarity-spearman-100", "similarity"),
         ("sts-by-year-pearson-100", "STS"),
-        ("concept-categorisation-purity-100", "categorisation"),
+        ("categorization-purity-100", "categorization"),
     ):
         cells = results.cells(f"{PAPER}/{name}")
         panels[title] = {
@@ -180,9 +180,9 @@ def datasets() -> str:
     panels = {}
     for name, title in (
         ("word-similarity-spearman-100", "similarity"),
-        ("semantic-textual-similarity-pearson-100", "STS by averages"),
-        ("concept-categorisation-purity-100", "categorisation"),
-        ("neighbours-synonyms-among-the-ten-nearest", "neighbours"),
+        ("sentence-similarity-pearson-100", "STS by averages"),
+        ("categorization-purity-100", "categorization"),
+        ("synonym-retrieval-synonyms-among-the-ten-nearest", "synonyms"),
         ("analogies-accuracy", "analogies"),
         ("retrieval-ndcg-10-100", "retrieval"),
     ):
@@ -271,55 +271,6 @@ def debiasing() -> str:
     return drawing.dots(panels, "Bias that remains", axis, columns=2, width=800, zero=False)
 
 
-def classifier() -> str:
-    cells = Data("classifier").cells("accuracy")
-    rows = {name: dot(row["conceptors over logistic regression"]) for name, row in cells.items()}
-    axis = "conceptors − logistic regression, accuracy in points, with its 95% interval"
-    return drawing.dots({"": rows}, "Conceptors as a classifier", axis)
-
-
-def languages() -> str:
-    panels = {}
-    for table, title in (("french", "English to French"), ("russian", "English to Russian")):
-        rows = {}
-        for name, cells in Data("languages").rows(table).items():
-            if cells[3]:
-                short = re.sub(r", chosen.*", ", chosen", name)
-                rows[short] = {"cosine": dot(cells[3]), "CSLS": dot(cells[7])}
-        panels[title] = rows
-    axis = "P@1 over plain Procrustes, in points, with its 95% interval"
-    return drawing.dots(panels, "Gains in translation", axis, columns=2, width=800)
-
-
-def entailment() -> str:
-    cells = Data("entailment").cells("contexts")
-    rows = {}
-    for name, row in cells.items():
-        value, half = numbers(row["BiBLESS direction"])
-        rows[name] = Dot(value, value - half, value + half)
-    chosen = {name: dot for name, dot in rows.items() if ": evidence of A ×" not in name}
-    axis = "true pairs of BiBLESS put the right way round, % (50 is chance)"
-    return drawing.dots({"": chosen}, "Direction of entailment", axis, zero=False, width=800)
-
-
-def senses() -> str:
-    panels = {}
-    for table, title in (
-        ("glove", "GloVe 6B 50d"),
-        ("glove-cn", "GloVe after cn"),
-        ("google-news", "Google News"),
-    ):
-        rows = Data("senses").rows(table)
-        plain = float(rows["plain vectors"][0])
-        panels[title] = {
-            name: Dot(round(float(cells[0]) - plain, 1), *numbers(cells[1]))
-            for name, cells in rows.items()
-            if cells[1] and name != "context alone"
-        }
-    axis = "difference from plain vectors on SCWS, Spearman × 100"
-    return drawing.dots(panels, "Senses", axis, columns=3, width=800)
-
-
 DIALOGUE = "the-paper-s-table-5-dialogue-state-tracking/google-news-31k-300d-default-training"
 
 
@@ -361,7 +312,7 @@ def ppmi() -> str:
         for family, shown in (
             ("similarity", "similarity"),
             ("sts", "STS"),
-            ("categorisation", "categorisation"),
+            ("categorization", "categorization"),
         ):
             data = Data("ppmi")
             methods = [m.split(":")[0] for m in data.tables[family + kind]["columns"][1:-1]]
@@ -374,7 +325,7 @@ def smaller() -> str:
     panels = {}
     for table, vectors in (("google-news", "Google News"), ("glove", "GloVe 6B")):
         data = Data("smaller")
-        for family in ("STS", "neighbours"):
+        for family in ("STS", "synonyms"):
             curves: dict[str, list[tuple[float, float]]] = {}
             for row in data.tables[table]["rows"]:
                 cells = dict(zip(data.tables[table]["columns"][1:], row[1:], strict=True))
@@ -401,7 +352,7 @@ def thresholds() -> str:
 def prior() -> str:
     panels = {}
     for table, title in (("glove", "GloVe 6B 50d"), ("google-news", "Google News 26k")):
-        data = Data("neighbours")
+        data = Data("neighbors")
         betas = [numbers(column)[0] for column in data.tables[table]["columns"][1:]]
         panels[title] = {
             name: [(beta, numbers(cell)[0]) for beta, cell in zip(betas, cells, strict=True)]
@@ -431,7 +382,7 @@ def lengths() -> str:
     for table, title in (
         ("sts", "STS by averages"),
         ("retrieval", "retrieval"),
-        ("categorisation", "categorisation"),
+        ("categorization", "categorization"),
     ):
         rows = Data("lengths").rows(table)
         panels[title] = {
@@ -454,22 +405,13 @@ def attach() -> str:
     return drawing.dots(panels, "Queries without the model", axis, columns=2, width=840)
 
 
-def speed() -> str:
-    rows = {
-        name: {stage: float(cell) for stage, cell in cells.items()}
-        for name, cells in Data("speed").cells("stages").items()
-    }
-    return drawing.bars(rows, "Processor seconds of postprocess by stage", "processor seconds")
-
-
 CHARTS = {
     "home": home, "default-by-vectors": default_by_vectors, "default-rivals": default_rivals,
     "apertures": apertures, "encoders": encoders, "paper": paper, "datasets": datasets,
     "inspect": record, "static-models": static_models, "texts": texts, "search": search,
-    "debiasing": debiasing, "classifier": classifier, "languages": languages,
-    "entailment": entailment, "senses": senses, "dialogue": dialogue, "lexicon": lexicon,
-    "ppmi": ppmi, "smaller": smaller, "thresholds": thresholds, "prior": prior,
-    "spectrum": spectrum, "lengths": lengths, "attach": attach, "speed": speed,
+    "debiasing": debiasing, "dialogue": dialogue, "lexicon": lexicon, "ppmi": ppmi,
+    "smaller": smaller, "thresholds": thresholds, "prior": prior, "spectrum": spectrum,
+    "lengths": lengths, "attach": attach,
 }  # fmt: skip
 
 
@@ -485,9 +427,9 @@ def readme(text: str) -> str:
     count = _count(claims)
     gained = ", ".join(f"{CALLED[family]} {gain}" for family, gain in shown.items())
     paragraphs = [
-        f"In points, on the mean over {count} sets of vectors: {gained}.{_measured_with(claims)}",
-        f"**Where it loses**, beyond its 95% interval. Against the original: {_lost(claims)}. "
-        f"Against other methods, on the mean: {_behind(against)}. "
+        f"In points, on average over {count} sets of vectors: {gained}.",
+        f"**Where it loses** significantly (95%). Against the original: {_lost(claims)}. "
+        f"Against other methods, on average: {_behind(against)}. "
         "[When it does not help](docs/explanation/when-not.md) has the reasons.",
     ]
     begin, end = FIGURES
@@ -499,17 +441,6 @@ def readme(text: str) -> str:
 def _count(claims: Data) -> str:
     """Return over how many sets of vectors the means are."""
     return str(claims.tables["means-over-the-sets-of-vectors"]["text"].split()[0])
-
-
-def _measured_with(claims: Data) -> str:
-    """Say so if the data is from before lengths by usage, which changed averages."""
-    if "cn:lengths=unit" in claims.rows("means-over-the-sets-of-vectors"):
-        return ""
-    return (
-        " Measured with rows at length 1 (`cn:lengths=unit`); the default now also makes frequent "
-        "words short, which changes averages, retrieval and categorisation only "
-        "([lengths](docs/guides/lengths.md))."
-    )
 
 
 def _lost(claims: Data) -> str:
@@ -550,7 +481,7 @@ def outputs() -> dict[Path, str]:
 
 
 def measure() -> None:
-    """Write docs/data/home.json: neighbours before and after, spectra and gates of GloVe 6B 50d."""
+    """Write docs/data/home.json: neighbors before and after, spectra and gates of GloVe 6B 50d."""
     import numpy as np
 
     from conceptor import AllButTheTop, ConceptorNegation, most_similar
@@ -559,7 +490,7 @@ def measure() -> None:
     words, X = demo_vectors()
     near = most_similar((words, X), list(WORDS), ["original", "cn"], n=6)
     tables = {
-        f"neighbours/{word}": {
+        f"neighbors/{word}": {
             "title": f"Nearest words of {word}, GloVe 6B 50d", "text": "", "notes": "",
             "columns": ["method", *map(str, range(1, 7))],
             "rows": [[m, *(one.word for one in near[m][word])] for m in ("original", "cn")],

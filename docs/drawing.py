@@ -37,13 +37,13 @@ RULES = """
     f".chart .s{k} {{ stroke: var(--s{k}); }}\n.chart .m{k} {{ fill: var(--s{k}); }}\n"
     for k in range(6)
 )  # fmt: skip
-# A gain has the colour of the second series, a loss that of the third.
+# A gain has the color of the second series, a loss that of the third.
 KINDS = {"gain": 1, "loss": 2, "level": 0}
 
 
-def palette(colours: Mapping[str, str]) -> str:
-    """Return colours as custom properties."""
-    return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
+def palette(colors: Mapping[str, str]) -> str:
+    """Return colors as custom properties."""
+    return " ".join(f"--{name}: {color};" for name, color in colors.items())
 
 
 def style_sheet() -> str:
@@ -168,7 +168,7 @@ def _dot(dot: Dot, name: str, number: int, x: Callable[[float], float], y: float
 
 
 def _mark(number: int, x: float, y: float, title: str = "") -> str:
-    """Return the mark of a series: shapes differ, so that colours need not be told apart."""
+    """Return the mark of a series: shapes differ, so that colors need not be told apart."""
     said = f"<title>{escape(title)}</title>" if title else ""
     kind = f'class="m{number % 6}"'
     if number % 4 == 2:

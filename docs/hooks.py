@@ -3,7 +3,7 @@
 The command line and the methods come from the program, the API from docstrings, JSON from
 docs/schemas, notebooks from docs/notebooks, and some files from the root of the repository.
 In a page, a line that only links to a table of docs/data becomes that table, folded, and a chart of
-docs/charts becomes part of the page, so that it follows the page's colours. The finished site is
+docs/charts becomes part of the page, so that it follows the page's colors. The finished site is
 looked at by docs/check_site.py.
 """
 
@@ -38,7 +38,7 @@ ROOT_FILES = {
 }
 # Between these a page has the table of formats, as this file makes it.
 FORMATS = ("<!-- formats -->", "<!-- end of formats -->")
-# Which words a recipe counts (`Words`), for people.
+# How `conceptor.methods.Words` is shown.
 WORDS = {
     "usage": "every word, by its use",
     "types": "common words, once each",
@@ -49,27 +49,31 @@ WORDS = {
 TABLE = re.compile(r"^\[([^\]\n]+)\]\(([./]*)data/([\w-]+\.json)#([\w/-]+)(/\*)?\)$", re.MULTILINE)
 CHART = re.compile(r'<img alt="[^"]*" src="([./]*charts/[\w-]+\.svg)" />')
 FENCE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
-# The front door, by what it is for; a new public name is listed under the last heading until it
-# is given its place.
+# The names of the front door, and the most useful ones of modules, by their purpose.
 API = {
     "Files and objects": [
-        "postprocess", "improve", "FitOptions", "open_vectors", "write_vectors", "WordVectors",
-        "Vectors", "Method",
+        "improve", "postprocess", "open_vectors", "write_vectors", "vectors.vectors.Vectors",
+        "vectors.table.WordVectors", "methods.Method", "fit.FitOptions",
     ],
-    "Looking and measuring": ["inspect", "compare", "evaluate", "most_similar", "Query"],
+    "Looking and measuring": [
+        "inspect", "compare", "evaluate", "most_similar", "concepts.query.Query",
+        "concepts.neighbors.rank_words",
+    ],
     "Estimators": [
-        "estimator", "ConceptorNegation", "AllButTheTop", "PrincipalVarianceNormalization",
-        "EigenvalueWeighting", "Whitening", "HalfSiblingRegression", "PPA", "GentleNegation",
-        "Renormalization", "ConceptorClassifier",
+        "estimator", "ConceptorNegation", "AllButTheTop", "Whitening",
+        "estimators.SpectralPostprocessor",
     ],
-    "Sentences, texts and lexicons": [
-        "SentenceEncoder", "distill", "attach", "StaticModel", "PPMIVectors", "CounterFitting",
-        "Retrofitting",
+    "Sentences and texts": ["SentenceEncoder", "distill", "attach", "StaticModel"],
+    "Algebra": [
+        "Conceptor", "Moments", "AffineMap", "algebra.spectrum.Spectrum",
+        "algebra.background.Background",
     ],
-    "Algebra": ["Conceptor", "Moments", "Spectrum", "AffineMap", "Background"],
-    "Errors": ["ConceptorError", "InvalidInputError", "MissingExtraError"],
-    "More": [],
+    "Errors": [
+        "ConceptorError", "base.errors.InvalidInputError", "base.errors.MissingExtraError",
+    ],
 }  # fmt: skip
+# Markup in help texts.
+MARKUP = re.compile(r"\[/?(?:b|bold)\]")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -159,64 +163,109 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 def command_line() -> str:
     """Return a section for each command."""
-    from conceptor.cli.system import describe_commands
-
     parts = [
-        "# Command line\n\nGenerated from the program. `conceptor man` prints the same as a manual "
-        "page; `conceptor --install-completion` sets up your shell.\n\nExit codes: 0 done, 1 the "
-        "work failed, 2 the call or the input is wrong. `--debug` before the command shows "
-        "tracebacks.\n"
+        "# Command line\n\nGenerated from the program; `conceptor COMMAND --help` prints the same. "
+        "`conceptor --install-completion` sets up your shell.\n\nExit codes: 0 done, 1 the work "
+        "failed, 2 the call or the input is wrong. `--debug` before the command shows tracebacks.\n"
     ]
-    for command in describe_commands():
-        usage = textwrap.fill(command.usage, 100, subsequent_indent="    ", break_on_hyphens=False)
-        parts.append(f"## {command.name}\n\n```text\n{usage}\n```\n")
-        parts += [f"{_text(paragraph)}\n" for paragraph in command.paragraphs]
-        if command.examples:
-            parts.append("```sh\n" + "\n".join(map(_wrapped, command.examples)) + "\n```\n")
-        rows = []
-        for option in command.options:
-            takes = [] if option.is_argument or not option.takes else [option.takes]
-            # Within code a bar would keep its backslash; text between tags may hold its number.
-            names = " ".join(f"<code>{_bars(each)}</code>" for each in option.names)
-            names += "".join(f' <code class="takes">{_bars(each)}</code>' for each in takes)
-            rows.append(f"| {names} | {_cell(_text(option.help))} |")
-        if rows:
-            parts.append("| option | |\n|---|---|\n" + "\n".join(rows) + "\n")
+    for name, command in commands():
+        text = MARKUP.sub("", command.help or "").replace("\\[", "[")
+        paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", text)]
+        examples: list[str] = []
+        for heading in ("Example", "Examples"):  # the last part of a help text
+            if heading in paragraphs:
+                place = paragraphs.index(heading)
+                paragraphs, examples = paragraphs[:place], paragraphs[place + 1 :]
+        options = [each for each in command.params if each.name != "help"]
+        arguments = [_argument(each) for each in options if each.param_type_name == "argument"]
+        usage = " ".join([name, *arguments, "[OPTIONS]"])
+        usage = textwrap.fill(usage, 100, subsequent_indent="    ", break_on_hyphens=False)
+        parts.append(f"## {name}\n\n```text\n{usage}\n```\n")
+        parts += [f"{_text(paragraph)}\n" for paragraph in paragraphs]
+        if examples:
+            parts.append("```sh\n" + "\n".join(map(_wrapped, examples)) + "\n```\n")
+        if options:
+            parts.append("| option | |\n|---|---|\n" + "\n".join(map(_option, options)) + "\n")
     return "\n".join(parts)
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Yield every command of the program with its full name, in the order of --help."""
+    from importlib import import_module
+
+    from typer.main import get_command
+
+    from conceptor.cli import COMMANDS
+    from conceptor.cli.app import app
+
+    for module in sorted(set(COMMANDS.values())):
+        import_module(f"conceptor.cli.{module}")
+    group: Any = get_command(app)
+    for name in COMMANDS:
+        command = group.commands[name]
+        if getattr(command, "invoke_without_command", True):
+            yield f"conceptor {name}", command
+        for other, inner in getattr(command, "commands", {}).items():
+            yield f"conceptor {name} {other}", inner
+
+
+def _argument(parameter: Any) -> str:  # noqa: ANN401 - Click's or Typer's, by version
+    shown = (parameter.metavar or parameter.name.upper()).removesuffix("...").strip("[]")
+    shown += "..." if parameter.nargs == -1 else ""
+    return shown if parameter.required else f"[{shown}]"
+
+
+def _option(parameter: Any) -> str:  # noqa: ANN401
+    """Return the row of an argument or option: its spellings, its value, its help and default."""
+    if parameter.param_type_name == "argument":
+        names, takes = [_argument(parameter)], ""
+    else:
+        names = [*parameter.opts, *parameter.secondary_opts]
+        choices = "|".join(map(str, getattr(parameter.type, "choices", None) or ()))
+        takes = parameter.metavar or choices or parameter.type.name.upper()
+        takes = "" if getattr(parameter, "is_flag", False) else takes.replace("STR", "TEXT")
+    help_ = MARKUP.sub("", parameter.help or "").replace("\\[", "[")
+    default = parameter.default
+    if default not in (None, False, "", ()) and not callable(default) and "[default" not in help_:
+        help_ += f"  [default: {getattr(default, 'value', default)}]"
+    # Within code a bar would keep its backslash; text between tags may hold its number.
+    shown = " ".join(f"<code>{_bars(each)}</code>" for each in names)
+    shown += f' <code class="takes">{_bars(takes)}</code>' if takes else ""
+    return f"| {shown} | {_cell(_text(help_))} |"
 
 
 def methods() -> str:
     """Return the table of methods."""
-    from conceptor.algebra.recipes import METHODS, Recipe
+    from conceptor.methods import METHODS
 
     lines = [
         "# Methods\n\nA name means the same method in `--method`, in `compare` and in Python; "
-        "`conceptor methods` prints this table. `cn+counterfit` applies two in a row, each fitted "
-        "on the result of the one before; `abtt:n_directions=3` sets a parameter. Every spectral "
-        "method takes `n_components`; `abtt:n_directions=0:n_components=128` is plain PCA.\n\n"
-        "**Which one?** Take `cn`, the default, for words and their averages; `gentle`, the "
+        "`conceptor methods` prints this table. `abtt:n_directions=3` sets a parameter. Every "
+        "method takes `n_components` (fewer dimensions) and "
+        "[`lengths`](../guides/lengths.md) (`kept`, `unit` or `usage`); "
+        "`abtt:n_directions=0:n_components=128` is plain PCA, and `original:lengths=usage` is "
+        "SIF weighting of unit vectors.\n\n"
+        "**Which one?** Use `cn`, the default, for words and their averages; `gentle`, the "
         "default for rows without words, for embeddings of texts; `original` if you need "
-        "analogies. [The comparison](../studies/default.md) has the "
-        "figures, [Conceptors](../explanation/conceptors.md) the formulas, and "
-        "[Add a method](../guides/extend.md) the way to your own.\n",
+        "analogies. [The comparison](../studies/default.md) has the figures, "
+        "[Conceptors](../explanation/conceptors.md) the formulas, and "
+        "[Add a method](../guides/extend.md) shows how to add your own.\n",
         "| name | what it does | fitted on | parameters |\n|---|---|---|---|",
     ]
-    for name, recipe in METHODS.items():
-        words, parameters = "", ""
-        if isinstance(recipe, Recipe):
-            words = WORDS[recipe.words]
-            given = (f"{key}={value}" for key, value in recipe.parameters.items())
-            parameters = ", ".join(given).replace("=None", "")
-        lines.append(f"| `{name}` | {_cell(recipe.description)} | {words} | {_cell(parameters)} |")
+    for name, method in METHODS.items():
+        values = (f"{key}={value}" for key, value in method.parameters.items())
+        parameters = ", ".join(values).replace("=None", "")
+        cells = method.description, WORDS[method.words], parameters
+        lines.append(f"| `{name}` | {' | '.join(map(_cell, cells))} |")
     return "\n".join(lines) + "\n"
 
 
 def formats() -> str:
     """Return the table of formats."""
-    from conceptor.vectors.formats.registry import all_formats
+    from conceptor.vectors.formats import FORMATS as KNOWN
 
     lines = ["| format | written as | read | numbers |", "|---|---|---|---|"]
-    for each in all_formats():
+    for each in KNOWN:
         names = [f"`{suffix}`" for suffix in each.suffixes]
         names += [f"`{suffix}` if the source has this format" for suffix in each.kept_suffixes]
         if each.words_path is not None:
@@ -224,33 +273,32 @@ def formats() -> str:
         written = ", ".join(names) or "a folder, from another one"
         numbers = ", ".join(each.dtypes)
         numbers += f"; read {', '.join(each.read_dtypes)}" if each.read_dtypes else ""
-        read = each.description if each.open else "no"
-        lines.append(f"| `{each.name}` | {written} | {_cell(read)} | {numbers} |")
+        lines.append(f"| `{each.name}` | {written} | {_cell(each.description)} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 
 def api() -> str:
-    """Return the front door's names for mkdocstrings, each with the module it lives in."""
+    """Return names for mkdocstrings, each with the module that defines it."""
     import conceptor
 
-    placed = {name for names in API.values() for name in names}
-    API["More"] = [name for name in conceptor.__all__ if name not in placed]
-    unknown = placed - set(conceptor.__all__)
-    if unknown:
-        sys.exit(f"docs/hooks.py lists names that conceptor has not: {sorted(unknown)}")
-    parts = ["# Python\n\nThe names of `from conceptor import …`, from their docstrings.\n"]
+    missing = set(conceptor.__all__) - {name for names in API.values() for name in names}
+    if missing:
+        raise PluginError(f"docs/hooks.py does not list {sorted(missing)}")
+    parts = [
+        "# Python\n\nFrom docstrings. `from conceptor import …` gives these names: "
+        + ", ".join(f"`{name}`" for name in conceptor.__all__)
+        + ". Names with dots are imported from their modules.\n"
+    ]
     for title, names in API.items():
-        if names:
-            parts.append(f"## {title}\n")
-            parts += [f"::: conceptor.{_home(name)}.{name}\n" for name in names]
+        parts.append(f"## {title}\n")
+        for name in names:
+            if "." in name:
+                # The module is part of the heading.
+                full = "    options:\n      show_root_full_path: true\n"
+                parts.append(f"::: conceptor.{name}\n{full}")
+            else:
+                parts.append(f"::: {getattr(conceptor, name).__module__}.{name}\n")
     return "\n".join(parts)
-
-
-def _home(name: str) -> str:
-    """Return the module that defines a name of the front door."""
-    import conceptor
-
-    return str(getattr(conceptor, name).__module__).removeprefix("conceptor.")
 
 
 def schemas() -> str:
