@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from conceptor.data import registry as datasets
-from conceptor.vectors import WordVectors
+from conceptor.vectors.table import WordVectors
 
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60

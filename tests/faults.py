@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from conceptor.base import files
+from conceptor.vectors.formats import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,6 +106,7 @@ def faults_in(folder: Path) -> Iterator[Faults]:
         patch.setattr(Path, "replace", faults.wrap("rename", Path.replace))
         patch.setattr(Path, "rename", faults.wrap("rename", Path.rename))
         patch.setattr(files, "exchange", faults.wrap("rename", files.exchange))
+        patch.setattr(streams._File, "write", faults.wrap("write", streams._File.write))
         patch.setattr(np, "empty", faults.wrap("allocate", np.empty))
         patch.setattr(np, "zeros", faults.wrap("allocate", np.zeros))
         yield faults

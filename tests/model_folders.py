@@ -17,9 +17,9 @@ VECTORS = (np.random.default_rng(0).standard_normal((120, 8)) + 3).astype(np.flo
 
 def make_static(folder: Path, vectors: Any = VECTORS) -> None:
     """Write a static model whose tokens are whole words."""
-    from conceptor.static_models.words import word_model
+    from conceptor.static_models import StaticModel
 
-    word_model(WORDS, vectors, {}).save(folder, force=True)
+    StaticModel.from_words(WORDS, vectors).save(folder, force=True)
 
 
 def make_pipeline(folder: Path, vectors: Any = VECTORS) -> None:

@@ -8,38 +8,38 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import conceptor
-from conceptor import compare, evaluate, most_similar, open_vectors, write_vectors
-from conceptor.evaluation import Battery
-from conceptor.evaluation.neighbours import SynonymRecall
-from conceptor.vectors import chunks
-from conceptor.vectors.source import VectorSource
-from conceptor.vectors.table import WordVectors
-from tests.test_doors import zipf_words
+from conceptor import compare, evaluate, most_similar, open_vectors, postprocess, write_vectors
+from conceptor.evaluation.battery import Battery
+from conceptor.evaluation.synonyms import SynonymRecall
+from conceptor.vectors import vectors as module
+from conceptor.vectors.formats import text
+from conceptor.vectors.vectors import Rows, Vectors, keep
+from tests.vectors.whole import read_all
 
 METHODS = ["original", "cn-paper", "abtt", "cn"]
+BUDGETS = pytest.mark.parametrize(("budget", "most"), [(1 << 30, 1), (0, 2)])
 
 
 @pytest.fixture
 def file(tmp_path):
-    words = zipf_words(2400)
+    words = [f"w{i}" for i in range(2400)]
     rows = np.random.default_rng(0).standard_normal((2400, 6)) + 1
     write_vectors(tmp_path / "in.txt", [(words, rows)])
     return words, tmp_path / "in.txt"
 
 
 @pytest.fixture
-def decodes(monkeypatch):
-    """Passes over the file that were begun."""
-    begun = []
-    decode = VectorSource.chunks
+def passes(monkeypatch):
+    """Whole passes over the file; a look at the first words is none."""
+    done = []
+    read = text._read
 
-    def counted(self):
-        begun.append(self.path)
-        return decode(self)
+    def counted(*arguments):
+        yield from read(*arguments)
+        done.append(1)
 
-    monkeypatch.setattr(VectorSource, "chunks", counted)
-    return begun
+    monkeypatch.setattr(text, "_read", counted)
+    return done
 
 
 @pytest.fixture
@@ -49,58 +49,46 @@ def battery(file):
     return Battery([SynonymRecall("toy", pairs)])
 
 
-@pytest.mark.parametrize(("budget", "most"), [(1 << 30, 1), (0, 2)])
-def test_compare(file, battery, decodes, monkeypatch, budget, most):
-    monkeypatch.setattr(chunks, "memory_bytes", lambda: 4 * budget)
-    found = compare(file[1], METHODS, battery, examples=3, resamples=0)
-    assert list(found.examples) == ["original", "cn"]
-    assert len(decodes) == most
+@BUDGETS
+def test_compare(file, battery, passes, monkeypatch, budget, most):
+    monkeypatch.setattr(module, "memory_bytes", lambda: 4 * budget)
+    compare(file[1], METHODS, battery, examples=3, resamples=0)
+    assert len(passes) == most
 
 
-@pytest.mark.parametrize(("budget", "most"), [(1 << 30, 1), (0, 2)])
-def test_evaluate_and_most_similar(file, battery, decodes, monkeypatch, budget, most):
-    monkeypatch.setattr(chunks, "memory_bytes", lambda: 4 * budget)
+@BUDGETS
+def test_evaluate_and_most_similar(file, battery, passes, monkeypatch, budget, most):
+    monkeypatch.setattr(module, "memory_bytes", lambda: 4 * budget)
     evaluate(file[1], battery)
-    assert len(decodes) == most
+    assert len(passes) == most
     most_similar(file[1], file[0][:3], METHODS)
-    assert len(decodes) == 2 * most
+    assert len(passes) == 2 * most
 
 
-@pytest.mark.parametrize(("budget", "most"), [(1 << 30, 1), (0, 2)])
-def test_postprocess(file, decodes, tmp_path, budget, most):
-    conceptor.postprocess(file[1], tmp_path / "out.bin", memory=budget)
-    assert len(decodes) == most
-    assert len(open_vectors(tmp_path / "out.bin").words) == 2400
+@BUDGETS
+def test_postprocess(file, passes, tmp_path, budget, most):
+    postprocess(file[1], tmp_path / "out.bin", memory=budget)
+    assert len(passes) == most
+    assert len(read_all(open_vectors(tmp_path / "out.bin"))[0]) == 2400
 
 
-class Parts(chunks.WrappedVectors):
-    """Rows in ten chunks of which only weak references remain here."""
+@pytest.mark.parametrize(("chunks_that_fit", "held"), [(0, 0), (4, 3), (10, 9)])
+def test_chunks_are_kept_only_if_all_fit(chunks_that_fit, held):
+    """Those before the one that does not fit are given back at once."""
+    made = []
 
-    worth_keeping = True
-
-    def __init__(self, table):
-        super().__init__(table)
-        self.given = []
-
-    def chunks(self):
-        for self.done in range(1, 11):
+    def read():
+        for i in range(10):
             rows = np.ones((100, 6), dtype=np.float32)
-            self.given.append(weakref.ref(rows))
-            yield [f"{self.done}-{i}" for i in range(100)], rows
+            made.append(weakref.ref(rows))
+            yield Rows([f"{i}-{j}" for j in range(100)], rows)
 
-    def fraction_read(self):
-        return self.done / 10
-
-
-@pytest.mark.parametrize(("chunks_that_fit", "held"), [(4, 0), (8, 7), (10, 9)])
-def test_chunks_are_kept_only_if_all_may_fit(chunks_that_fit, held):
-    """Otherwise half of them would be held, and then dropped because the others do not fit."""
-    parts = Parts(WordVectors(["a"], np.ones((1, 6), dtype=np.float32)))
-    kept = chunks.KeptVectors(parts, chunks_that_fit * 100 * 6 * 4)
+    size = chunks_that_fit * 100 * (6 * 4 + 100)
+    vectors = keep(Vectors("rows", 6, read, costly=True), size)
     most = 0
-    for _, rows in kept.chunks():
+    for _, rows in vectors.chunks():
         del rows
-        most = max(most, sum(each() is not None for each in parts.given[:-1]))
+        most = max(most, sum(each() is not None for each in made[:-1]))
     assert most == held
-    assert len(list(kept.chunks())) == 10
-    assert len(parts.given) == (10 if chunks_that_fit == 10 else 20)
+    assert len(list(vectors.chunks())) == 10
+    assert len(made) == (10 if chunks_that_fit == 10 else 20)

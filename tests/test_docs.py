@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import conceptor
-from conceptor.algebra.recipes import METHODS
 from conceptor.base.errors import MissingExtraError
-from conceptor.cli.system import describe_commands
+from conceptor.cli import COMMANDS
+from conceptor.cli.app import app
 from conceptor.data.registry import demo_vectors
 from conceptor.vectors import write_vectors
 
@@ -44,14 +45,14 @@ def name(page: Path) -> str:
 
 def blocks(page: Path, language: str) -> list[str]:
     """Return the code of a page in one language, also what is not run."""
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [code for _, header, code in found if header == language]
+    matches = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [code for _, header, code in matches if header == language]
 
 
 def steps(page: Path) -> list[tuple[str, str]]:
     """Return what of a page is run, in order."""
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [(language, code) for kept, language, code in found if not kept]
+    matches = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [(language, code) for is_skipped, language, code in matches if not is_skipped]
 
 
 @pytest.fixture
@@ -63,7 +64,6 @@ def world(tmp_path, monkeypatch) -> dict[str, object]:
     monkeypatch.setenv("CONCEPTOR_DATA_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("CONCEPTOR_DATA", str(tmp_path / "no-data"))
     (tmp_path / "no-data").mkdir()
-    monkeypatch.setattr(METHODS, "_items", dict(METHODS._items))
     everything, table = demo_vectors()
     wanted = WORDS.union(everything[:3000])
     rows = [row for row, word in enumerate(everything) if word in wanted]
@@ -71,14 +71,10 @@ def world(tmp_path, monkeypatch) -> dict[str, object]:
     rng = np.random.default_rng(0)
     write_vectors("glove.txt", [(words, X)])
     write_vectors("new-words.txt", [(everything[5000:5010], table[5000:5010])])
-    write_vectors("other.txt", [([f"{word}o" for word in words], X[:, ::-1].copy())])
     shares = [f"{words[i]} {1 + 10**6 // (i + 3)}\n" for i in range(len(words))]
     Path("counts.txt").write_text("".join(shares))
     pairs = [f"{words[i]}\t{words[i + 40]}\t{i % 5}\n" for i in range(400)]
     Path("pairs.tsv").write_text("".join(pairs))
-    Path("dictionary.tsv").write_text("".join(f"{word}\t{word}o\n" for word in words[:500]))
-    Path("synonyms.txt").write_text("hot warm\nhappy glad\nbank finance\n")
-    Path("antonyms.txt").write_text("hot cold\nhappy sad\n")
     sentences = [" ".join(rng.choice(words[:800], 7)) for _ in range(600)]
     Path("corpus.txt").write_text("\n".join(sentences * 20))
     questions = [f"{sentences[i]}\t{sentences[i + 9]}\t{i % 4}\n" for i in range(500)]
@@ -138,18 +134,31 @@ def test_most_guides_run() -> None:
     assert len([page for page in GUIDES if page in RUN]) > 0.8 * len(GUIDES)
 
 
+def options_of_commands() -> dict[tuple[str, ...], set[str]]:
+    """Return the options of each command, by its words: ("data", "list")."""
+    for module in dict.fromkeys(COMMANDS.values()):
+        importlib.import_module(f"conceptor.cli.{module}")
+    commands = {}
+    for name, command in get_command(app).commands.items():
+        commands[(name,)] = command
+        for inner, each in getattr(command, "commands", {}).items():
+            commands[name, inner] = each
+    return {
+        words: {name for option in command.params for name in option.opts}
+        for words, command in commands.items()
+    }
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_and_their_options_exist(page) -> None:
-    known = {tuple(each.name.split()[1:]): each for each in describe_commands()}
-    names = {name for name, *_ in known}
+    commands = options_of_commands()
     for code in blocks(page, "") + blocks(page, "sh"):
         for line in code.replace("\\\n", " ").splitlines():
             words = shlex.split(line.partition(" | ")[0], comments=True)
             if words[:1] != ["conceptor"] or words[1].startswith("-"):
                 continue
-            assert words[1] in names, line
-            command = known.get(tuple(words[1:3])) or known[(words[1],)]
-            options = {name for option in command.options for name in option.names}
+            assert (words[1],) in commands, line
+            options = commands.get(tuple(words[1:3]), commands[(words[1],)])
             used = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
             assert used <= options | {"-h", "--help"}, line
 
@@ -204,7 +213,7 @@ def test_every_chart_and_every_table_is_shown() -> None:
     charts = {path.name for path in (DOCS / "charts").glob("*.svg")}
     assert charts == set(re.findall(r"charts/([\w-]+\.svg)", text))
     files = {path.name for path in (DOCS / "data").glob("*.json")} - {"home.json"}
-    assert files <= set(re.findall(r"data/([\w-]+\.json)#", text)) | {"explore.json"}
+    assert files <= set(re.findall(r"data/([\w-]+\.json)#", text))
 
 
 def test_sizes() -> None:

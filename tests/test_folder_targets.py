@@ -38,8 +38,9 @@ def assert_refused(run, said):
 
 def test_a_target_around_the_input_is_refused(model, tmp_path):
     before = content(tmp_path)
-    for target, said in [(model.parent, "contains it"), (model, "input"), (model / "x", "input")]:
-        assert_refused(call("postprocess", model, target, "--force", "--weights", "zipf"), said)
+    for target in (model.parent, model, model / "x"):
+        run = call("postprocess", model, target, "--force", "--weights", "zipf")
+        assert_refused(run, "is the input, contains it or is inside it")
     link = tmp_path / "link"
     link.symlink_to(model.parent)
     assert_refused(call("postprocess", model, link, "--force"), "contains it")
@@ -77,7 +78,7 @@ def test_distill_does_not_replace_what_it_reads(tmp_path):
     (tmp_path / "out" / "model" / "config.json").write_text("{}")
     before = content(tmp_path)
     run = call("distill", tmp_path / "out" / "model", tmp_path / "out", "--force")
-    assert_refused(run, "is the input, or contains it")
+    assert_refused(run, "is the input, contains it or is inside it")
     assert content(tmp_path) == before
 
 
@@ -93,7 +94,7 @@ def test_links_out_of_a_folder_are_not_followed(model, tmp_path):
     (model / "README.md").unlink(missing_ok=True)
     (model / "README.md").symlink_to(tmp_path / "SECRET")
     run = call("postprocess", model, tmp_path / "new", "--weights", "uniform")
-    assert_refused(run, "README.md: a link to another place")
+    assert_refused(run, "README.md: not a regular file of this folder")
     assert not (tmp_path / "new").exists()
 
 
@@ -109,7 +110,7 @@ def test_the_links_of_a_hub_cache_are_followed(tmp_path):
     assert content(tmp_path / "out") == {"README.md": b"card", "LICENSE": b"card"}
     assert not (tmp_path / "out" / "README.md").is_symlink()
     os.mkfifo(snapshot / "NOTICE")
-    with pytest.raises(InvalidInputError, match="NOTICE: not a regular file"):
+    with pytest.raises(InvalidInputError, match="NOTICE: not a regular file of"):
         copy_folder(snapshot, tmp_path / "two", lambda _: True, tmp_path / "two")
 
 
@@ -150,15 +151,3 @@ def test_a_folder_is_replaced_in_one_step_or_in_two(tmp_path, monkeypatch, can_s
     assert content(tmp_path) == {"out/file": b"two"}
     if os.name != "nt":
         assert folder.stat().st_mode & 0o777 == 0o700
-
-
-@posix_only("renames folders")
-def test_what_a_kill_between_two_renames_leaves_is_named(model, tmp_path):
-    target = tmp_path / "out"
-    assert call("postprocess", model, target, "--weights", "uniform").returncode == 0
-    (tmp_path / ".out.0123abcd.old").mkdir()  # of a run that was killed after the second rename
-    assert_refused(call("postprocess", model, target), "exists")
-    (tmp_path / ".out.0123abcd.old").rmdir()
-    target.rename(tmp_path / ".out.0123abcd.old")
-    assert_refused(call("postprocess", model, target), ".out.0123abcd.old")
-    assert_refused(call("inspect", target), ".out.0123abcd.old")

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load_file, save_file
 
 import conceptor
-from conceptor import AffineMap, InvalidInputError, Method, improve, open_vectors, write_vectors
-from conceptor.algebra.lengths import Lengths, LengthTable
-from conceptor.fitting import FitOptions, fit_methods
-from conceptor.vectors import WordVectors
-from conceptor.vectors.conversion import convert
-from conceptor.weights import RARE, SIF_A, FrequentWords, Weights, rank_weights, shares_of_text
-from tests.test_doors import zipf_words
+from conceptor import AffineMap, write_vectors
+from conceptor.base.errors import InvalidInputError
+from conceptor.fit import FitOptions, fit_methods
+from conceptor.methods import Lengths, Method
+from conceptor.postprocessing import convert, fit
+from conceptor.weights import SIF_A, TextShares, Weights
+
+LETTERS = "etaoinshrdlcumwfgypbvk"
+
+
+def zipf_words(count):
+    """Words that get longer with rank, as in a file sorted by frequency."""
+    rng = np.random.default_rng(1)
+    words = {}
+    while len(words) < count:
+        size = 2 + int(np.log2(len(words) + 2)) + int(rng.integers(3))
+        words["".join(rng.choice(list(LETTERS), size))] = None
+    return list(words)
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +43,10 @@ def X(words):  # noqa: N802 - the letter of scikit-learn
     return (rng.standard_normal((len(words), 8)) + rng.standard_normal(8)).astype(np.float32)
 
 
-def sif(count):
-    shares = rank_weights(0, count)
-    return SIF_A / (SIF_A + shares / shares.sum())
-
-
 def rows_by(method, words, X, weights=None):
-    found = fit_methods(WordVectors(words, X), [method], FitOptions(weights))
-    fitted = found.methods[method]
-    return np.asarray(fitted(words, X)), fitted, found
+    fits = fit_methods((words, X), [method], FitOptions(weights))
+    fitted = fits.methods[method]
+    return np.asarray(fitted(words, X)), fitted, fits
 
 
 def test_directions_are_those_of_unit_lengths(words, X):
@@ -51,50 +60,12 @@ def test_directions_are_those_of_unit_lengths(words, X):
     np.testing.assert_allclose(turned(default), turned(unit), atol=1e-6)
 
 
-def test_plain_averages_are_sif_averages(words, X):
-    default, *_ = rows_by("cn", words, X)
-    unit, *_ = rows_by("cn:lengths=unit", words, X)
-    weights = sif(len(words))
-    for some in np.random.default_rng(0).integers(0, len(words), (20, 6)):
-        weighted = (weights[some, np.newaxis] * unit[some]).mean(axis=0)
-        np.testing.assert_allclose(default[some].mean(axis=0), weighted, rtol=1e-4, atol=1e-7)
-
-
-def test_lengths_see_counts_not_ranks_where_counts_are_given(words, X):
-    counts = {word: float(i + 1) for i, word in enumerate(words)}
-    _, fitted, _ = rows_by("cn", words, X, counts)
-    total = sum(counts.values())
-    shares = np.array([counts[word] / total for word in fitted.lengths.words])
-    np.testing.assert_allclose(fitted.lengths.factors, SIF_A / (SIF_A + shares))
-
-
 def test_shares_are_of_all_text_that_was_counted(words, X):
     counts = dict.fromkeys(words, 10.0) | {words[0]: 500.0}
     without = {"elsewhere": 4000.0}
     _, fitted, _ = rows_by("cn", words, X, counts | without)
     share = 500 / (sum(counts.values()) + 4000)
-    known = dict(zip(fitted.lengths.words, fitted.lengths.factors, strict=True))
-    assert known[words[0]] == pytest.approx(SIF_A / (SIF_A + share))
-
-
-def test_sif_twice_is_sif_once(words, X):
-    once, *_ = rows_by("cn", words, X)
-    twice, *_ = rows_by("cn+sif", words, X)
-    np.testing.assert_array_equal(once, twice)
-
-
-def test_rivals_get_the_same_lengths(words, X):
-    plain, *_ = rows_by("abtt", words, X)
-    short, fitted, _ = rows_by("abtt+sif", words, X)
-    np.testing.assert_allclose(short, plain * sif(len(words))[:, np.newaxis], rtol=1e-5, atol=1e-8)
-    assert fitted.is_map
-    assert Method.parse("abtt+sif").is_map
-
-
-def test_a_later_step_sees_rows_before_their_lengths(words, X):
-    both, *_ = rows_by("cn+abtt", words, X)
-    unit, *_ = rows_by("cn:lengths=unit+abtt", words, X)
-    np.testing.assert_allclose(both, unit * sif(len(words))[:, np.newaxis], rtol=1e-4, atol=1e-7)
+    assert fitted.lengths[words[0]] == pytest.approx(SIF_A / (SIF_A + share))
 
 
 def test_saved_loaded_applied(words, X, tmp_path):
@@ -103,6 +74,8 @@ def test_saved_loaded_applied(words, X, tmp_path):
         tmp_path / "in.npy", tmp_path / "out.npy", save_map=tmp_path / "map"
     )
     assert report.lengths == "usage"
+    assert fit(tmp_path / "in.npy", tmp_path / "same").lengths == "usage"
+    assert AffineMap.load(tmp_path / "same").lengths == AffineMap.load(tmp_path / "map").lengths
     convert(tmp_path / "in.npy", tmp_path / "again.npy", AffineMap.load(tmp_path / "map"))
     written = np.load(tmp_path / "out.npy")
     np.testing.assert_array_equal(written, np.load(tmp_path / "again.npy"))
@@ -117,81 +90,35 @@ def test_saved_loaded_applied(words, X, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "n.npy"), unit, rtol=1e-6, atol=1e-7)
 
 
-def test_a_fitted_map_has_the_lengths_that_postprocess_writes(words, X, tmp_path):
-    from conceptor.postprocessing import fit
-
-    write_vectors(tmp_path / "in.bin", [(words, X)])
-    conceptor.postprocess(tmp_path / "in.bin", tmp_path / "out.npy")
-    fitted, report = fit(tmp_path / "in.bin")
-    assert report.lengths == "usage"
-    rows = np.concatenate([np.array(r) for _, r in open_vectors(tmp_path / "in.bin").chunks()])
-    np.testing.assert_array_equal(fitted.map.map_words(words, rows), np.load(tmp_path / "out.npy"))
-
-
-HOSTILE = st.lists(st.text(max_size=8), unique=True, max_size=20)
-
-
-@given(HOSTILE, st.data())
-@settings(max_examples=50, deadline=None)
-def test_any_table_round_trips(names, data):
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
-    size = len(names)
-    positive = st.floats(1e-300, 1e300)
-    factors = data.draw(hnp.arrays(np.float64, size, elements=positive))
-    map_ = AffineMap(np.eye(3), unit=data.draw(st.booleans()), lengths=LengthTable(names, factors))
+@given(st.dictionaries(st.text(max_size=8), st.floats(1e-300, 1e300), max_size=20))
+@settings(max_examples=20)
+def test_any_lengths_round_trip(lengths):
     with TemporaryDirectory() as folder:
         path = Path(folder, "map")
-        map_.save(path)
-        found = AffineMap.load(path)
-    assert found.unit == map_.unit
-    assert list(found.lengths.words) == names
-    np.testing.assert_array_equal(found.lengths.factors, factors)
+        AffineMap(np.eye(3), lengths=lengths).save(path)
+        assert AffineMap.load(path).lengths == lengths
 
 
-def test_a_map_without_lengths_is_saved_as_before(tmp_path):
-    from safetensors import safe_open
-
-    AffineMap(np.eye(2), unit=True).save(tmp_path / "map")
-    with safe_open(tmp_path / "map", framework="numpy") as file:
-        assert file.metadata()["format"] == "conceptor.AffineMap/2"
-        assert set(file.keys()) == {"matrix", "offset", "bias"}
-    assert AffineMap.load(tmp_path / "map").lengths is None
-
-
-@pytest.mark.parametrize(
-    ("words", "factors", "message"),
-    [
-        (["a"], [1.0, 2.0], "1 words need that many lengths"),
-        (["a"], [0.0], "positive and finite"),
-        (["a"], [np.inf], "positive and finite"),
-    ],
-)
-def test_impossible_lengths_are_refused(words, factors, message):
-    with pytest.raises(InvalidInputError, match=message):
-        LengthTable(words, np.array(factors))
-
-
-def test_a_damaged_table_is_named(tmp_path):
-    from safetensors.numpy import load_file, save_file
-
-    AffineMap(np.eye(2), lengths=LengthTable(["a", "b"], np.ones(2))).save(tmp_path / "map")
-    parts = load_file(tmp_path / "map")
-    parts["length_factors"] = np.ones(3)
-    metadata = {"format": "conceptor.AffineMap/3", "provenance": "{}", "unit": "false"}
-    save_file(parts, tmp_path / "map", metadata)
-    with pytest.raises(InvalidInputError, match="map is damaged: 2 words need"):
-        AffineMap.load(tmp_path / "map")
-    parts["length_words"] = np.frombuffer(b"[1, 2]", dtype=np.uint8)
-    save_file(parts, tmp_path / "map", metadata)
-    with pytest.raises(InvalidInputError, match="do not contain a list of words"):
-        AffineMap.load(tmp_path / "map")
+def test_wrong_lengths_are_refused(tmp_path):
+    for factor in (0.0, np.inf, np.nan):
+        with pytest.raises(InvalidInputError, match="positive and finite"):
+            AffineMap(np.eye(2), lengths={"a": factor})
+    with pytest.raises(InvalidInputError, match="lengths must be one of kept, unit, usage"):
+        Method.parse("cn:lengths=long")
+    path, metadata = tmp_path / "map", {"format": "conceptor.AffineMap/1", "provenance": "{}"}
+    AffineMap(np.eye(2), lengths={"a": 1.0, "b": 1.0}).save(path)
+    parts = load_file(path) | {"length_factors": np.ones(3)}
+    save_file(parts, path, metadata | {"unit": "false"})
+    with pytest.raises(InvalidInputError, match="not a saved map"):
+        AffineMap.load(path)
+    parts["length_words"] = np.frombuffer(b"[1, 2, 3]", dtype=np.uint8)
+    save_file(parts, path, metadata | {"unit": "false"})
+    with pytest.raises(InvalidInputError, match="damaged: its lengths do not contain a list"):
+        AffineMap.load(path)
 
 
 def test_composition_keeps_lengths_only_where_that_is_exact():
-    table = LengthTable(["a"], np.array([0.5]))
-    first = AffineMap(2 * np.eye(2), lengths=table)
+    first = AffineMap(2 * np.eye(2), lengths={"a": 0.5})
     turn = AffineMap(np.array([[0.0, 1.0], [-1.0, 0.0]]))
     rows = np.array([[1.0, 2.0], [3.0, 4.0]])
     both = (first @ turn).map_words(["a", "b"], rows)
@@ -200,75 +127,34 @@ def test_composition_keeps_lengths_only_where_that_is_exact():
         first @ AffineMap(np.eye(2), bias=np.ones(2))
 
 
-def test_where_usage_is_unknown_lengths_are_one(words, X):
+def test_without_frequencies_lengths_are_one(words, X):
     unit, *_ = rows_by("cn:lengths=unit", words, X, "uniform")
-    default, fitted, found = rows_by("cn", words, X, "uniform")
+    default, fitted, fits = rows_by("cn", words, X, "uniform")
     assert fitted.lengths is None
-    assert found.lengths["cn"] is Lengths.UNIT
-    assert any("lengths of 1" in note for note in found.notes)
+    assert fitted.lengths_set is Lengths.UNIT
+    assert any("lengths of 1" in note for note in fits.notes)
     np.testing.assert_array_equal(default, unit)
-    with pytest.raises(InvalidInputError, match="sif needs word frequencies"):
-        rows_by("abtt+sif", words, X, "uniform")
 
 
 def test_rows_without_words_have_no_lengths(X):
-    better, report = improve(X, "cn", return_report=True)
+    better, report = conceptor.improve(X, "cn", return_report=True)
     assert report.lengths == "unit"
     expected = conceptor.estimator("cn").fit(X).transform(X)
     np.testing.assert_allclose(better, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_dialogue_trackers_do_not_see_lengths(words, X):
-    from conceptor.paper.dialogue.embedding import Embedding
-
-    found = fit_methods(WordVectors(words, X), ["cn", "cn:lengths=unit"], wanted=set(words)).rows
-    one, other = (Embedding.from_vectors(found[name], words).units for name in found)
-    np.testing.assert_allclose(one, other, atol=2e-7)
-
-
-def test_exports_map_directions(words, X):
-    torch = pytest.importorskip("torch")
-    from conceptor.integrations.torch import to_torch
-
-    _, fitted, _ = rows_by("cn", words, X)
-    unit, *_ = rows_by("cn:lengths=unit", words, X)
-    mapped = to_torch(fitted.map)(torch.from_numpy(X)).detach().numpy()
-    np.testing.assert_allclose(mapped, unit, atol=1e-5)
-
-
-@pytest.mark.parametrize("text", ["cn:unit=true", "cn:lengths=unit"])
-def test_unit_is_short_for_lengths(text):
-    assert str(Method.parse(text)) == "cn:lengths=unit"
-    assert str(Method.parse("cn:unit=false")) == "cn:lengths=kept"
-
-
-def test_unknown_lengths_are_refused():
-    with pytest.raises(InvalidInputError, match="lengths must be one of kept, unit, usage"):
-        Method.parse("cn:lengths=long")
-
-
-@pytest.mark.parametrize(
-    ("text", "lengths"),
-    [("cn", "usage"), ("cn:lengths=unit", "unit"), ("abtt", "kept"), ("abtt+sif", "usage")],
-)
-def test_a_method_knows_its_lengths(text, lengths):
-    assert Method.parse(text).lengths == lengths
-
-
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=40), st.integers(1, 7))
-def test_frequent_words_add_up(names, size):
-    """Part by part is the same as at once, also where words come again."""
+def test_shares_of_text_add_up(names, size):
+    """Part by part is the same as at once, also if words are repeated."""
     usage = Weights("zipf")
-    at_once = FrequentWords.of(usage, names, 0, RARE)
-    parts = [
-        FrequentWords.of(usage, names[start : start + size], start, RARE)
-        for start in range(0, len(names), size)
-    ]
-    added = FrequentWords(least=RARE)
-    for part in parts:
-        added.add(part)
-    assert added.shares.keys() == at_once.shares.keys()
-    for word, share in at_once.shares.items():
-        assert added.shares[word] == pytest.approx(share)
-    table = WordVectors(names, np.zeros((len(names), 2), dtype=np.float32))
-    assert shares_of_text(usage, table, RARE) == pytest.approx(at_once.shares)
+    at_once, added = TextShares(), TextShares()
+    at_once.add(usage, names, 0)
+    for start in range(0, len(names), size):
+        part = TextShares()
+        part.add(usage, names[start : start + size], start)
+        added += part
+    assert added.total == pytest.approx(at_once.total)
+    assert added.weights == pytest.approx(at_once.weights)
+    one, other = (each.lengths(usage) for each in (added, at_once))
+    assert list(one) == list(other)
+    assert one == pytest.approx(other)

@@ -12,16 +12,11 @@ from conceptor.vectors import write_vectors
 from tests.platforms import linux_only
 from tests.processes import execute
 
-# Limits the address space once everything is imported and compiled, so that work runs out of it.
+# Limits the address space once everything is imported, so that work runs out of it.
 SCRIPT = """
 import resource, sys
-import conceptor.kernels
-from conceptor.kernels.build import Kernel
-from conceptor.cli.app import app, main
-import conceptor.cli.files, conceptor.vectors.files, conceptor.postprocessing
-for each in list(vars(conceptor.kernels).values()):
-    if isinstance(each, Kernel):
-        each._function
+from conceptor.cli.app import main
+import conceptor.cli.files, conceptor.postprocessing
 import numpy as np
 import pyarrow.parquet
 np.linalg.eigh(np.eye(300))

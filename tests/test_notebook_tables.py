@@ -1,4 +1,4 @@
-"""What functions return shows as a table in a notebook, and no word becomes markup."""
+"""Results show as tables in notebooks, and no word becomes markup."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from conceptor import inspect, postprocess
-from conceptor.concepts.neighbours import most_similar
+from conceptor import inspect, most_similar, postprocess
 from conceptor.vectors import write_vectors
 
 WORDS = ["the", "<b>bold</b>", "a&b", *(f"w{i:03d}" for i in range(200))]
@@ -20,7 +19,7 @@ def table():
     return WORDS, (rng.standard_normal((len(WORDS), 6)) + 1).astype(np.float32)
 
 
-def test_neighbours_are_a_table_for_each_word(table) -> None:
+def test_neighbors_are_a_table_for_each_word(table) -> None:
     found = most_similar(table, ["w001", "a&b"], ["original", "abtt"], n=4)
     page = found._repr_html_()
     assert re.findall(r"<caption>(.*?)</caption>", page) == ["w001", "a&amp;b"]

@@ -95,7 +95,7 @@ def test_a_chart_becomes_part_of_the_page() -> None:
     html = '<p><img alt="A chart" src="../charts/search.svg" /></p>'
     shown = hooks.on_page_content(html, page(""))
     assert "<svg" in shown
-    assert "<style>" not in shown  # colours are the page's
+    assert "<style>" not in shown  # colors are the page's
 
 
 @pytest.fixture(scope="module")

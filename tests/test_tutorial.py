@@ -33,7 +33,7 @@ def test_the_tutorial_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys) -> 
             shown.append(done.stdout + done.stderr)
     inspected, compared, written, gensim, near, in_python = shown
     assert re.search(r"400,000 \w+, dimension 50", inspected)
-    assert "wrote report.html: Yes, it helps" in compared
+    assert "wrote report.html: cn is better than original on similarity" in compared
     assert (tmp_path / "report.html").read_text().count("<svg") > 1
     assert "400,000 words × 50" in written
     assert gensim.startswith("400000 50\n")

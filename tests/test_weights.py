@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from conceptor import weights as module
-from conceptor.algebra.recipes import Words
-from conceptor.base.errors import InvalidInputError
+from conceptor.base.errors import InvalidInputError, MissingExtraError
 from conceptor.data import word_lists
 from conceptor.data.word_lists import read_counts, read_words
-from conceptor.vectors.table import WordVectors
-from conceptor.weights import choose_weights, parse_weights
+from conceptor.methods import Words
+from conceptor.vectors.files import in_memory
+from conceptor.weights import FitOptions, parse_weights, why_unsorted
 
 WORDS = ["the", "of", "and", "rare"]
-
-
-class Unranked(WordVectors):
-    ranked = False
-
-
-def test_uniform_takes_everything():
-    assert parse_weights().shares(WORDS, 0) == (None, None)
 
 
 def test_zipf_counts_ranks_from_zero_through_the_file():
@@ -53,11 +47,11 @@ def test_vocabulary_with_and_without_counts(tmp_path):
     assert parse_weights("uniform", ["of"]).shares(WORDS, 0)[0].tolist() == [1]
 
 
-@pytest.mark.parametrize(("before", "taken"), [(0, 3), (1, 2), (2, 1), (3, 0), (50, 0)])
-def test_top_is_counted_from_the_front_of_the_file(before, taken):
+@pytest.mark.parametrize(("before", "count"), [(0, 3), (1, 2), (2, 1), (3, 0), (50, 0)])
+def test_top_is_counted_from_the_front_of_the_file(before, count):
     rows, weights = parse_weights("zipf", "top:3").shares(WORDS, before)
-    assert rows.tolist() == list(range(taken))
-    assert len(weights) == taken
+    assert rows.tolist() == list(range(count))
+    assert len(weights) == count
 
 
 def test_top_vocabulary_and_counts_together():
@@ -68,7 +62,7 @@ def test_top_vocabulary_and_counts_together():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"the\n", "line 1: expected a word and a count"),
         (b"the 1\nof -2\n", "line 2"),
@@ -80,9 +74,9 @@ def test_top_vocabulary_and_counts_together():
         (b"the 0\n", "no word has a positive count"),
     ],
 )
-def test_counts_files_that_are_wrong(content, said, tmp_path):
+def test_counts_files_that_are_wrong(content, message, tmp_path):
     (tmp_path / "c").write_bytes(content)
-    with pytest.raises(InvalidInputError, match=said):
+    with pytest.raises(InvalidInputError, match=message):
         parse_weights(str(tmp_path / "c"))
 
 
@@ -92,25 +86,106 @@ def test_vocabularies_that_are_wrong(vocabulary):
         parse_weights("uniform", vocabulary)
 
 
-def test_a_directory_is_no_vocabulary(tmp_path):
-    with pytest.raises(InvalidInputError, match="is a directory"):
-        parse_weights("uniform", tmp_path)
-
-
-def test_the_papers_list_is_read_once_and_again_when_it_changes(tmp_path, monkeypatch):
+def test_the_paper_s_list_is_read_once_and_again_when_it_changes(tmp_path, monkeypatch):
     file = tmp_path / "list.txt"
     monkeypatch.setattr(module, "find_paper_vocabulary", lambda data: file)
     readings = []
     read = word_lists.read_lines
     monkeypatch.setattr(word_lists, "read_lines", lambda *a: readings.append(a) or read(*a))
-    table = Unranked(WORDS, np.zeros((len(WORDS), 1)))
+    table = in_memory(WORDS, np.zeros((len(WORDS), 1)), ranked=False)
     for counts in ("the 5\nof 3\n", "the 5\nof 3\nand 1\n"):
         file.write_text(counts)
         readings.clear()
         for _ in range(2):
-            types = choose_weights(Words.TYPES, table)
-            usage = choose_weights(Words.USAGE, table)
-            assert types.vocabulary == set(read_counts(file)) == set(usage.counts)
-            assert usage.counts == read_counts(file)
-        # By each of the two kinds of weights, and four times above.
-        assert len(readings) == 2 + 4
+            types = FitOptions().weights_for(Words.TYPES, table)
+            usage = FitOptions().weights_for(Words.USAGE, table)
+            assert types.vocabulary == set(usage.counts) == set(read_words(file))
+        # Once for each of the two kinds of weights, and twice above.
+        assert len(readings) == 2 + 2
+
+
+def test_wordfreq_has_more_weight_for_frequent_words():
+    pytest.importorskip("wordfreq")
+    rows, weights = parse_weights("wordfreq:en").shares(["the", "zyxwvu", "house"], 0)
+    assert rows.tolist() == [0, 2]
+    assert weights[0] > 100 * weights[1] > 0
+    for language in ("xx", "", "not a language"):
+        with pytest.raises(InvalidInputError, match="wordfreq has no language"):
+            parse_weights(f"wordfreq:{language}")
+
+
+def test_without_wordfreq_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wordfreq", None)
+    with pytest.raises(MissingExtraError, match="wordfreq"):
+        parse_weights("wordfreq:en")
+
+
+def zipf_words(rng, count=4000):
+    """Words whose length grows with rank, as in any language, with much noise."""
+    lengths = 3 + np.log1p(np.arange(count)) / 2 + rng.normal(0, 2, count)
+    letters = rng.choice(list("abcdefgh"), size=(count, 20))
+    cut = np.clip(lengths, 1, 20).astype(int)
+    return ["".join(row[:n]) for row, n in zip(letters, cut, strict=True)]
+
+
+def test_an_order_by_frequency_is_accepted_and_others_are_noticed(rng):
+    words = zipf_words(rng)
+    assert why_unsorted(words) is None
+    assert "alphabetical" in why_unsorted(sorted(words))
+    for _ in range(20):
+        assert "shorter" in why_unsorted([words[i] for i in rng.permutation(len(words))])
+    assert "shorter" in why_unsorted(words[::-1])
+    mixed_case = [f"{'aA'[i % 2]}{i:04d}" for i in range(200)]
+    assert "alphabetical" in why_unsorted(mixed_case)
+
+
+def test_few_words_are_no_evidence(rng):
+    assert why_unsorted(sorted(zipf_words(rng))[:99]) is None
+    assert why_unsorted([]) is None
+    assert why_unsorted(["b", "a"]) is None
+    assert why_unsorted(["same"] * 3000) is not None  # sorted, if in an odd way
+
+
+@pytest.fixture
+def vectors(rng):
+    """Vectors in the order of frequency, and in alphabetical order."""
+    words = zipf_words(rng, 3000)
+    return [in_memory(each, np.ones((3000, 2))) for each in (words, sorted(words))]
+
+
+def test_usage_weights_come_from_the_first_source_there_is(vectors, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "find_paper_vocabulary", lambda data: None)
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    ranked, alphabetical = vectors
+    assert FitOptions().weights_for(Words.USAGE, ranked).kind == "zipf"
+    unknown = FitOptions().weights_for(Words.USAGE, alphabetical)
+    assert unknown.kind == "uniform"
+    assert "alphabetical order" in unknown.caution
+    words = alphabetical.first_words()
+    file = tmp_path / "list.txt"
+    file.write_text("".join(f"{word} {i + 1}\n" for i, word in enumerate(dict.fromkeys(words))))
+    monkeypatch.setattr(module, "find_paper_vocabulary", lambda data: file)
+    listed = FitOptions().weights_for(Words.USAGE, alphabetical)
+    assert listed.counts[words[0]] == 1
+    assert "Wikipedia" in listed.caution
+    counted = in_memory(words, np.ones((len(words), 2)), counts={words[0]: 7.0})
+    assert FitOptions().weights_for(Words.USAGE, counted).counts == {words[0]: 7.0}
+    assert FitOptions(weights="uniform").weights_for(Words.USAGE, counted).kind == "uniform"
+    with pytest.raises(InvalidInputError, match="alphabetical order, so ranks do not reflect"):
+        FitOptions(weights="zipf").weights_for(Words.USAGE, alphabetical)
+
+
+def test_rows_without_words_take_no_settings_for_words():
+    rows = in_memory(None, np.ones((5, 2)))
+    assert FitOptions(weights="uniform").weights_for(Words.USAGE, rows).kind == "uniform"
+    for name in ("weights", "vocabulary", "function_words"):
+        flag = "--" + name.replace("_", "-")
+        with pytest.raises(InvalidInputError, match=f"have no words, so {flag} does not apply"):
+            FitOptions(**{name: "zipf"}).weights_for(Words.USAGE, rows)
+
+
+def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"no such file \(and not uniform, zipf"):
+        parse_weights(str(tmp_path / "nothing"))
+    with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
+        parse_weights(vocabulary=str(tmp_path / "nothing"))
