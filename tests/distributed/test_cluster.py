@@ -8,7 +8,6 @@ import shutil
 import signal
 from contextlib import suppress
 
-import dask.array as da
 import numpy as np
 import psutil
 import pytest
@@ -130,14 +129,6 @@ def test_workers_killed_during_the_transform(client, many, cn, tmp_path):
     np.testing.assert_allclose(
         read_parquet(parts(tmp_path / "out")), cn.transform(X), atol=1e-5, rtol=1e-6
     )
-
-
-def test_a_dask_array_on_workers(client, cn):
-    X = vectors(5000)
-    lazy = da.from_array(X, chunks=(700, DIMENSION))
-    by_rank = moments(lazy, weights="zipf")
-    assert_close(by_rank, Moments.from_vectors(X, 1 / (np.arange(5000) + 2.7)))
-    np.testing.assert_allclose(transform(cn.map_, lazy).compute(), cn.transform(X), atol=1e-5)
 
 
 def test_a_bad_row_on_workers(client, folder, cn):

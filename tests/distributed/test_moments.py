@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from itertools import pairwise
 
-import dask.array as da
 import fsspec
 import numpy as np
 import pyarrow as pa
@@ -52,22 +51,6 @@ def test_any_partition_of_parquet_shards(cuts, group, weights, tmp_path_factory)
         pq.write_table(part, folder / f"part-{i}.parquet", row_group_size=group)
     by = COUNTS if weights == "counts" else weights
     assert_close(moments(folder / "*.parquet", weights=by), expected(X, weights))
-
-
-@given(
-    rows=st.lists(st.integers(0, 60), min_size=1, max_size=8).filter(any),
-    columns=st.integers(1, 24),
-    weights=st.sampled_from(["uniform", "zipf", "array"]),
-)
-def test_any_blocks_of_a_dask_array(rows, columns, weights):
-    X = vectors(sum(rows))
-    blocks = (tuple(rows), (columns, 24 - columns) if columns < 24 else (24,))
-    mass = np.arange(len(X)) % 4 + 0.5
-    lazy = da.from_array(X, chunks=blocks)
-    if weights == "array":
-        assert_close(moments(lazy, weights=mass), Moments.from_vectors(X, mass))
-    else:
-        assert_close(moments(lazy, weights=weights), expected(X, weights))
 
 
 def test_the_estimators_are_the_same(tmp_path):
@@ -143,19 +126,6 @@ def test_wrong_calls(source, options, message, tmp_path, monkeypatch):
     (tmp_path / "short.npy").write_bytes((tmp_path / "mixed/a.npy").read_bytes()[:-5])
     with pytest.raises(InvalidInputError, match=message):
         moments(source, **options)
-
-
-def test_arrays_that_cannot_be_used():
-    X = da.from_array(vectors(60), chunks=(20, 24))
-    for array, weights, message in [
-        (X[:, 0], "uniform", "1 dimensions"),
-        (X, "by mood", "'uniform', 'zipf' or an array"),
-        (X, np.ones(3), "do not match 60 rows"),
-        (X + np.inf, "uniform", "X contains NaN or infinity"),
-        (X[X[:, 0] > 0], "uniform", "compute_chunk_sizes"),
-    ]:
-        with pytest.raises(InvalidInputError, match=message):
-            moments(array, weights=weights)
 
 
 def test_every_bad_shard_is_counted_and_the_first_named(tmp_path):

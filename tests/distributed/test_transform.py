@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import dask.array as da
 import fsspec
 import numpy as np
 import pyarrow as pa
@@ -118,14 +117,6 @@ def test_arrays_and_word_files(suffix, tmp_path, X, cn):
     assert written[0].format == open_vectors(tmp_path / f"in/0.{suffix}").format
     mapped = np.concatenate([rows for _, rows in chunks])
     np.testing.assert_allclose(mapped, cn.transform(X), atol=1e-6)
-
-
-def test_dask_arrays(X, cn):
-    mapped = transform(cn.map_, da.from_array(X, chunks=((0, 250, 350), (20, 4))))
-    assert (mapped.dtype, mapped.shape) == (np.float32, X.shape)
-    np.testing.assert_allclose(mapped.compute(), cn.transform(X), atol=1e-6)
-    with pytest.raises(InvalidInputError, match="rows of 24 dimensions"):
-        transform(cn.map_, da.from_array(X[:, :5]))
 
 
 def test_other_file_systems(folder, X, cn):
@@ -253,7 +244,6 @@ def test_directories_that_must_not_be_written(folder, cn):
         (folder / "in", "exists and holds other files"),
         (folder / "foreign", "exists and holds other files"),
         (folder / "odd", "damaged"),
-        (None, "pass one as `target`"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             transform(cn.map_, folder / "in", target)

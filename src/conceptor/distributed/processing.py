@@ -16,12 +16,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from dask.array import Array as DaskArray
 from dask.delayed import delayed
 
 from conceptor.algebra.affine_map import AffineMap
 from conceptor.algebra.moments import Moments
-from conceptor.base.arrays import result_dtype
 from conceptor.base.errors import ConceptorError, InvalidInputError
 from conceptor.base.files import replace_atomically
 from conceptor.base.progress import Progress, silent
@@ -41,7 +39,7 @@ from conceptor.methods import MethodLike
 from conceptor.postprocessing import Report, choose_method, convert
 from conceptor.vectors.formats.format import Columns
 from conceptor.vectors.vectors import Vectors
-from conceptor.weights import Weights, parse_weights, rank_weights
+from conceptor.weights import Weights, parse_weights
 
 __all__ = ["moments", "postprocess", "transform"]
 
@@ -154,7 +152,7 @@ def _as_error(failures: Sequence[Failure], done: str = "") -> ConceptorError:
 
 
 def moments(
-    source: Paths | DaskArray,
+    source: Paths,
     *,
     weights: object = "uniform",
     vocabulary: object = None,
@@ -163,15 +161,14 @@ def moments(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> Moments:
-    """Return the moments of shards, or of the rows of a Dask array.
+    """Return the moments of shards.
 
     Parameters
     ----------
     source
-        A file, a directory, a pattern, a list of these (also URLs that fsspec knows), or a Dask
-        array.
+        A file, a directory, a pattern, or a list of these; also URLs that fsspec knows.
     weights
-        As for `postprocess`; for an array `uniform`, `zipf`, or one number for each row.
+        `uniform`, `zipf` (by rank through all shards), a file of counts, or a mapping.
     vocabulary
         Which words take part: `top:N`, a file, or words.
     column
@@ -181,8 +178,6 @@ def moments(
     storage_options
         Options of the file system, for fsspec.
     """
-    if isinstance(source, DaskArray):
-        return _array_moments(source, weights, unit)
     shards = find_shards(source, column, None, storage_options)
     chosen = replace(parse_weights(weights, vocabulary), unit=unit)  # type: ignore[arg-type]
     failures: list[Failure] = []
@@ -192,81 +187,25 @@ def moments(
     return gathered.of(chosen)
 
 
-def _array_moments(array: DaskArray, weights: object, unit: bool) -> Moments:
-    if array.ndim != 2:
-        raise InvalidInputError(
-            f"the array has {array.ndim} dimensions; expected a matrix with one vector per row"
-        )
-    array = array.rechunk({1: -1})
-    sizes = array.chunks[0]
-    if np.isnan(sizes).any():
-        raise InvalidInputError(
-            "the array's chunk sizes are unknown; call its compute_chunk_sizes() first"
-        )
-    row_weights = weights
-    if isinstance(weights, str):
-        if weights not in ("uniform", "zipf"):
-            raise InvalidInputError(
-                f"weights {weights!r} do not apply to a Dask array; use 'uniform', 'zipf' or an "
-                "array"
-            )
-        row_weights = np.ones(len(array)) if weights == "uniform" else rank_weights(0, len(array))
-    each = np.asarray(row_weights, dtype=np.float64)
-    if each.shape != array.shape[:1]:
-        raise InvalidInputError(f"weights of shape {each.shape} do not match {len(array)} rows")
-    parts = np.split(each, np.cumsum(sizes)[:-1])
-    blocks = array.to_delayed().ravel()
-    tasks = [
-        delayed(Moments.from_vectors, pure=False)(block, weight, unit=unit)
-        for block, weight, size in zip(blocks, parts, sizes, strict=True)
-        if size
-    ]
-    results = dict(run_tasks(tasks))
-    errors = [result for result in results.values() if isinstance(result, BaseException)]
-    if errors:
-        raise errors[0]
-    total: Moments = sum(results[i] for i in range(len(tasks)))
-    return total
-
-
 def transform(
     map_: AffineMap,
-    source: Paths | DaskArray,
-    target: str | os.PathLike[str] | None = None,
+    source: Paths,
+    target: str | os.PathLike[str],
     *,
     column: Columns = None,
     rows: str | None = None,
     force: bool = False,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress = silent,
-) -> Any:  # noqa: ANN401
-    """Apply a map to shards and write them to a directory; or to a Dask array, lazily.
+) -> Report:
+    """Apply a map to shards and write them to a directory.
 
     Called again after a crash with the same map, this continues with the shards that are missing
     or have changed. A shard with a bad row is not written; the error names it once all others are.
     """
-    if isinstance(source, DaskArray):
-        return _map_array(map_, source)
-    if target is None:
-        raise InvalidInputError("shards are written to a directory; pass one as `target`")
     shards = find_shards(source, column, rows, storage_options)
     record = _Record.open(target, storage_options, {"map": _digest(map_)}, force=force)
     return _transform(map_, shards, record, progress)
-
-
-def _map_array(map_: AffineMap, array: DaskArray) -> DaskArray:
-    if array.ndim != 2 or array.shape[1] != map_.n_in:
-        raise InvalidInputError(
-            f"the array has shape {array.shape}; the map takes rows of {map_.n_in} dimensions"
-        )
-    dtype = result_dtype(array.dtype)
-    lazy: DaskArray = array.rechunk({1: -1}).map_blocks(
-        map_,
-        dtype=dtype,
-        chunks=(array.chunks[0], (map_.n_out,)),
-        meta=np.empty((0, map_.n_out), dtype=dtype),
-    )
-    return lazy
 
 
 @dataclass
