@@ -1,1 +1,1 @@
-"""From moments to maps: moments, spectra, gates, conceptors, recipes. NumPy only."""
+"""From moments to maps: moments, spectra, gates, conceptors. NumPy only."""

@@ -135,9 +135,11 @@ class AffineMap:
             rows = vectors[part].astype(dtype)  # a copy, because `out` may be `X`
             if self.unit:
                 rows /= row_lengths(vectors[part])[:, np.newaxis]
-            rows -= offset
+            if offset.any():
+                rows -= offset
             np.matmul(rows, matrix, out=out[part])
-            out[part] += bias
+            if bias.any():
+                out[part] += bias
         return out
 
     def map_words(self, words: Sequence[str], X: npt.ArrayLike) -> Array:
