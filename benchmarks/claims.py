@@ -227,9 +227,9 @@ CLAIMS = (
         if family != "analogy"
     ),
     Claim("not behind the original on analogies", "analogy", (ORIGINAL,), level=True),
-    Claim("ahead of the original on the mean of families", None, (ORIGINAL,)),
-    Claim("ahead of every rival on the mean of families", None, EVERY),
-    Claim("not behind any rival on the mean of families", None, EVERY, level=True),
+    Claim("ahead of the original on average over families", None, (ORIGINAL,)),
+    Claim("ahead of every rival on average over families", None, EVERY),
+    Claim("not behind any rival on average over families", None, EVERY, level=True),
     *(
         Claim(f"{words} on {title}", family, EVERY, level=words.startswith("not"))
         for family, title in FAMILIES.items()
@@ -244,7 +244,7 @@ CLAIMS = (
         for family, title in FAMILIES.items()
         if family in SEE_LENGTHS
     ),
-    Claim("ahead of every rival with the same lengths on the mean of families", None, SAME),
+    Claim("ahead of every rival with the same lengths on average over families", None, SAME),
 )
 
 
