@@ -296,7 +296,8 @@ def _transform(
         else:
             record.finish(shard, result)
     for path in record.fs.find(record.folder):
-        if path.endswith(".partial"):  # of a worker that was killed
+        name = path.rpartition("/")[2]
+        if name.startswith(".") and name.endswith(".partial"):  # of a worker that was killed
             record.fs.rm_file(path)
     if failures:
         good = len(shards) - len(failures)
