@@ -220,7 +220,7 @@ def _drop_bad_rows(chunk: Rows, findings: Findings, where: str) -> Rows:
 
     # If the sum is finite so are its terms, and no second matrix is needed.
     with np.errstate(all="ignore"):
-        suspect = not np.isfinite(chunk.rows.sum(dtype=np.float64))
+        suspect = not np.isfinite(chunk.rows.sum())
     if suspect and not (good := np.isfinite(chunk.rows).all(axis=1)).all():
         first = int(np.argmin(good))
         is_nan = np.isnan(chunk.rows[first]).any()
