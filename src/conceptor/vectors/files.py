@@ -196,7 +196,8 @@ def _checked(opened: Vectors, replace_spaces: str | None) -> Callable[[], Iterat
             count += len(chunk.labels)
             if len(chunk.labels):
                 yield chunk
-        check_unchanged()
+            # Before each chunk, because mapped pages that a shortened file lost end the process.
+            check_unchanged()
         if count == 0:
             raise InvalidInputError(f"{opened.name}: contains no vectors")
         is_clean = not (findings.duplicates or findings.skipped)
