@@ -277,6 +277,15 @@ def test_what_model2vec_and_sentence_transformers_save(name, kind, tmp_path):
     assert (got == vectors).all()
 
 
+def test_half_a_character_in_a_tokenizer_is_refused(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    safetensors.save_file({"embeddings": np.eye(2)}, tmp_path / "model.safetensors")
+    vocabulary = {"model": {"vocab": {"a": 0, "b\ude00": 1}}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(vocabulary))
+    with pytest.raises(InvalidInputError, match="not UTF-8"):
+        read_all(open_vectors(tmp_path / "model.safetensors"))
+
+
 def test_bfloat16(tmp_path):
     header = json.dumps({"e": {"dtype": "BF16", "shape": [1, 2], "data_offsets": [0, 4]}}).encode()
     data = np.array([0x3F80, 0xC020], dtype="<u2").tobytes()
