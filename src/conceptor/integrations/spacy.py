@@ -267,7 +267,7 @@ class VectorComponent:
         self._map: AffineMap | None = None
         # Documents come back from other processes without their hooks.
         self._pipe = nlp.pipe
-        nlp.pipe = self.pipe_all  # type: ignore[method-assign]
+        nlp.pipe = self.pipe_all
 
     @property
     def map(self) -> AffineMap:

@@ -103,7 +103,7 @@ def open_store(
         for chunk in opened.read():
             _check_finite(opened.name, chunk.rows, before)
             before += len(chunk.rows)
-            of_rows = zlib.crc32(np.ascontiguousarray(chunk.rows), of_rows)
+            of_rows = zlib.crc32(chunk.rows.tobytes(), of_rows)
             lines = "".join(f"{text}\n" for text in chunk.labels)
             of_texts = zlib.crc32(lines.encode("utf-8", "replace"), of_texts)
             check(before)
