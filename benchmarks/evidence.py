@@ -10,7 +10,7 @@ that are not found here are named and left out. --full adds the English sets tha
 
 Benchmarks count by the rule of `conceptor compare`: of a family's mean, those sets are left out of
 which too few items have vectors. Each comparison is kept in DIRECTORY (evidence.kept by default),
-so a stopped run continues where it ended; delete the directory after a change of the code.
+so a stopped run can go on; delete the directory after a change of the code.
 """
 
 from __future__ import annotations
@@ -357,7 +357,6 @@ def gain_cells(sets: Mapping[str, Measured], ours: str, theirs: str, part: str) 
 
 
 def readme_table(sets: Mapping[str, Measured]) -> list[str]:
-    """Return the README's table: what comes from directions, and what from lengths."""
     pairs = {
         "`cn` − original": (OURS, ORIGINAL),
         "SIF lengths alone − original": (ORIGINAL_USAGE, ORIGINAL),
@@ -380,7 +379,6 @@ def each_set(sets: Mapping[str, Measured]) -> list[str]:
             for method in m.methods
         }
         lines += [f"### {name}\n", table([*FAMILIES.values()], rows)]
-        lines += [*(f"- {note}" for note in m.notes if "median rank" in note), ""]
     return lines
 
 
