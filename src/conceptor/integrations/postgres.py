@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -84,6 +85,16 @@ def _connect(address: str) -> Iterator[Any]:
         import psycopg
     except ImportError:
         raise MissingExtraError("reading PostgreSQL with pgvector", "postgres") from None
+    try:
+        # A password with @ or / would be split, and its parts shown as a host or a port.
+        if not re.fullmatch("[a-z]+://[^/@]*@?[^@]*", address):
+            raise psycopg.ProgrammingError
+        psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.ProgrammingError:  # its message contains parts of the address
+        raise InvalidInputError(
+            "the PostgreSQL address cannot be read; percent-encode the password: % is %25, a space "
+            "%20, @ %40, / %2F"
+        ) from None
     try:
         with psycopg.connect(address) as connection:
             connection.read_only = True

@@ -175,6 +175,19 @@ def _blocks(part: object) -> Iterator[Mapping[str, Any]]:
             yield from _blocks(inner)
 
 
+def open_folder(folder: Path) -> Vectors:
+    """Open the vectors of a saved pipeline; only its vocabulary is loaded."""
+    try:
+        vocab = spacy.vocab.Vocab().from_disk(folder / "vocab")
+        config = load_config(folder / "config.cfg", interpolate=False)
+        return open_vocab(vocab, str(config.get("nlp", {}).get("lang", ""))).vectors
+    except ConceptorError:
+        raise
+    except Exception as error:  # spaCy raises any kind for damaged files
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError(f"{folder}: spaCy cannot read this pipeline ({reason})") from None
+
+
 def postprocess_folder(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
