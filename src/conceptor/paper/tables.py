@@ -18,13 +18,14 @@ import numpy as np
 
 from conceptor.base.arrays import jsonable
 from conceptor.base.numbers import format_number, format_signed
-from conceptor.paper.dialogue import Study
 from conceptor.report.plots import draw_panels, plot_directions
 from conceptor.report.result import Result
 from conceptor.report.tables import Cell, Line, Table, csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from conceptor.paper.dialogue import Study
 
 TITLES = {
     "word_similarity": "Word similarity (Spearman × 100)",
