@@ -55,9 +55,10 @@ def open_postgres(
     def read(names: list[str], rows: int) -> Iterator[Any]:
         from psycopg import sql
 
+        # The same query for any columns: a view may give another query another order.
         selected = [
-            sql.SQL("{}::real[]" if kinds[name] in _VECTORS else "{}").format(sql.Identifier(name))
-            for name in names
+            sql.SQL("{}::real[]" if kind in _VECTORS else "{}").format(sql.Identifier(name))
+            for name, kind in kinds.items()
         ]
         query = sql.SQL("SELECT {} FROM {}").format(
             sql.SQL(", ").join(selected), sql.SQL(usable[chosen])
@@ -68,9 +69,9 @@ def open_postgres(
             while fetched := cursor.fetchmany(rows):
                 arrays = [
                     arrow.array(values, types[kinds[name]])
-                    for name, values in zip(names, zip(*fetched, strict=True), strict=True)
+                    for name, values in zip(kinds, zip(*fetched, strict=True), strict=True)
                 ]
-                yield arrow.RecordBatch.from_arrays(arrays, names)
+                yield arrow.RecordBatch.from_arrays(arrays, list(kinds)).select(names)
 
     schema = arrow.schema([(name, types[kind]) for name, kind in kinds.items()])
     where = f"PostgreSQL table {chosen}"
@@ -101,6 +102,7 @@ def _connect(address: str) -> Iterator[Any]:
             connection.execute("SET synchronize_seqscans = off")
             connection.execute("SET enable_indexonlyscan = off")
             connection.execute("SET enable_indexscan = off")
+            connection.execute("SET max_parallel_workers_per_gather = 0")
             yield connection
     except psycopg.Error as error:
         reason = " ".join(str(error).split()) or type(error).__name__
