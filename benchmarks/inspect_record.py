@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 import data_files
 import numpy as np
-from claims import FAMILIES, Measured, interval
 from common import demo, google_news, markdown_table, mean_gain, minilm, read_table
+from evidence import FAMILIES, Measured, interval
 from threadpoolctl import threadpool_limits
 
 from conceptor import SentenceEncoder, StaticModel

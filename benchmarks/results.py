@@ -3,12 +3,11 @@
     python benchmarks/results.py docs/data/results.json [PART ...]
 
 Without PART, all of them: paper (Tables 1, 3 and 4 on Google News), supervision (Table 2), dialogue
-(Table 5), remarks (the paper's remarks on text classification and fastText), and glove-50d,
-google-news-26k, google-news-13k (all methods). With PARTs, only their sections are rewritten.
+(Table 5), and glove-50d, google-news-26k, google-news-13k (all methods). With PARTs, only their
+sections are rewritten; sections without a PART, such as the paper's remarks, stay.
 
 Needs the demo extra, and $CONCEPTOR_DATA with the benchmark files and both sets of Google News
-vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far, and
-remarks those in docs/data/claims.json.
+vectors. The dialogue part prints the results of `python benchmarks/dialogue.py` so far.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from conceptor.paper.tables import Reproduction
 
 DOCS = Path(__file__).parents[1] / "docs"
-CLAIMS = DOCS / "data" / "claims.json"
 FIGURE = DOCS / "pictures" / "figure1.svg"
 # The methods for words.
 WORD_METHODS = (
@@ -107,36 +105,6 @@ def dialogues() -> str:
     return "\n".join(lines)
 
 
-def remarks() -> str:
-    """Compare the figures of docs/data/claims.json with the paper's two remarks."""
-    claims = data_files.read(CLAIMS)
-    classes = {row[0]: row[1:] for row in claims["text-classification"].rows}
-    abtt, cn = (classes[method][2:] for method in ("abtt", "cn-paper"))
-    is_same = all(a.split()[-1] == b.split()[-1] for a, b in zip(abtt, cn, strict=True))
-    measured = claims["every-set-of-vectors/fasttext-100d"]
-    scores = {row[0]: map(float, row[1:]) for row in measured.rows}
-    before = list(scores[ORIGINAL])
-    gains, shown = [], []
-    for method in ("abtt", "cn-paper"):
-        own = [x - y for x, y in zip(scores[method], before, strict=True)]
-        gains += own
-        pairs = zip(measured.columns[1:], own, strict=True)
-        shown.append(f"{method} {', '.join(f'{t} {format_signed(g, 1)}' for t, g in pairs)}")
-    visible = sum(gain > 1 for gain in gains)
-    return (
-        "Figures by `python benchmarks/claims.py`.\n\n"
-        '- **Text classification: "ABTT and CN yield equivalent results".** '
-        f"{'Agreed' if is_same else 'Contradicted, by about half a point'}. Accuracy of logistic "
-        "regression on averages, mean of six sets, over the original vectors: ABTT "
-        f"{' and '.join(abtt)}, CN {' and '.join(cn)} (GloVe 6B 50d and Google News 26k).\n"
-        '- **fastText: "neither post-processing method provides visible gain".** '
-        f"{'Contradicted' if visible > len(gains) / 2 else 'Agreed'} for vectors of our own (100 "
-        f"dimensions, with character n-grams): {'; '.join(shown)}; {visible} of {len(gains)} gains "
-        "are above a point. Subwords do not keep frequency out of these vectors. The published "
-        "fastText vectors, trained on far more text, were not measured."
-    )
-
-
 def all_methods(title: str, vectors: Callable[[], object]) -> str:
     battery = complete_battery(family for family in FAMILIES if family != "classification")
     comparison = compare_words(vectors(), WORD_METHODS, battery, name=title)
@@ -170,7 +138,6 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "paper": ("The paper's Tables 1, 3 and 4: Google News (300d)", papers_tables),
     "supervision": ("The paper's Table 2: supervision by synonyms and antonyms", supervision),
     "dialogue": ("The paper's Table 5: dialogue state tracking", dialogues),
-    "remarks": ("The paper's remarks: text classification and fastText", remarks),
     "glove-50d": ("GloVe 6B 50d", partial(all_methods, "GloVe 6B 50d", demo)),
 } | {
     f"google-news-{size}": (
@@ -200,7 +167,7 @@ def main() -> None:
     ordered = {
         k: table for title, _ in PARTS.values() for k, table in tables.items() if belongs(k, title)
     }
-    data_files.write_tables(arguments.target, NOTE, ordered)
+    data_files.write_tables(arguments.target, NOTE, ordered | tables)
 
 
 if __name__ == "__main__":

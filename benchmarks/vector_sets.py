@@ -1,4 +1,4 @@
-"""Make the sets of vectors for claims.py and inspect_record.py.
+"""Make the sets of vectors for evidence.py and inspect_record.py.
 
     python benchmarks/vector_sets.py DIRECTORY --corpus corpus.txt [--only NAME ...]
 

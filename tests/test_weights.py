@@ -139,6 +139,16 @@ def test_an_order_by_frequency_is_accepted_and_others_are_noticed(rng):
     assert "alphabetical" in why_unsorted(mixed_case)
 
 
+def test_chinese_words_are_sorted_if_particles_come_first(rng):
+    """Their lengths do not rise with rank here, as in published Chinese vectors."""
+    han = [chr(code) for code in range(0x5000, 0x5400)]
+    lengths = rng.permutation([1, 2, 2, 3] * 1000)
+    words = [*"，的。是在了", *("".join(rng.choice(han, n)) for n in lengths)]
+    assert why_unsorted(words) is None
+    assert "shorter" in why_unsorted(words[6:])
+    assert "shorter" in why_unsorted(words[6:] + words[:6])
+
+
 def test_few_words_are_no_evidence(rng):
     assert why_unsorted(sorted(zipf_words(rng))[:99]) is None
     assert why_unsorted([]) is None
@@ -189,3 +199,9 @@ def test_a_missing_file_is_reported_with_the_other_choices(tmp_path):
         parse_weights(str(tmp_path / "nothing"))
     with pytest.raises(InvalidInputError, match=r"no such file \(and not top:N"):
         parse_weights(vocabulary=str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("count", [-1, float("nan"), float("inf")])
+def test_counts_of_a_mapping_are_checked(count):
+    with pytest.raises(InvalidInputError, match="the count of 'of' must be"):
+        parse_weights({"the": 2, "of": count})

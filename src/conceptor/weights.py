@@ -46,6 +46,10 @@ _ALPHABETICAL_SAMPLE = 100
 # The share of words that a matching list must contain. The paper's list has 0.98 of frequent
 # English words and 0.61 of frequent French ones; of words in any order it has far fewer.
 _OF_FREQUENT, _OF_ANY = 0.9, 0.25
+# Marks and particles of Chinese and Japanese. Length says little there, but of a file sorted by
+# frequency these are among the first rows; of ten thousand words in any order, hardly any three.
+_CJK_FREQUENT = frozenset(",.，。、的是在了一和有のはにをたがでと")
+_CJK_LEAST = 3
 _ALPHABETICAL = "the words are in alphabetical order"
 _NO_RANKS = "so ranks do not reflect frequency"
 _REMEDY = "--weights wordfreq:en or --weights enwiki_vocab_min200.txt (any file of counts)"
@@ -187,6 +191,9 @@ def parse_weights(
         counts = read_counts(os.fspath(weights))
     else:
         counts, weighted = dict(weights), f"weighted by {source}"
+        for word, count in counts.items():
+            if not 0 <= count < np.inf:
+                raise InvalidInputError(f"the count of {word!r} must be 0 or more, not {count}")
     return Weights(kind, counts, words, top, f"{which}, {weighted}")
 
 
@@ -357,13 +364,16 @@ def why_unsorted(words: Sequence[str]) -> str | None:
     A hundred words show alphabetical order; fewer may be in order by chance. Two thousand show any
     other order, by Zipf's law of abbreviation, which holds in every language: frequent words are
     short. If length does not rise with rank (Spearman's ρ within three standard errors of zero),
-    neither does rarity.
+    neither does rarity. Chinese and Japanese words are short throughout: there, marks and particles
+    among the first hundred words show order by frequency.
     """
     first = list(words[:_ALPHABETICAL_SAMPLE])
     if len(first) == _ALPHABETICAL_SAMPLE and (
         first in (sorted(first), sorted(first, key=str.lower))
     ):
         return _ALPHABETICAL
+    if len(_CJK_FREQUENT.intersection(first)) >= _CJK_LEAST and _is_cjk(words[:SAMPLE]):
+        return None
     lengths = [len(word) for word in words[:SAMPLE]]
     # Ranks are averaged by hand, because importing scipy.stats takes longer than all the rest.
     _, group, sizes = np.unique(lengths, return_inverse=True, return_counts=True)
@@ -373,3 +383,9 @@ def why_unsorted(words: Sequence[str]) -> str | None:
         if rho < 3 / np.sqrt(SAMPLE):
             return f"the first words are not shorter than later ones (ρ = {rho:.2f})"
     return None
+
+
+def _is_cjk(words: Sequence[str]) -> bool:
+    """Return whether most words have Han characters or kana."""
+    # From hiragana to the end of the common Han characters.
+    return sum(any("\u3041" <= c <= "\u9fff" for c in word) for word in words) > len(words) / 2

@@ -348,7 +348,7 @@ def open_source(
 ) -> AnyVectors:
     """Open a vectors file or the demo vectors; print whether rows are words or texts."""
     from conceptor.cli.output import note
-    from conceptor.vectors.files import open_vectors
+    from conceptor.integrations.sources import open_source as open_any
     from conceptor.vectors.texts import as_texts
 
     if texts is not None and rows is RowsChoice.words:
@@ -357,7 +357,7 @@ def open_source(
         raise InvalidInputError(
             "--on-error skip would leave out rows, so --texts would not match them; remove one"
         )
-    opened = open_vectors(
+    opened = open_any(
         path,
         on_error="raise" if on_error is OnErrorChoice.error else "skip",
         column=column,
