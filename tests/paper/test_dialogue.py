@@ -121,27 +121,20 @@ def test_processes_change_nothing(word_vectors) -> None:
         assert run.trials["area"].states == other.states
 
 
-def test_few_words_are_a_warning_and_none_an_error(rng) -> None:
+def test_few_words_are_a_warning(rng) -> None:
     few = WordVectors(["cheap", "north", "zzz"], rng.standard_normal((3, 4)))
     with pytest.warns(FewWordsWarning, match=r"cover 2 of 2\d words, 8\.3% of the 144 spoken"):
         embed_corpus(few, MADE_CORPUS, ["original"])
-    with pytest.raises(InvalidInputError, match="none of the dialogues' words"):
-        embed_corpus(WordVectors(["zzz"], np.ones((1, 4))), MADE_CORPUS, ["original"])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"methods": ["random", "x"]}, "unknown method 'x'"),
+def test_names_are_checked(word_vectors) -> None:
+    for wrong, message in [
         ({"methods": []}, "at least one method"),
         ({"seeds": 0}, "at least one seed"),
-        ({"slots": ["x"]}, "unknown slot 'x'; choose from food, price range, area"),
         ({"slots": []}, "no slots were named"),
-    ],
-)
-def test_names_are_checked(word_vectors, wrong, message) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        compare_dialogue(word_vectors, MADE_CORPUS, **wrong)
+    ]:
+        with pytest.raises(InvalidInputError, match=message):
+            compare_dialogue(word_vectors, MADE_CORPUS, **wrong)
 
 
 def test_without_torch_the_error_shows_how_to_install_it() -> None:
@@ -195,8 +188,9 @@ def test_intervals_are_students_without_spread_over_dialogues() -> None:
     assert paired_difference(gains[:1], turns) is None
 
 
-def test_the_interval_also_covers_the_choice_of_dialogues() -> None:
+def test_the_interval_also_covers_the_choice_of_dialogues(monkeypatch) -> None:
     """Against a simulation: seeds and dialogues are both drawn anew, and the truth is known."""
+    monkeypatch.setattr(module, "RESAMPLES", 500)
     rng = np.random.default_rng(5)
     seeds, dialogues, covered = 5, 60, 0
     for _ in range(100):
