@@ -236,7 +236,6 @@ class Conceptor:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a conceptor written by `save`; raise if the file is not one."""
-
         return load_tensors(path, "conceptor", (_FORMAT,), cls._parse)
 
     @classmethod
