@@ -24,11 +24,13 @@ def test_the_lines_are_the_gates(gates) -> None:
     assert ax.get_ylabel() == "kept"
 
 
-def test_gates_of_methods_fitted_to_rows(vectors, gates) -> None:
-    ax = plots.plot_gates(vectors, ["abtt:n_directions=2", "cn"], Figure().subplots())
-    for line, gate in zip(ax.lines, gates.values(), strict=True):
-        assert (line.get_ydata() == gate).all()
-    assert ax.get_legend().get_texts()[0].get_text() == "abtt:n_directions=2"
+def test_gates_of_methods_fitted_to_rows(vectors) -> None:
+    names = ["abtt:n_directions=2", "cn-paper"]
+    ax = plots.plot_gates(vectors, names, Figure().subplots())
+    paper = ConceptorNegation(2.0, power=1.0, unit=False)
+    for line, fitted in zip(ax.lines, (AllButTheTop(2), paper), strict=True):
+        assert (line.get_ydata() == fitted.fit(vectors).gate_).all()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == names
 
 
 def test_one_panel_per_name(gates, tmp_path) -> None:
